@@ -1,0 +1,65 @@
+"""learnt remembers what coding agents learn.
+
+    from learnt import Memory
+
+    memory = Memory.open(".")
+    learning = memory.add("Run `make lint` before each commit", action="Run it; the hook rejects the commit otherwise")
+
+The names below are promised. They are loaded when they are first used: a hook pays only for what it needs.
+"""
+
+__version__ = "0.1.0"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.errors import (
+        CorruptDatabase,
+        InvalidValue,
+        LearntError,
+        NewerDatabase,
+        NoStore,
+        NotFound,
+        TryAgain,
+        WrongRequest,
+    )
+    from learnt.memory import Memory
+    from learnt.model import Event, Learning, Triggers
+
+_HOMES = {
+    "Memory": "learnt.memory",
+    "Learning": "learnt.model",
+    "Event": "learnt.model",
+    "Triggers": "learnt.model",
+    "LearntError": "learnt.errors",
+    "CorruptDatabase": "learnt.errors",
+    "WrongRequest": "learnt.errors",
+    "InvalidValue": "learnt.errors",
+    "NotFound": "learnt.errors",
+    "NoStore": "learnt.errors",
+    "NewerDatabase": "learnt.errors",
+    "TryAgain": "learnt.errors",
+}
+
+__all__ = [
+    "CorruptDatabase",
+    "Event",
+    "InvalidValue",
+    "Learning",
+    "LearntError",
+    "Memory",
+    "NewerDatabase",
+    "NoStore",
+    "NotFound",
+    "Triggers",
+    "TryAgain",
+    "WrongRequest",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module `learnt` has no attribute `{name}`")
+    import importlib
+
+    return getattr(importlib.import_module(home), name)

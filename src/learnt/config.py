@@ -1,0 +1,242 @@
+"""Settings: `learnt.toml`, the user-wide file and `LEARNT_*`, checked and with their origin.
+
+The environment wins over the project's file, which wins over the user's file, which wins over the default. An unknown
+key or a wrong type is an error that names file, key and remedy: a misspelt setting must not be ignored. This
+module is the only reader of files and variables, and `SETTINGS` the only list: the documentation, `learnt config`
+and the file that `init` writes come from it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.errors import LearntError, WrongRequest
+from learnt.model import Value
+from learnt.text.redact import without_password
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+PREFIX = "LEARNT_"
+# Not settings: signs between our own processes.
+SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK")
+
+
+class Settings(Value):
+    """Every setting with its default; each is described in SETTINGS."""
+
+    database: str = ""
+    project: str = ""
+    person: str = ""
+    sources: tuple[str, ...] = ()
+    user_store: bool = True
+    wait_ms: int = 10_000
+    page_size: int = 50
+    color: str = "auto"
+
+
+class Setting(Value):
+    """What a setting means, and what it may be."""
+
+    key: str
+    meaning: str
+    choices: tuple[str, ...] = ()
+    example: str = ""
+    least: int = 0
+
+    @property
+    def default(self) -> Any:
+        """The value when nobody sets it."""
+        return Settings.defaults[self.key]
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + self.key.upper()
+
+
+SETTINGS = (
+    Setting(
+        key="database",
+        meaning="Where learnings are kept: empty for SQLite in `.learnt/learnt.db`, or a PostgreSQL address for a "
+        "team. A password belongs into LEARNT_DATABASE or `~/.pgpass`, not into a committed file.",
+        example="postgresql://db.example.org/learnt",
+    ),
+    Setting(
+        key="project",
+        meaning="The project's name in a PostgreSQL database, which holds many projects. Empty: the name of the main "
+        "folder. A SQLite file holds one project, whatever its name.",
+        example="shop",
+    ),
+    Setting(
+        key="person",
+        meaning="Who you are in the history of changes. Empty: your login name.",
+        example="anna",
+    ),
+    Setting(
+        key="sources",
+        meaning="Folders of other projects whose learnings are read along, never changed; relative to this file.",
+        example="../design-system",
+    ),
+    Setting(key="user_store", meaning="Whether your user-wide learnings are read along with the project's."),
+    Setting(
+        key="wait_ms",
+        meaning="How long a change waits, in milliseconds, for others that are writing before it fails with exit "
+        "code 3.",
+    ),
+    Setting(key="page_size", meaning="How many learnings `learnt list` shows at most.", least=1),
+    Setting(
+        key="color",
+        meaning="Colour on a terminal. `auto` also heeds the NO_COLOR variable.",
+        choices=("auto", "always", "never"),
+    ),
+)
+_BY_KEY = {setting.key: setting for setting in SETTINGS}
+
+
+class Origin(Value):
+    """The effective value of a setting and where it comes from."""
+
+    setting: Setting
+    value: Any
+    origin: str
+
+
+class Configuration(Value):
+    """All effective settings with their origins."""
+
+    settings: Settings
+    origins: tuple[Origin, ...]
+
+
+def load(files: Iterable[str], environ: dict[str, str]) -> Configuration:
+    """Return the effective settings; `files` in rising rank, missing ones are skipped."""
+    found: dict[str, tuple[Any, str]] = {key: (value, "default") for key, value in Settings.defaults.items()}
+    for path in files:
+        for key, value in _read_file(path).items():
+            found[key] = (_beside(path, key, _checked(key, value, path)), path)
+    for name, text in _variables(environ).items():
+        key = name.removeprefix(PREFIX).lower()
+        if key not in _BY_KEY:
+            raise WrongRequest(f"environment variable {name} sets no known setting", hint=_did_you_mean(key))
+        found[key] = (_checked(key, _from_text(key, text), name), name)
+    return Configuration(
+        settings=Settings(**{key: value for key, (value, _) in found.items()}),
+        origins=tuple(Origin(setting=_BY_KEY[key], value=found[key][0], origin=found[key][1]) for key in _BY_KEY),
+    )
+
+
+def template() -> str:
+    """Return a settings file with every setting commented out."""
+    lines = ["# Settings of learnt for this project; `learnt config` shows what is in force and why.", ""]
+    for setting in SETTINGS:
+        lines += [f"# {line}" for line in _wrapped(setting.meaning)]
+        lines += [f"# {setting.key} = {as_toml(example_value(setting))}", ""]
+    return "\n".join(lines)
+
+
+def example_value(setting: Setting) -> Any:
+    """Return a value that shows how the setting is written."""
+    if not setting.example:
+        return setting.default
+    return (setting.example,) if isinstance(setting.default, tuple) else setting.example
+
+
+def as_toml(value: Any) -> str:
+    """Return a setting's value as it stands in a settings file."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(as_toml(item) for item in value) + "]"
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _read_file(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
+    # Imported here: without a settings file nobody pays for the parser.
+    import tomllib
+
+    try:
+        return tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise WrongRequest(
+            f"{path} is not valid TOML: {error}", hint="mend that line; `learnt config` shows the settings"
+        ) from None
+
+
+def _variables(environ: dict[str, str]) -> dict[str, str]:
+    return {name: text for name, text in environ.items() if name.startswith(PREFIX) and name not in SIGNS}
+
+
+def _checked(key: str, value: Any, where: str) -> Any:
+    setting = _BY_KEY.get(key)
+    if setting is None:
+        raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_did_you_mean(key))
+    if isinstance(setting.default, tuple) and isinstance(value, list):
+        value = tuple(value)
+    fits = type(value) is type(setting.default) and (
+        not isinstance(value, tuple) or all(isinstance(item, str) for item in value)
+    )
+    if not fits:
+        raise WrongRequest(
+            f"{where} sets `{key}` to {value!r}",
+            hint=f"`{key}` is {_kind(setting.default)}, for example `{key} = {as_toml(example_value(setting))}`",
+        )
+    if setting.choices and value not in setting.choices:
+        raise WrongRequest(f"{where} sets `{key}` to {value!r}", hint=f"choose one of: {', '.join(setting.choices)}")
+    if isinstance(value, int) and value < setting.least:
+        raise WrongRequest(f"{where} sets `{key}` to {value}", hint=f"`{key}` is at least {setting.least}")
+    if key == "database" and value and not value.startswith(("postgresql://", "postgres://")):
+        raise WrongRequest(
+            f"{where} sets `database` to {without_password(value)!r}",
+            hint="leave it empty for SQLite, or give an address like postgresql://host/name",
+        )
+    return value
+
+
+def _from_text(key: str, text: str) -> Any:
+    default = _BY_KEY[key].default
+    if isinstance(default, bool):
+        words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+        return words.get(text.lower(), text)
+    if isinstance(default, int):
+        return int(text) if text.lstrip("-").isdecimal() else text
+    if isinstance(default, tuple):
+        return [part for part in text.split(os.pathsep) if part]
+    return text
+
+
+def _beside(path: str, key: str, value: Any) -> Any:
+    """Return folders named in a file as seen from that file."""
+    if key != "sources":
+        return value
+    return tuple(os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(item))) for item in value)
+
+
+def _kind(default: Any) -> str:
+    kinds = {bool: "true or false", int: "a whole number", tuple: "a list of texts", str: "a text"}
+    return kinds[type(default)]
+
+
+def _did_you_mean(key: str) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, _BY_KEY, n=1)
+    return f"did you mean `{near[0]}`?" if near else f"the settings are: {', '.join(_BY_KEY)}"
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, 100)

@@ -1,0 +1,57 @@
+"""The errors of learnt: one tree, each with a way out.
+
+    LearntError                 our failure                          exit 1
+    ├── CorruptDatabase         doctor reports it instead of failing
+    ├── WrongRequest            the caller can mend it               exit 2
+    │   ├── InvalidValue        a value that cannot be built
+    │   ├── NotFound            the next store may have it
+    │   ├── NoStore             a hook stays silent
+    │   └── NewerDatabase       never opened, never written
+    └── TryAgain                the database cannot take it now      exit 3
+
+A class exists only where some caller acts differently on it. Whoever raises knows the remedy, so the
+remedy travels along as the hint.
+"""
+
+
+class LearntError(Exception):
+    """Something failed; the message says what, the hint what to do."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class CorruptDatabase(LearntError):
+    """The database file is damaged or is no database."""
+
+
+class WrongRequest(LearntError):
+    """The request cannot be carried out as it was made."""
+
+    exit_code = 2
+
+
+class InvalidValue(WrongRequest):
+    """A value breaks its own rules."""
+
+
+class NotFound(WrongRequest):
+    """Nothing has this id."""
+
+
+class NoStore(WrongRequest):
+    """There is no store here, and this command does not create one."""
+
+
+class NewerDatabase(WrongRequest):
+    """The database was written by a later version."""
+
+
+class TryAgain(LearntError):
+    """The database cannot take it now: busy, full or out of reach."""
+
+    exit_code = 3

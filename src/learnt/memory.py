@@ -1,0 +1,498 @@
+"""The façade: everything that learnt can do, and the only file that knows the order of the flow.
+
+    memory = Memory.open(".")
+    learning = memory.add("Run `make lint` before each commit")
+    memory.edit(learning.id, action="make lint")
+    memory.undo(learning.id)
+
+Doors parse, call one method and render. Text is cleaned here, where it comes in, so that every store holds the
+same. Reading looks into the project's store, then the user-wide one, then other projects that are named as sources;
+a change goes to the store that holds the learning, and sources are never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from learnt import __version__, config, project
+from learnt.errors import NoStore, NotFound, WrongRequest
+from learnt.model import Learning, Value, is_id, new_id, text_id
+from learnt.store import Place, Store, events, learnings
+from learnt.store.learnings import Change, Filter
+from learnt.text.clean import fold
+from learnt.text.records import PLACE, as_record, read_fields
+from learnt.weigh import confidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from types import TracebackType
+    from typing import Any, Self
+
+    from learnt.model import Event, Triggers
+
+_IMPORTED_AT_ONCE = 500
+
+
+class Page(Value):
+    """Some learnings of a longer list, and how many there are in all."""
+
+    learnings: tuple[Learning, ...]
+    total: int
+
+
+class Imported(Value):
+    """What became of the learnings of a file."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    kept: int = 0
+    """Changed here after the file was written, so the file's version was not taken."""
+
+
+class Memory:
+    """What a project has learnt."""
+
+    def __init__(
+        self, stores: Sequence[Store], *, configuration: config.Configuration, clock: Callable[[], int]
+    ) -> None:
+        self._stores = tuple(stores)
+        self._clock = clock
+        self.configuration = configuration
+        self.settings = configuration.settings
+
+    @classmethod
+    def open(
+        cls, path_or_url: str | os.PathLike[str] = ".", *, create: bool = True, clock: Callable[[], int] | None = None
+    ) -> Self:
+        """Open the store of the project around a folder, or at a PostgreSQL address; create a missing one."""
+        start = os.fspath(path_or_url)
+        is_address = start.startswith(("postgresql://", "postgres://"))
+        found = project.find_project("." if is_address else start)
+        if found is None and not (create or is_address):
+            raise NoStore(
+                f"{os.path.abspath(start)} is not inside a project",
+                hint="go to a project, or make this folder one with `learnt init`",
+            )
+        here = found or project.new_project("." if is_address else start)
+        configuration = config.load(_settings_files(here.root), dict(os.environ))
+        settings = configuration.settings
+        address = start if is_address else settings.database
+        own = Place(
+            folder=here.folder,
+            address=address,
+            project=settings.project or here.name,
+            wait_ms=settings.wait_ms,
+            create=create,
+        )
+        return cls._opened([own, *_read_along(settings)], configuration, clock)
+
+    @classmethod
+    def open_user(cls, *, create: bool = True, clock: Callable[[], int] | None = None) -> Self:
+        """Open the user-wide store alone: what is true across all projects."""
+        configuration = config.load(_settings_files(None), dict(os.environ))
+        place = _user_place(configuration.settings).replace(create=create, read_only=False)
+        if not place.exists() and not create:
+            raise NoStore("there is no user-wide store yet", hint="`learnt init --user` creates it")
+        return cls._opened([place], configuration, clock)
+
+    @classmethod
+    def _opened(
+        cls, places: list[Place], configuration: config.Configuration, clock: Callable[[], int] | None
+    ) -> Self:
+        clock = clock or _now_ms
+        stores = [Store(place, version=__version__, clock=clock) for place in places]
+        memory = cls(stores, configuration=configuration, clock=clock)
+        own = stores[0]
+        if not own.place.exists():
+            _ = own.database
+        own.take_up_spool()
+        return memory
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        for store in self._stores:
+            store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def store(self) -> Store:
+        """The project's own store, which takes what is new."""
+        return self._stores[0]
+
+    def add(
+        self,
+        title: str,
+        *,
+        context: str = "",
+        observation: str = "",
+        implication: str = "",
+        action: str = "",
+        tags: Sequence[str] = (),
+        domain: str = "",
+        category: str = "",
+        kind: str = "solution",
+        polarity: str = "do",
+        triggers: Triggers | dict[str, list[str]] | None = None,
+        origin: str = "person",
+        goal: str = "",
+        task: str = "",
+        discovery: str = "",
+        commit: str = "",
+        confidence: float | None = None,
+        pinned: bool = False,
+        created_at: int | None = None,
+    ) -> Learning:
+        """Keep a new learning. Only the title is needed; equal learnings are not merged."""
+        return self.add_all(
+            [
+                {
+                    "title": title,
+                    "context": context,
+                    "observation": observation,
+                    "implication": implication,
+                    "action": action,
+                    "tags": tuple(tags),
+                    "domain": domain,
+                    "category": category,
+                    "kind": kind,
+                    "polarity": polarity,
+                    "triggers": triggers or {},
+                    "origin": origin,
+                    "goal": goal,
+                    "task": task,
+                    "discovery": discovery,
+                    "commit": commit,
+                    "pinned": pinned,
+                    **({} if confidence is None else {"confidence": confidence}),
+                }
+            ],
+            created_at=created_at,
+        )[0]
+
+    def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
+        """Keep several new learnings, all or none; each record holds the fields of `add`."""
+        now = self._clock()
+        added = [self._new_learning(record, created_at=now if created_at is None else created_at) for record in records]
+        with self.store.transaction():
+            for learning in added:
+                learnings.add(self.store.database, learning, self._change("add", at=now))
+        return added
+
+    def get(self, id: str) -> Learning:
+        """Return a learning from wherever it is kept."""
+        return self._holder(id)[1]
+
+    def learnings(
+        self,
+        *,
+        status: str | None = "active",
+        domain: str | None = None,
+        category: str | None = None,
+        tag: str | None = None,
+        kind: str | None = None,
+        goal: str | None = None,
+        min_confidence: float | None = None,
+        scope: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> Page:
+        """Return the fitting learnings, newest first; `status=None` means any."""
+        which = Filter(
+            statuses=None if status is None else (status,),
+            domain=domain,
+            category=category,
+            tag=None if tag is None else fold(tag),
+            kind=kind,
+            goal=goal,
+            min_confidence=min_confidence,
+        )
+        limit = self.settings.page_size if limit is None else limit
+        if limit < 0 or offset < 0:
+            raise WrongRequest("limit and offset cannot be below 0", hint="leave them out to see the first page")
+        stores = [store for store in self._stores if scope in (None, store.place.scope)]
+        if not stores:
+            known = ", ".join(store.place.scope for store in self._stores)
+            raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
+        found = [
+            learning.replace(scope=store.place.scope)
+            for store in stores
+            for learning in learnings.page(store.database, which, limit=limit + offset)
+        ]
+        found.sort(key=lambda learning: (learning.created_at, learning.id), reverse=True)
+        total = sum(learnings.count(store.database, which) for store in stores)
+        return Page(learnings=tuple(found[offset : offset + limit]), total=total)
+
+    def edit(self, id: str, *, reason: str = "", **changes: Any) -> Learning:
+        """Change fields of a learning; the fields are those of `add`."""
+        fields = read_fields(changes)
+        return self._alter(id, "edit", lambda _: fields, reason=reason)
+
+    def archive(self, id: str, *, reason: str = "") -> Learning:
+        """Put a learning away: it leaves lists and briefs, and can be restored."""
+        return self._alter(id, "archive", _to_status("archived"), reason=reason)
+
+    def hide(self, id: str, *, reason: str = "") -> Learning:
+        """Keep a learning out of every brief."""
+        return self._alter(id, "hide", _to_status("hidden"), reason=reason)
+
+    def restore(self, id: str, *, reason: str = "") -> Learning:
+        """Make an archived, hidden, proposed or superseded learning active again."""
+        return self._alter(id, "restore", _to_status("active"), reason=reason)
+
+    def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
+        """Let a learning come first where it is relevant, whatever its confidence."""
+        return self._alter(id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
+
+    def like(self, id: str, *, reason: str = "") -> Learning:
+        """Say that a learning is good: a little more confidence, once per person."""
+        store, _ = self._holder(id)
+
+        def decide(learning: Learning) -> dict[str, Any]:
+            history = events.of(store.database, id)
+            undone = {event.undoes for event in history}
+            if any(event.what == "like" and event.who == self.person and event.id not in undone for event in history):
+                return {}
+            return {"confidence": confidence.liked(learning.confidence)}
+
+        return self._alter(id, "like", decide, reason=reason)
+
+    def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
+        """Replace a learning by a better one; return the replaced one."""
+        successor = self.get(new)
+        while successor.id != old and successor.superseded_by:
+            successor = self.get(successor.superseded_by)
+        if successor.id == old:
+            raise WrongRequest(
+                f"`{new}` is, or was itself superseded by, `{old}`",
+                hint="`learnt supersede OLD NEW`: the old one first",
+            )
+        return self._alter(old, "supersede", lambda _: {"status": "superseded", "superseded_by": new}, reason=reason)
+
+    def supersedes(self, id: str) -> list[str]:
+        """Return the ids of the learnings that this one replaced."""
+        return learnings.superseded_by(self._holder(id)[0].database, id)
+
+    def history(self, id: str) -> list[Event]:
+        """Return every change to a learning, oldest first."""
+        return events.of(self._holder(id)[0].database, id)
+
+    def undo(self, id: str, *, reason: str = "") -> Learning:
+        """Take back the last change of a learning, or the change with this event id."""
+        event = self._find_event(id) if is_id("event", id) else _last_undoable(self.history(id))
+        return self._alter(
+            event.subject, "undo", lambda learning: _taking_back(event, learning), reason=reason, undoes=event.id
+        )
+
+    def export(self, *, status: str | None = None) -> Iterator[Learning]:
+        """Yield the learnings of the own store, oldest first."""
+        which = Filter(statuses=None if status is None else (status,))
+        for learning in learnings.each(self.store.database, which):
+            yield learning.replace(scope=self.store.place.scope)
+
+    def import_all(
+        self, records: Iterable[dict[str, Any]], *, progress: Callable[[int], None] = lambda _: None
+    ) -> Imported:
+        """Take in exported learnings: same ids, no duplicates, and nothing newer overwritten."""
+        counts = dict.fromkeys(Imported.fields, 0)
+        batch: list[dict[str, Any]] = []
+        done = 0
+        for record in records:
+            batch.append(record)
+            if len(batch) == _IMPORTED_AT_ONCE:
+                done += self._import_batch(batch, counts)
+                progress(done)
+                batch = []
+        progress(done + self._import_batch(batch, counts))
+        return Imported(**counts)
+
+    def purge(self, id: str) -> int:
+        """Really delete a learning: rows, history, spool, log and backups. Return how many backups held it."""
+        store, _ = self._holder(id, writable=True)
+        from learnt.store.backup import purge_from_backups
+
+        with store.transaction():
+            learnings.delete(store.database, id)
+        store.spool.forget(id)
+        store.database.scrub()
+        return purge_from_backups(os.path.join(store.place.folder, "backups"), id)
+
+    def backup(self, path: str | None = None) -> str:
+        """Write a copy of the store into a SQLite file and return its path."""
+        from learnt.store.backup import back_up
+
+        if path is None:
+            moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock() / 1000))
+            name = f"{moment}-{new_id('backup', self._clock())[-6:]}.db"
+            path = os.path.join(self.store.place.folder, "backups", name)
+        back_up(self.store.database, path, version=__version__, now_ms=self._clock())
+        return path
+
+    @property
+    def person(self) -> str:
+        """Who changes things by hand."""
+        names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
+        return fold(self.settings.person) or next((name for name in names if name), "somebody")
+
+    def _new_learning(self, record: dict[str, Any], *, created_at: int) -> Learning:
+        fields = read_fields(record)
+        fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
+        id = new_id("learn", self._clock())
+        return Learning(id=id, created_at=created_at, updated_at=created_at, **{"title": "", **fields})
+
+    def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> int:
+        now = self._clock()
+        read = [self._imported(record, now=now) for record in records]
+        with self.store.transaction():
+            for learning in read:
+                counts[self._take_in(learning, now=now)] += 1
+        return len(records)
+
+    def _imported(self, record: dict[str, Any], *, now: int) -> Learning:
+        known = {name: value for name, value in record.items() if name not in PLACE}
+        fields = read_fields(known, allowed=tuple(name for name in Learning.fields if name not in PLACE))
+        if "id" not in fields:
+            fields = {"origin": "import", **fields, "id": _id_of_text(fields)}
+        fields.setdefault("confidence", confidence.start(fields.get("origin", "import")))
+        fields.setdefault("created_at", now)
+        fields.setdefault("updated_at", fields["created_at"])
+        return Learning(**{"title": "", **fields})
+
+    def _take_in(self, learning: Learning, *, now: int) -> str:
+        database = self.store.database
+        change = self._change("import", at=now)
+        present = learnings.find(database, learning.id, for_update=True)
+        if present is None:
+            learnings.add(database, learning, change)
+            return "added"
+        theirs = {name: value for name, value in learning.as_dict().items() if name not in ("updated_at", *PLACE)}
+        if all(getattr(present, name) == value for name, value in theirs.items()):
+            return "unchanged"
+        if present.updated_at > learning.updated_at:
+            return "kept"
+        learnings.change(database, learning.id, lambda _: theirs, change)
+        return "updated"
+
+    def _alter(
+        self,
+        id: str,
+        what: str,
+        decide: Callable[[Learning], dict[str, Any]],
+        *,
+        reason: str = "",
+        undoes: str = "",
+    ) -> Learning:
+        store, _ = self._holder(id, writable=True)
+        with store.transaction():
+            change = self._change(what, at=self._clock(), reason=reason, undoes=undoes)
+            _, after = learnings.change(store.database, id, decide, change)
+        return after.replace(scope=store.place.scope)
+
+    def _change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
+        return Change(what=what, who=self.person, at=at, reason=fold(reason), undoes=undoes)
+
+    def _holder(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
+        """Return the store that holds a learning, and the learning."""
+        for store in self._stores:
+            learning = learnings.find(store.database, id)
+            if learning is None:
+                continue
+            if writable and store.place.scope not in ("project", "user"):
+                raise WrongRequest(
+                    f"`{id}` belongs to the project `{store.place.scope}`, which is only read from here",
+                    hint=f"change it there: `cd {os.path.dirname(store.place.folder)}`",
+                )
+            return store, learning.replace(scope=store.place.scope)
+        raise NotFound(f"no learning `{id[:100]}` in this project", hint="`learnt list --status all` shows the ids")
+
+    def _find_event(self, id: str) -> Event:
+        for store in self._stores:
+            try:
+                return events.get(store.database, id)
+            except NotFound as error:
+                missing = error
+        raise missing
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _settings_files(root: str | None) -> list[str]:
+    files = [project.user_settings_file(dict(os.environ))]
+    return files if root is None else [*files, os.path.join(root, project.SETTINGS_FILE)]
+
+
+def _user_place(settings: config.Settings) -> Place:
+    folder = project.user_data_folder(dict(os.environ))
+    return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
+
+
+def _read_along(settings: config.Settings) -> list[Place]:
+    """Return the stores that are read along with the project's: the user's, then other projects'."""
+    user = _user_place(settings)
+    places = [user] if settings.user_store and user.exists() else []
+    return places + [_source_place(path) for path in settings.sources]
+
+
+def _source_place(path: str) -> Place:
+    found = project.find_project(path)
+    if found is None or not os.path.isdir(path):
+        raise WrongRequest(
+            f"`sources` names {path}, where there is no project", hint="correct the path in learnt.toml, or remove it"
+        )
+    settings = config.load(_settings_files(found.root), {}).settings
+    place = Place(
+        folder=found.folder,
+        address=settings.database,
+        project=settings.project or found.name,
+        scope=found.name,
+        wait_ms=settings.wait_ms,
+        read_only=True,
+    )
+    if not place.exists():
+        raise WrongRequest(
+            f"`sources` names {path}, which has no store yet", hint=f"run `learnt init` in {path}, or remove the entry"
+        )
+    return place
+
+
+def _to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
+    return lambda _: {"status": status, "superseded_by": ""}
+
+
+def _last_undoable(history: list[Event]) -> Event:
+    """Return the latest change that is neither undone nor an undoing: repeated undos walk back."""
+    undone = {event.undoes for event in history}
+    for event in reversed(history):
+        if event.what != "undo" and event.id not in undone:
+            return event
+    raise WrongRequest("every change of this learning is undone already", hint="`learnt history ID` shows them")
+
+
+def _taking_back(event: Event, learning: Learning) -> dict[str, Any]:
+    if not event.old:
+        return {"status": "archived", "superseded_by": ""}  # what was added is put away: nothing is deleted
+    present = as_record(learning)
+    changed = [name for name, value in event.new.items() if present[name] != value]
+    if changed:
+        raise WrongRequest(
+            f"{changed[0]} of {learning.id} was changed again after {event.id}",
+            hint=f"undo the later change first: `learnt history {learning.id}`",
+        )
+    return read_fields(event.old, allowed=Learning.fields)
+
+
+def _id_of_text(fields: dict[str, Any]) -> str:
+    """Return an id that depends on the text alone, so that a second import of the same file adds nothing."""
+    parts = [str(fields.get(name, "")) for name in ("title", "context", "observation", "implication", "action")]
+    return text_id("learn", "\0".join(parts))

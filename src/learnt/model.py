@@ -1,0 +1,417 @@
+"""The nouns of learnt as frozen, self-checking values.
+
+A value that exists is valid: whoever receives one need not check it again. Values compare by content
+and change only by `replace`, which checks anew. Times are UTC milliseconds, texts are never None.
+
+The values are plain slotted classes: importing `dataclasses` alone costs more than starting Python, and a
+hook starts with every prompt. To a type checker they look like keyword-only frozen dataclasses.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.errors import InvalidValue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Self, dataclass_transform
+else:
+
+    def dataclass_transform(**_options):
+        return lambda decorated: decorated
+
+
+TITLE_LIMIT = 100
+TEXT_LIMIT = 20_000
+TAG_LIMIT = 50
+LEAST_CONFIDENCE = 0.1
+
+KINDS = ("solution", "gotcha", "best-practice", "constraint")
+POLARITIES = ("do", "avoid")
+ORIGINS = ("person", "agent", "model", "import")
+STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
+TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
+RESULTS = ("done", "failed", "incomplete", "interrupted")
+DISCOVERIES = ("blocker", "constraint", "pattern", "decision", "dependency")
+FAILURE_CATEGORIES = ("test", "build", "missing-file", "logic", "type", "dependency", "timeout", "unknown")
+# Ordinals are kept as their rank: sorted as text, "hard" would come before "trivial".
+DIFFICULTIES = ("trivial", "easy", "moderate", "hard", "blocked")
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class _ValueType(type):
+    """Turns the annotated fields of a class into slots with defaults."""
+
+    fields: tuple[str, ...]
+    defaults: dict[str, Any]
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _ValueType:
+        fields = tuple(namespace.get("__annotations__", ()))
+        defaults = {field: namespace.pop(field) for field in fields if field in namespace}
+        namespace["__slots__"] = fields
+        made = super().__new__(mcs, name, bases, namespace)
+        made.fields = fields
+        made.defaults = defaults
+        return made
+
+
+class Value(metaclass=_ValueType):
+    """A frozen record of named fields; `check` refuses what must not exist."""
+
+    def __init__(self, **given: Any) -> None:
+        kind = type(self)
+        for field in kind.fields:
+            if field in given:
+                value = given.pop(field)
+            elif field in kind.defaults:
+                value = kind.defaults[field]
+            else:
+                raise TypeError(f"{kind.__name__} needs `{field}`")
+            object.__setattr__(self, field, value)
+        if given:
+            raise TypeError(f"{kind.__name__} has no field `{next(iter(given))}`")
+        self.check()
+
+    def check(self) -> None:
+        """Raise InvalidValue when the fields do not fit each other or the rules."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields in their order; the values are shared, not copied."""
+        return {field: getattr(self, field) for field in type(self).fields}
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with some fields changed, checked anew."""
+        return type(self)(**{**self.as_dict(), **changes})
+
+    def __setattr__(self, field: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __delattr__(self, field: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and isinstance(other, Value) and other.as_dict() == self.as_dict()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(str, self.as_dict().values())))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{field}={value!r}" for field, value in self.as_dict().items())
+        return f"{type(self).__name__}({fields})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.as_dict()))
+
+
+def _rebuild(kind: type[Value], fields: dict[str, Any]) -> Value:
+    return kind(**fields)
+
+
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_last_id = (0, 0)
+
+
+def new_id(prefix: str, now_ms: int) -> str:
+    """Return a fresh id: sortable by time, letters and digits only after the underscore.
+
+    Eight digits of milliseconds and six of chance; within one process ids never repeat and always grow.
+    """
+    global _last_id  # noqa: PLW0603 - the one place that must remember what it gave out
+    chance = int.from_bytes(os.urandom(4), "big") % (36**6 // 2)
+    _last_id = (now_ms, chance) if now_ms > _last_id[0] else (_last_id[0], _last_id[1] + 1)
+    return f"{prefix}_{_base36(_last_id[0], 8)}{_base36(_last_id[1], 6)}"
+
+
+def text_id(prefix: str, text: str) -> str:
+    """Return the id that always belongs to this text."""
+    import hashlib
+
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
+    return f"{prefix}_{_base36(int.from_bytes(digest[:9], 'big'), 14)}"
+
+
+def _base36(number: int, width: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits.rjust(width, "0")
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Say whether a text has the form of an id of this kind."""
+    head, _, tail = text.partition("_")
+    return head == prefix and tail.isascii() and tail.isalnum() and len(text) <= TITLE_LIMIT
+
+
+def check_goal(name: str) -> None:
+    """Raise unless the name can be a goal's, or is empty: a goal also names a file."""
+    _check_length("goal", name, TITLE_LIMIT)
+    if name and not (name[0].isalnum() and all(letter.isalnum() or letter in "._-" for letter in name)):
+        raise InvalidValue(
+            f"goal `{name}` may hold letters, digits, dots, dashes and underscores only",
+            hint="name it like a file: `password-reset`",
+        )
+
+
+def _check_id(prefix: str, text: str) -> None:
+    if not is_id(prefix, text):
+        raise InvalidValue(
+            f"`{text[:TITLE_LIMIT]}` is not an id of the form {prefix}_…",
+            hint="ids hold letters and digits only after the underscore",
+        )
+
+
+def _check_length(name: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise InvalidValue(
+            f"{name} has {len(text):,} characters; at most {limit:,} are allowed",
+            hint=f"shorten {name}: a learning is a statement, not an archive",
+        )
+
+
+def _check_words(name: str, words: tuple[str, ...], limit: int) -> None:
+    if len(words) > TAG_LIMIT:
+        raise InvalidValue(f"{len(words)} entries for {name}; at most {TAG_LIMIT} are allowed")
+    for word in words:
+        if not word.strip():
+            raise InvalidValue(f"an empty {name} says nothing", hint=f"leave the {name} out")
+        _check_length(name, word, limit)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidValue(f"{name} `{value}` is unknown", hint=f"{name} is one of: {', '.join(choices)}")
+
+
+def _check_count(name: str, value: int) -> None:
+    if value < 0:
+        raise InvalidValue(f"{name} is {value}; it cannot be below 0")
+
+
+class Triggers(Value):
+    """Where a learning must be shown: exact matches, tried before any similarity."""
+
+    files: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    task_types: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        for field in type(self).fields:
+            _check_words(f"trigger {field}", getattr(self, field), TEXT_LIMIT)
+
+    def __bool__(self) -> bool:
+        return any(self.as_dict().values())
+
+
+class Learning(Value):
+    """A statement learnt from work: what to do or avoid, where it holds, and what speaks for it."""
+
+    id: str
+    title: str
+    context: str = ""
+    observation: str = ""
+    implication: str = ""
+    action: str = ""
+    tags: tuple[str, ...] = ()
+    domain: str = ""
+    category: str = ""
+    kind: str = "solution"
+    polarity: str = "do"
+    triggers: Triggers = Triggers()
+    origin: str = "person"
+    goal: str = ""
+    task: str = ""
+    discovery: str = ""
+    commit: str = ""
+    confidence: float = 0.5
+    times_injected: int = 0
+    times_helpful: int = 0
+    times_not_helpful: int = 0
+    created_at: int = 0
+    updated_at: int = 0
+    last_injected_at: int | None = None
+    last_helpful_at: int | None = None
+    last_decayed_at: int | None = None
+    status: str = "active"
+    superseded_by: str = ""
+    pinned: bool = False
+    version: int = 1
+    # Not stored: "project", "user", or the name of the other project that it was read from.
+    scope: str = "project"
+
+    def check(self) -> None:
+        _check_id("learn", self.id)
+        if not self.title or self.title != " ".join(self.title.split()):
+            raise InvalidValue(
+                "a learning needs a title of one line without surplus white space",
+                hint='say it in one sentence: `learnt add "Run make lint before each commit"`',
+            )
+        if len(self.title) > TITLE_LIMIT:
+            raise InvalidValue(
+                f"the title has {len(self.title):,} characters; at most {TITLE_LIMIT} are allowed",
+                hint="shorten the title and put the rest into --observation or --action",
+            )
+        for field in ("context", "observation", "implication", "action"):
+            _check_length(field, getattr(self, field), TEXT_LIMIT)
+        for field in ("domain", "category", "discovery", "commit", "task"):
+            _check_length(field, getattr(self, field), TITLE_LIMIT)
+        _check_words("tag", self.tags, TITLE_LIMIT)
+        check_goal(self.goal)
+        _check_choice("kind", self.kind, KINDS)
+        _check_choice("polarity", self.polarity, POLARITIES)
+        _check_choice("origin", self.origin, ORIGINS)
+        _check_choice("status", self.status, STATUSES)
+        if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
+            raise InvalidValue(f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0")
+        for field in ("times_injected", "times_helpful", "times_not_helpful", "created_at", "updated_at"):
+            _check_count(field, getattr(self, field))
+        if (self.status == "superseded") != bool(self.superseded_by):
+            raise InvalidValue("a learning is superseded exactly when it names what supersedes it")
+
+
+class Event(Value):
+    """One change to a learning: who did what when, from which values to which."""
+
+    id: str
+    subject: str
+    version: int
+    at: int
+    who: str
+    what: str
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+    reason: str = ""
+    undoes: str = ""
+
+    def check(self) -> None:
+        _check_id("event", self.id)
+        _check_length("reason", self.reason, TEXT_LIMIT)
+
+
+class Goal(Value):
+    """What a set of tasks serves; named by people, so the name is the key."""
+
+    name: str
+    title: str = ""
+    created_at: int = 0
+
+    def check(self) -> None:
+        if not self.name:
+            raise InvalidValue("a goal needs a name")
+        check_goal(self.name)
+
+
+class Task(Value):
+    """One piece of work for an agent."""
+
+    id: str
+    title: str
+    text: str = ""
+    type: str = "implement"
+    status: str = "ready"
+    goal: str = ""
+    agent: str = ""
+    created_at: int = 0
+    updated_at: int = 0
+
+    def check(self) -> None:
+        _check_id("task", self.id)
+        if not self.title:
+            raise InvalidValue("a task needs a title")
+        _check_choice("status", self.status, TASK_STATUSES)
+        check_goal(self.goal)
+
+
+class Attempt(Value):
+    """One run of an agent at a task, with its figures."""
+
+    id: str
+    task: str
+    number: int
+    result: str
+    model: str = ""
+    model_reason: str = ""
+    started_at: int = 0
+    duration_ms: int | None = None
+    cost_usd: float | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    difficulty: str = ""
+
+    def check(self) -> None:
+        _check_id("attempt", self.id)
+        _check_id("task", self.task)
+        _check_choice("result", self.result, RESULTS)
+        if self.difficulty:
+            _check_choice("difficulty", self.difficulty, DIFFICULTIES)
+
+
+class Failure(Value):
+    """The report on a failed attempt: what the next one must know."""
+
+    attempt: str
+    task: str
+    tried: str = ""
+    reason: str = ""
+    category: str = "unknown"
+    files: tuple[str, ...] = ()
+    error: str = ""
+    avoid: str = ""
+    suggestion: str = ""
+    created_at: int = 0
+
+    def check(self) -> None:
+        _check_id("attempt", self.attempt)
+        _check_choice("category", self.category, FAILURE_CATEGORIES)
+
+
+class Injection(Value):
+    """The record that one learning stood in one brief of a task, or was held out of it."""
+
+    learning: str
+    task: str
+    brief: str
+    injected_at: int
+    held_out: bool = False
+
+    def check(self) -> None:
+        _check_id("learn", self.learning)
+        _check_id("task", self.task)
+        _check_id("brief", self.brief)
+
+
+class Brief(Value):
+    """What an agent was given before it worked: the receipt, not the text."""
+
+    id: str
+    created_at: int
+    task: str = ""
+    agent: str = ""
+    tokens: int = 0
+    text_hash: str = ""
+    receipt: Mapping[str, Any] = {}
+    injections: tuple[Injection, ...] = ()
+
+    def check(self) -> None:
+        _check_id("brief", self.id)
+        if any(injection.brief != self.id for injection in self.injections):
+            raise InvalidValue(f"an injection of {self.id} belongs to another brief")
+
+
+class Mark(Value):
+    """Helpful or not helpful, on one injection."""
+
+    learning: str
+    task: str
+    helpful: bool
+    at: int
+    who: str = ""
+
+    def check(self) -> None:
+        _check_id("learn", self.learning)
+        _check_id("task", self.task)

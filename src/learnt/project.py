@@ -1,0 +1,136 @@
+"""Find the project around a folder and the one place where its store lives.
+
+All worktrees of a repository share one store: git's files are followed to the common directory, without starting
+git. The store stands in the main worktree; a bare repository has it beside its common directory. A submodule is a
+project of its own. Outside git, the nearest folder with `learnt.toml` or `.learnt` is the project.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from learnt.model import Value
+
+SETTINGS_FILE = "learnt.toml"
+STORE_FOLDER = ".learnt"
+
+
+class Project(Value):
+    """A folder of work, and where its store is."""
+
+    root: str
+    """The current worktree: `learnt.toml` is read from here."""
+    folder: str
+    """The store's folder, shared by all worktrees."""
+
+    @property
+    def name(self) -> str:
+        """The main folder's name."""
+        holder = os.path.dirname(self.folder)
+        if os.path.basename(self.folder) != STORE_FOLDER:
+            return os.path.basename(self.folder).removesuffix(STORE_FOLDER)
+        return os.path.basename(holder) or "root"
+
+
+def find_project(start: str) -> Project | None:
+    """Return the project that a folder belongs to, or None outside any."""
+    start = os.path.realpath(start)
+    for folder in _upwards(start):
+        git_dir = _git_dir(folder)
+        if git_dir:
+            return Project(root=folder, folder=_store_of(_common_dir(git_dir)))
+    for folder in _upwards(start):
+        if any(os.path.exists(os.path.join(folder, name)) for name in (SETTINGS_FILE, STORE_FOLDER)):
+            return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
+    return None
+
+
+def new_project(folder: str) -> Project:
+    """Return the project that a folder outside any would become."""
+    folder = os.path.realpath(folder)
+    return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
+
+
+def user_data_folder(environ: dict[str, str]) -> str:
+    """Return the folder of the user-wide store, by the platform's custom."""
+    return os.path.join(_platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA"), "learnt")
+
+
+def user_settings_file(environ: dict[str, str]) -> str:
+    """Return the path of the user-wide settings, by the platform's custom."""
+    folder = _platform_folder(environ, "XDG_CONFIG_HOME", ".config", "APPDATA")
+    return os.path.join(folder, "learnt", SETTINGS_FILE)
+
+
+def _platform_folder(environ: dict[str, str], xdg: str, unix: str, windows: str) -> str:
+    if environ.get(xdg) and os.path.isabs(environ[xdg]):
+        return environ[xdg]
+    if sys.platform == "win32":
+        return environ.get(windows) or os.path.expanduser("~")
+    home = environ.get("HOME") or os.path.expanduser("~")
+    return os.path.join(home, "Library/Application Support" if sys.platform == "darwin" else unix)
+
+
+def _upwards(folder: str) -> list[str]:
+    folders = [folder]
+    while os.path.dirname(folder) != folder:
+        folder = os.path.dirname(folder)
+        folders.append(folder)
+    return folders
+
+
+def _git_dir(folder: str) -> str | None:
+    """Return the git directory that `folder` is the worktree of (or is itself, when bare)."""
+    dot_git = os.path.join(folder, ".git")
+    if os.path.isfile(dot_git):
+        target = _first_line(dot_git)
+        if target.startswith("gitdir:"):
+            return os.path.realpath(os.path.join(folder, target.removeprefix("gitdir:").strip()))
+        return None
+    return next((place for place in (dot_git, folder) if _is_git_dir(place)), None)
+
+
+def _is_git_dir(folder: str) -> bool:
+    return all(os.path.exists(os.path.join(folder, name)) for name in ("HEAD", "objects", "refs"))
+
+
+def _common_dir(git_dir: str) -> str:
+    pointer = os.path.join(git_dir, "commondir")
+    if not os.path.isfile(pointer):
+        return git_dir
+    return os.path.realpath(os.path.join(git_dir, _first_line(pointer)))
+
+
+def _store_of(common_dir: str) -> str:
+    parent, name = os.path.split(common_dir)
+    if name == ".git":
+        return os.path.join(parent, STORE_FOLDER)
+    worktree = _configured_worktree(common_dir)  # set for submodules
+    if worktree:
+        return os.path.join(worktree, STORE_FOLDER)
+    # `.bare` lies inside its project. `api.git` may have neighbours, which must not share a store with it.
+    return os.path.join(parent, STORE_FOLDER if name.startswith(".") else name.removesuffix(".git") + STORE_FOLDER)
+
+
+def _configured_worktree(common_dir: str) -> str | None:
+    section = ""
+    for line in _lines(os.path.join(common_dir, "config")):
+        if line.startswith("["):
+            section = line.strip("[]").lower()
+        key, equals, value = line.partition("=")
+        if section == "core" and equals and key.strip().lower() == "worktree":
+            return os.path.realpath(os.path.join(common_dir, value.strip().strip('"')))
+    return None
+
+
+def _first_line(path: str) -> str:
+    return next(iter(_lines(path)), "")
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return [line.strip() for line in file]
+    except OSError:
+        return []

@@ -1,0 +1,165 @@
+"""The store of one project: its database, its spool, and the promise that an acknowledged write is never lost.
+
+A change by hand is committed or fails with TryAgain. What happened to agents goes into the database or, when that
+cannot take it, into the spool, which the next opening takes up. Opening never creates a store unless asked to.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest
+from learnt.model import Value, new_id
+from learnt.store import happened, migrate
+from learnt.store.spool import Record, Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from learnt.store.database import Database, Transaction
+
+DATABASE_FILE = "learnt.db"
+_IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
+
+
+class Place(Value):
+    """Where a store is, and how it may be used."""
+
+    folder: str
+    """Holds the SQLite file and the spool."""
+    address: str = ""
+    """A PostgreSQL address; empty for SQLite."""
+    project: str = ""
+    """The key of the project's rows in PostgreSQL."""
+    scope: str = "project"
+    """What its learnings are shown as: project, user, or the name of another project."""
+    wait_ms: int = 10_000
+    create: bool = False
+    read_only: bool = False
+
+    @property
+    def path(self) -> str:
+        """The SQLite file."""
+        return os.path.join(self.folder, DATABASE_FILE)
+
+    def exists(self) -> bool:
+        """Say whether there is something to open; a server is taken at its word."""
+        return bool(self.address) or os.path.exists(self.path)
+
+
+class Store:
+    """One opened store; it connects when it is first used."""
+
+    def __init__(self, place: Place, *, version: str, clock: Callable[[], int]) -> None:
+        if not place.exists() and not place.create:
+            raise NoStore(f"there is no store in {place.folder}", hint="`learnt init` creates one")
+        self.place = place
+        self.spool = Spool(place.folder)
+        self._version = version
+        self._clock = clock
+        self._database: Database | None = None
+
+    @property
+    def database(self) -> Database:
+        """The connection, made on first use; the schema is then up to date."""
+        if self._database is None:
+            self._database = self._opened()
+        return self._database
+
+    def transaction(self) -> Transaction:
+        """Return a context in which all changes take effect, or none."""
+        if self.database.read_only:
+            raise LearntError(
+                f"cannot write {self.database.path}: it is open for reading only",
+                hint="check who owns the file and its folder, or name another store",
+            )
+        return self.database.transaction()
+
+    def record(self, kind: str, body: dict[str, Any]) -> bool:
+        """Keep what happened; return False when it had to go to the spool."""
+        now_ms = self._clock()
+        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        try:
+            self._apply(record)
+        except TryAgain:
+            self._make_folder()
+            self.spool.append(record)
+            return False
+        return True
+
+    def take_up_spool(self) -> int:
+        """Bring what waits in the spool into the database; return how many records."""
+        if self.spool.is_empty() or self.database.read_only:
+            return 0
+        return self.spool.replay(self._apply)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _apply(self, record: Record) -> None:
+        with self.transaction():
+            fresh = self.database.execute(
+                """
+                insert into operation (project, id, applied_at)
+                values (:project, :id, :now)
+                on conflict (project, id) do nothing
+                """,
+                id=record.op,
+                now=record.at,
+            )
+            if fresh:
+                apply = happened.APPLY.get(record.kind)
+                if apply is None:
+                    raise WrongRequest(f"this version does not know the kind `{record.kind}`")
+                apply(self.database, record.body)
+
+    def _opened(self) -> Database:
+        if self.place.create:
+            self._make_folder()
+        database = self._connected()
+        try:
+            number = migrate.schema_number(database)
+            migrate.refuse_newer(database, number)
+            if number < migrate.newest():
+                self._migrate(database)
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _connected(self) -> Database:
+        place = self.place
+        if place.address:
+            from learnt.store.postgres import PostgresDatabase
+
+            return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
+        from learnt.store.sqlite import SqliteDatabase
+
+        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=place.create)
+
+    def _migrate(self, database: Database) -> None:
+        if self.place.read_only or database.read_only:
+            raise LearntError(
+                f"{database.path} has an older schema and cannot be brought up to date from here",
+                hint="run any learnt command in its own project first",
+            )
+        migrate.bring_up_to_date(database, version=self._version, now_ms=self._clock())
+
+    def _make_folder(self) -> None:
+        """Make the folder, for its owner only, with a note to git that it is not to be committed."""
+        folder = self.place.folder
+        try:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            ignore = os.path.join(folder, ".gitignore")
+            if not os.path.exists(ignore):
+                with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+                    file.write(_IGNORE)
+        except OSError as error:
+            raise LearntError(
+                f"cannot create {folder}: {error.strerror}", hint="choose a folder that you can write to"
+            ) from None

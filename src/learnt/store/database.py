@@ -1,0 +1,110 @@
+"""One connection to a database: statements with `:name` parameters, and transactions.
+
+What the engines share stands here; `sqlite.py` and `postgres.py` say how to connect, run a statement and name an
+error. Every statement may use `:project`: a connection serves one project.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Any
+
+    Row = dict[str, Any]
+
+
+class Database:
+    """A connection that speaks our SQL; the engines fill in the rest."""
+
+    engine = ""
+    begin_statement = "begin"
+    # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
+    for_update = ""
+
+    def __init__(self, path: str, project: str) -> None:
+        self.path = path
+        self.project = project
+        self.read_only = False
+
+    def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
+        """Run one statement; return its rows and how many rows it changed."""
+        raise NotImplementedError(self.engine)
+
+    def script(self, sql: str) -> None:
+        """Run many statements that take no parameters."""
+        raise NotImplementedError(self.engine)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        raise NotImplementedError(self.engine)
+
+    def rows(self, sql: str, **parameters: Any) -> list[Row]:
+        """Return all rows of a query."""
+        return self.run(sql, {"project": self.project, **parameters})[0]
+
+    def row(self, sql: str, **parameters: Any) -> Row | None:
+        """Return the first row of a query, or None."""
+        return next(iter(self.rows(sql, **parameters)), None)
+
+    def value(self, sql: str, **parameters: Any) -> Any:
+        """Return the only column of the first row."""
+        row = self.row(sql, **parameters)
+        return None if row is None else next(iter(row.values()))
+
+    def execute(self, sql: str, **parameters: Any) -> int:
+        """Run a statement and return how many rows it changed."""
+        return self.run(sql, {"project": self.project, **parameters})[1]
+
+    def transaction(self) -> Transaction:
+        """Return a context in which all changes take effect, or none."""
+        return Transaction(self)
+
+    def lock_schema(self) -> None:
+        """Within a transaction: keep other migrating processes out until it ends."""
+
+    def has_table(self, name: str) -> bool:
+        """Say whether the database has this table."""
+        raise NotImplementedError(self.engine)
+
+    def check(self) -> list[str]:
+        """Return what an integrity check finds wrong."""
+        raise NotImplementedError(self.engine)
+
+    def scrub(self) -> None:
+        """Remove the traces that deleted rows leave in the database's own files."""
+        raise NotImplementedError(self.engine)
+
+    def versions(self) -> dict[str, str]:
+        """Return the versions of the engine and its driver."""
+        raise NotImplementedError(self.engine)
+
+
+class Transaction:
+    """Commits when its block ends well, rolls back otherwise."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> None:
+        self._database.run(self._database.begin_statement, {})
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            try:
+                self._database.run("commit", {})
+            except BaseException:
+                self._roll_back()
+                raise
+        else:
+            self._roll_back()
+
+    def _roll_back(self) -> None:
+        from learnt.errors import LearntError
+
+        try:
+            self._database.run("rollback", {})
+        except LearntError:
+            return  # the connection is gone, and the transaction with it: the first error tells the story

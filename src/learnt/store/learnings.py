@@ -1,0 +1,235 @@
+"""Learnings in the database. Every change of one goes together with its event, in one transaction of the caller's."""
+
+from __future__ import annotations
+
+import json
+
+from learnt.errors import NotFound
+from learnt.model import Event, Learning, Value, new_id
+from learnt.store import events
+from learnt.text.records import as_record, read_triggers, triggers_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from learnt.store.database import Database, Row
+
+_FIELDS = tuple(field for field in Learning.fields if field != "scope")
+_COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
+# What an event need not tell: it holds the time and the version itself.
+_UNTOLD = ("id", "updated_at", "version", "scope")
+
+_INSERT = f"""
+    insert into learning (project, {", ".join(_COLUMNS)})
+    values (:project, {", ".join(f":{column}" for column in _COLUMNS)})
+"""
+_UPDATE = f"""
+    update learning
+       set {", ".join(f"{column} = :{column}" for column in _COLUMNS if column != "id")}
+     where project = :project
+       and id = :id
+"""
+
+
+class Filter(Value):
+    """Which learnings to list; None means any."""
+
+    statuses: tuple[str, ...] | None = ("active",)
+    domain: str | None = None
+    category: str | None = None
+    tag: str | None = None
+    kind: str | None = None
+    goal: str | None = None
+    min_confidence: float | None = None
+
+
+class Change(Value):
+    """Who changes something, by which verb, when and why."""
+
+    what: str
+    who: str
+    at: int
+    reason: str = ""
+    undoes: str = ""
+
+
+def add(database: Database, learning: Learning, change: Change) -> None:
+    """Insert a learning and the event of its birth."""
+    database.execute(_INSERT, **_row(learning))
+    told = {name: value for name, value in as_record(learning).items() if name not in _UNTOLD}
+    _append_event(database, learning, change, old={}, new=told)
+
+
+def change(
+    database: Database, id: str, decide: Callable[[Learning], dict[str, Any]], change: Change
+) -> tuple[Learning, Learning]:
+    """Change what `decide` says of the present learning; return it before and after, the same if nothing changes."""
+    before = get(database, id, for_update=True)
+    after = before.replace(**decide(before))
+    old, new = _difference(before, after)
+    if not new:
+        return before, before
+    after = after.replace(version=before.version + 1, updated_at=max(change.at, before.updated_at))
+    database.execute(_UPDATE, **_row(after))
+    _append_event(database, after, change, old=old, new=new)
+    return before, after
+
+
+def find(database: Database, id: str, *, for_update: bool = False) -> Learning | None:
+    """Return a learning, or None."""
+    row = database.row(
+        f"""
+        select *
+          from learning
+         where project = :project
+           and id = :id
+        {database.for_update if for_update else ""}
+        """,
+        id=id,
+    )
+    return None if row is None else _learning(row)
+
+
+def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
+    """Return a learning, or raise NotFound."""
+    learning = find(database, id, for_update=for_update)
+    if learning is None:
+        raise NotFound(f"no learning `{id}`", hint="`learnt list` shows the ids")
+    return learning
+
+
+def count(database: Database, which: Filter) -> int:
+    """Return how many learnings fit."""
+    where, parameters = _conditions(which)
+    return int(database.value(f"select count(*) as fitting from learning where {where}", **parameters))
+
+
+def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> list[Learning]:
+    """Return the fitting learnings, newest first."""
+    where, parameters = _conditions(which)
+    rows = database.rows(
+        f"""
+        select *
+          from learning
+         where {where}
+         order by created_at desc, id desc
+         limit :limit
+        offset :offset
+        """,
+        limit=limit,
+        offset=offset,
+        **parameters,
+    )
+    return [_learning(row) for row in rows]
+
+
+def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[Learning]:
+    """Yield the fitting learnings, oldest first, without holding them all."""
+    where, parameters = _conditions(which)
+    created_at, id = -1, ""
+    while True:
+        rows = database.rows(
+            f"""
+            select *
+              from learning
+             where {where}
+               and (created_at, id) > (:created_at, :id)
+             order by created_at, id
+             limit :limit
+            """,
+            created_at=created_at,
+            id=id,
+            limit=at_once,
+            **parameters,
+        )
+        yield from (_learning(row) for row in rows)
+        if len(rows) < at_once:
+            return
+        created_at, id = rows[-1]["created_at"], rows[-1]["id"]
+
+
+def superseded_by(database: Database, id: str) -> list[str]:
+    """Return the ids of the learnings that this one replaces."""
+    rows = database.rows(
+        """
+        select id
+          from learning
+         where project = :project
+           and superseded_by = :id
+         order by id
+        """,
+        id=id,
+    )
+    return [row["id"] for row in rows]
+
+
+def delete(database: Database, id: str) -> None:
+    """Delete a learning with its events, injections and marks. Only a person's purge does this."""
+    database.execute("delete from learning where project = :project and id = :id", id=id)
+    database.execute("delete from event where project = :project and subject = :id", id=id)
+
+
+def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:
+    old, new = as_record(before), as_record(after)
+    changed = [name for name in new if name not in _UNTOLD and new[name] != old[name]]
+    return {name: old[name] for name in changed}, {name: new[name] for name in changed}
+
+
+def _append_event(
+    database: Database, learning: Learning, change: Change, *, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    event = Event(
+        id=new_id("event", change.at),
+        subject=learning.id,
+        version=learning.version,
+        at=change.at,
+        who=change.who,
+        what=change.what,
+        old=old,
+        new=new,
+        reason=change.reason,
+        undoes=change.undoes,
+    )
+    events.append(database, event)
+
+
+def _conditions(which: Filter) -> tuple[str, dict[str, Any]]:
+    conditions = ["project = :project"]
+    parameters: dict[str, Any] = {}
+    if which.statuses is not None:
+        names = {f"status_{letter}": status for letter, status in zip("abcde", which.statuses, strict=False)}
+        conditions.append(f"status in ({', '.join(f':{name}' for name in names)})")
+        parameters.update(names)
+    for field in ("domain", "category", "kind", "goal"):
+        if getattr(which, field) is not None:
+            conditions.append(f"{field} = :{field}")
+            parameters[field] = getattr(which, field)
+    if which.min_confidence is not None:
+        conditions.append("confidence >= :min_confidence")
+        parameters["min_confidence"] = which.min_confidence
+    if which.tag is not None:
+        conditions.append("tags like :tag escape '\\'")
+        parameters["tag"] = f"%{_like_literally(json.dumps(which.tag.lower(), ensure_ascii=False))}%"
+    return " and ".join(conditions), parameters
+
+
+def _like_literally(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _row(learning: Learning) -> dict[str, Any]:
+    row = {column: getattr(learning, field) for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
+    row["tags"] = json.dumps(learning.tags, ensure_ascii=False)
+    row["triggers"] = json.dumps(triggers_record(learning.triggers), ensure_ascii=False)
+    row["pinned"] = int(learning.pinned)
+    return row
+
+
+def _learning(row: Row) -> Learning:
+    fields = {field: row[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
+    fields["tags"] = tuple(json.loads(row["tags"]))
+    fields["triggers"] = read_triggers(json.loads(row["triggers"]))
+    fields["pinned"] = bool(row["pinned"])
+    return Learning(**fields)

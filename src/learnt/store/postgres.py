@@ -1,0 +1,116 @@
+"""PostgreSQL through psycopg 3, for teams: one database holds many projects.
+
+The same SQL as on SQLite: `:name` becomes psycopg's form once for each statement. A connection that breaks is made
+anew for the next statement outside a transaction; within one, the transaction is lost as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.errors import InvalidValue, LearntError, TryAgain
+from learnt.store.database import Database
+from learnt.text.redact import without_password
+
+try:
+    import psycopg
+    from psycopg.rows import dict_row
+except ImportError as error:
+    raise LearntError(
+        f"PostgreSQL is configured, but its driver cannot be loaded: {error}",
+        hint="install it with `pip install 'learnt[postgres]'`",
+    ) from None
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from learnt.store.database import Row
+
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+_MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
+_TABLES_WITH_TEXT = "learning, event, injection, mark, operation"
+
+
+class PostgresDatabase(Database):
+    """A store in a shared database."""
+
+    engine = "postgres"
+    for_update = " for update"
+
+    def __init__(self, address: str, *, project: str, wait_ms: int) -> None:
+        super().__init__(without_password(address), project)
+        self._address = address
+        self._wait_ms = wait_ms
+        self._translations: dict[str, str] = {}
+        self._connection: psycopg.Connection[Any] | None = None
+
+    def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
+        try:
+            cursor = self._connected().execute(self._translate(sql), parameters or None, prepare=True)
+            return (cursor.fetchall() if cursor.description else []), cursor.rowcount
+        except psycopg.Error as error:
+            raise self._translated(error) from None
+
+    def script(self, sql: str) -> None:
+        try:
+            self._connected().execute(sql.encode())
+        except psycopg.Error as error:
+            raise self._translated(error) from None
+
+    def lock_schema(self) -> None:
+        self.run("select pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
+
+    def has_table(self, name: str) -> bool:
+        return bool(self.value("select to_regclass(:name) is not null as found", name=name))
+
+    def check(self) -> list[str]:
+        return []  # the server checks its own pages, and its keys cannot be switched off
+
+    def scrub(self) -> None:
+        self.run(f"vacuum {_TABLES_WITH_TEXT}", {})
+
+    def versions(self) -> dict[str, str]:
+        server = self._connected().info.server_version
+        return {"PostgreSQL": f"{server // 10000}.{server % 10000}", "psycopg": psycopg.__version__}
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(
+                self._address,
+                autocommit=True,
+                row_factory=dict_row,
+                connect_timeout=max(2, self._wait_ms // 1000),
+                application_name="learnt",
+                options=f"-c lock_timeout={self._wait_ms} -c client_min_messages=warning",
+            )
+        return self._connection
+
+    def _translate(self, sql: str) -> str:
+        known = self._translations.get(sql)
+        if known is None:
+            known = _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+            self._translations[sql] = known
+        return known
+
+    def _translated(self, error: psycopg.Error) -> LearntError:
+        detail = str(error).strip().split("\n")[0]
+        if isinstance(error, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
+            return TryAgain(f"{self.path} is busy: {detail}", hint="try again; `wait_ms` sets how long to wait")
+        if isinstance(error, psycopg.errors.DiskFull):
+            return TryAgain(f"{self.path} cannot take more: {detail}", hint="free some space on the server")
+        if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
+            return LearntError(f"{self.path} refuses: {detail}", hint="ask for the right to create and change tables")
+        if isinstance(error, psycopg.OperationalError):
+            return TryAgain(
+                f"cannot reach {self.path}: {detail}",
+                hint="check that the server runs and that `database` names it; `learnt config` shows the address",
+            )
+        if isinstance(error, psycopg.IntegrityError):
+            return InvalidValue(f"the database refuses it: {detail}")
+        return LearntError(f"{self.path}: {detail}", hint="`learnt doctor` checks the store")

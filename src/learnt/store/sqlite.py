@@ -1,0 +1,185 @@
+"""SQLite through apsw, which carries its own SQLite: the standard library's may have the WAL-reset bug.
+
+Write-ahead log, `synchronous=full`: what was committed survives a power cut. Writers wait for each other with a
+jittered retry instead of SQLite's own back-off, under which some wait for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+
+import apsw
+
+from learnt.errors import CorruptDatabase, InvalidValue, LearntError, TryAgain
+from learnt.store.database import Database
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from learnt.store.database import Row
+
+PROJECT = "local"  # a SQLite file holds one project, so that renaming the folder loses nothing
+_RETRY_S = (0.0005, 0.005)
+
+
+class SqliteDatabase(Database):
+    """A store in one file."""
+
+    engine = "sqlite"
+    begin_statement = "begin immediate"
+
+    def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
+        super().__init__(path, PROJECT)
+        self._wait_s = wait_ms / 1000
+        if create:
+            _create_private(path)
+        try:
+            self._connection = _connect(path, read_only=read_only)
+            self.read_only = self._connection.readonly("main")
+            self._connection.set_busy_handler(self._wait)
+            self._prepare()
+        except apsw.Error as error:
+            raise self._translated(error) from None
+
+    def _prepare(self) -> None:
+        if not self.read_only:
+            self.run("pragma journal_mode = wal", {})
+        self.run("pragma synchronous = full", {})
+        self.run("pragma foreign_keys = on", {})
+        self.run("pragma secure_delete = on", {})
+
+    def _wait(self, tried: int) -> bool:
+        """Sleep a random moment, until this statement's time is up."""
+        now = time.monotonic()
+        if tried == 0:
+            self._give_up_at = now + self._wait_s
+        if now >= self._give_up_at:
+            return False
+        time.sleep(random.uniform(*_RETRY_S))
+        return True
+
+    def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
+        try:
+            cursor = self._connection.execute(sql, parameters)
+            found: list[Row] = []
+            names: list[str] = []
+            for values in cursor:
+                names = names or [column[0] for column in cursor.description]
+                found.append(dict(zip(names, values, strict=True)))
+            return found, self._connection.changes()
+        except apsw.Error as error:
+            raise self._translated(error) from None
+
+    def script(self, sql: str) -> None:
+        self.run(sql, {})
+
+    def has_table(self, name: str) -> bool:
+        count = "select count(*) as found from sqlite_master where type = 'table' and name = :name"
+        return bool(self.value(count, name=name))
+
+    def check(self) -> list[str]:
+        found = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]
+        astray = self.rows("pragma foreign_key_check")
+        return [line for line in found if line != "ok"] + [
+            f"a row of {row['table']} points to a missing {row['parent']}" for row in astray
+        ]
+
+    def scrub(self) -> None:
+        # A vacuum writes every page anew, so that no freed page keeps old text; then the log is emptied.
+        self.run("vacuum", {})
+        busy = self.rows("pragma wal_checkpoint(truncate)")[0]["busy"]
+        if busy:
+            raise TryAgain(
+                "the rows are deleted, but another process still reads the log that holds their old text",
+                hint="end other learnt processes and run the same command again",
+            )
+
+    def copy_to(self, path: str) -> None:
+        """Write a consistent copy of the whole database into a new file."""
+        _create_private(path)
+        try:
+            target = apsw.Connection(path)
+            with target.backup("main", self._connection, "main") as backup:
+                while not backup.done:
+                    backup.step(1000)
+            target.close()
+        except apsw.Error as error:
+            raise self._translated(error) from None
+
+    def versions(self) -> dict[str, str]:
+        return {"SQLite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()}
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _translated(self, error: apsw.Error) -> LearntError:
+        """Return our error for one of SQLite's: what happened, to which file, what to do."""
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return TryAgain(
+                f"{self.path} is busy: others kept writing for {self._wait_s:g} s",
+                hint="try again; `wait_ms` sets how long to wait",
+            )
+        if isinstance(error, apsw.FullError | apsw.IOError):
+            return TryAgain(f"cannot write {self.path}: {error}", hint="free some disk space and try again")
+        if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
+            return LearntError(
+                f"cannot write {self.path}: the file or its folder is read-only, or not yours",
+                hint=f"check the permissions: `ls -la {os.path.dirname(self.path)}`",
+            )
+        if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+            return CorruptDatabase(
+                f"{self.path} is damaged: {error}",
+                hint="keep a copy, then put a backup in its place (.learnt/backups/); `learnt doctor` tells more",
+            )
+        if isinstance(error, apsw.ConstraintError):
+            return InvalidValue(f"the database refuses it: {error}")
+        return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
+
+
+def _connect(path: str, *, read_only: bool) -> apsw.Connection:
+    """Open for writing if the place allows it, else for reading."""
+    if not read_only:
+        connection = _try_connect(path, apsw.SQLITE_OPEN_READWRITE)
+        if connection is not None:
+            return connection
+    connection = _try_connect(path, apsw.SQLITE_OPEN_READONLY)
+    if connection is not None:
+        return connection
+    if _size(path + "-wal") == 0:
+        # In a read-only folder SQLite cannot make its index of the log; without a log it needs none.
+        address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"
+        return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    raise apsw.CantOpenError("the folder is read-only, and the log holds changes that are not in the file yet")
+
+
+def _try_connect(path: str, flags: int) -> apsw.Connection | None:
+    connection = None
+    try:
+        connection = apsw.Connection(path, flags=flags)
+        connection.set_busy_timeout(1000)
+        connection.execute("select count(*) from sqlite_master").fetchall()
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError):
+        if connection is not None:
+            connection.close()
+        return None
+    return connection
+
+
+def _create_private(path: str) -> None:
+    """Make an empty file that only its owner can read; SQLite gives its log the same mode."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise LearntError(
+            f"cannot create {path}: {error.strerror}", hint="choose a folder that you can write to"
+        ) from None
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -1,0 +1,77 @@
+"""Make foreign text fit to be stored, the same for every database.
+
+Dropped: control characters (but not line break and tab), and characters that nobody sees: zero-width, bidirectional,
+tag and filler characters, with which text could say one thing to a person and another to a model. A lone
+surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them stay where they join something.
+Cleaning twice changes nothing.
+"""
+
+from __future__ import annotations
+
+_JOINERS = "\u200c\u200d"
+_INVISIBLE = (
+    (0x00, 0x08),
+    (0x0B, 0x0C),
+    (0x0E, 0x1F),
+    (0x7F, 0x9F),
+    (0xAD, 0xAD),
+    (0x034F, 0x034F),
+    (0x061C, 0x061C),
+    (0x115F, 0x1160),
+    (0x17B4, 0x17B5),
+    (0x180B, 0x180F),
+    (0x200B, 0x200B),
+    (0x200E, 0x200F),
+    (0x202A, 0x202E),
+    (0x2060, 0x206F),
+    (0x3164, 0x3164),
+    (0xFE00, 0xFE0E),
+    (0xFEFF, 0xFEFF),
+    (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB),
+    (0x1D173, 0x1D17A),
+    (0xE0000, 0xE0FFF),
+)
+_DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1) if last < 0xE0000}
+
+
+def clean(text: str) -> str:
+    """Return the text without what must not be stored; line breaks become plain ones."""
+    if text.isascii() and text.isprintable():
+        return text
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.translate(_DROPPED)
+    if text.isascii():
+        return text
+    text = "".join(_beyond_the_table(letter) for letter in text)
+    return _without_stray_joiners(text) if any(joiner in text for joiner in _JOINERS) else text
+
+
+def fold(text: str) -> str:
+    """Return the cleaned text on one line, with single spaces."""
+    return " ".join(clean(text).split())
+
+
+def _beyond_the_table(letter: str) -> str:
+    code = ord(letter)
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return "" if 0xE0000 <= code <= 0xE0FFF else letter
+
+
+def _without_stray_joiners(text: str) -> str:
+    """Keep a joiner only between two visible letters beyond ASCII: inside plain words it only hides something."""
+    kept: list[str] = []
+    for position, letter in enumerate(text):
+        if letter in _JOINERS:
+            following = text[position + 1 : position + 2]
+            before = kept[-1] if kept else ""
+            if not (_joins(before) and _joins(following)):
+                continue
+        kept.append(letter)
+    return "".join(kept)
+
+
+def _joins(letter: str) -> bool:
+    return bool(letter) and not letter.isascii() and not letter.isspace() and letter not in _JOINERS

@@ -1,0 +1,138 @@
+"""A learning as a JSON object, both ways: the shape of `--json`, of JSONL files and of events.
+
+The shape is a promise. Reading is strict: an unknown name or a wrong type is an error that names it, because a
+misspelt field would otherwise be lost without a word.
+"""
+
+from __future__ import annotations
+
+from learnt.errors import InvalidValue
+from learnt.model import Learning, Triggers
+from learnt.text.clean import clean, fold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from learnt.model import Event
+
+# Fields that a person or a program may set; the rest is kept by the store.
+WRITABLE = (
+    "title",
+    "context",
+    "observation",
+    "implication",
+    "action",
+    "tags",
+    "domain",
+    "category",
+    "kind",
+    "polarity",
+    "triggers",
+    "origin",
+    "goal",
+    "task",
+    "discovery",
+    "commit",
+    "confidence",
+    "pinned",
+)
+# What belongs to the place where a learning is read, not to the learning.
+PLACE = ("version", "scope")
+
+# Far beyond every limit: refused before any work is spent on it.
+_NOT_EVEN_CLEANED = 1_000_000
+_PARAGRAPHS = ("context", "observation", "implication", "action")
+_LISTS = ("tags",)
+_NUMBERS = ("confidence",)
+_FLAGS = ("pinned",)
+_COUNTS = (
+    "times_injected",
+    "times_helpful",
+    "times_not_helpful",
+    "created_at",
+    "updated_at",
+    "last_injected_at",
+    "last_helpful_at",
+    "last_decayed_at",
+    "version",
+)
+
+
+def as_record(learning: Learning) -> dict[str, Any]:
+    """Return the learning as a JSON object."""
+    record = learning.as_dict()
+    record["tags"] = list(learning.tags)
+    record["triggers"] = triggers_record(learning.triggers)
+    return record
+
+
+def event_record(event: Event) -> dict[str, Any]:
+    """Return the event as a JSON object."""
+    return event.as_dict()
+
+
+def triggers_record(triggers: Triggers) -> dict[str, list[str]]:
+    """Return the triggers that are set, as lists."""
+    return {field: list(words) for field, words in triggers.as_dict().items() if words}
+
+
+def read_fields(record: Mapping[str, Any], *, allowed: tuple[str, ...] = WRITABLE) -> dict[str, Any]:
+    """Return cleaned, typed fields for a Learning; raise InvalidValue on what does not fit."""
+    fields: dict[str, Any] = {}
+    for name, value in record.items():
+        if name not in allowed:
+            raise InvalidValue(f"a learning has no field `{name}` to set", hint=f"the fields are: {', '.join(allowed)}")
+        fields[name] = _read(name, value)
+    return fields
+
+
+def read_triggers(value: object) -> Triggers:
+    """Return triggers from a JSON object of lists."""
+    if isinstance(value, Triggers):
+        value = triggers_record(value)
+    if not isinstance(value, dict):
+        raise _wrong("triggers", value, "an object of lists")
+    unknown = [field for field in value if field not in Triggers.fields]
+    if unknown:
+        raise InvalidValue(
+            f"there are no triggers `{unknown[0]}`", hint=f"triggers are: {', '.join(Triggers.fields)}"
+        )
+    return Triggers(**{field: _words(f"triggers.{field}", words) for field, words in value.items()})
+
+
+def _read(name: str, value: object) -> object:
+    if name == "triggers":
+        return read_triggers(value)
+    if name in _LISTS:
+        return tuple(sorted({tag.lower() for tag in _words(name, value)}))
+    if name in _FLAGS:
+        if not isinstance(value, bool):
+            raise _wrong(name, value, "true or false")
+        return value
+    if name in _NUMBERS:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong(name, value, "a number")
+        return float(value)
+    if name in _COUNTS:
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+            raise _wrong(name, value, "a whole number")
+        return value
+    if not isinstance(value, str):
+        raise _wrong(name, value, "a text")
+    if len(value) > _NOT_EVEN_CLEANED:
+        raise InvalidValue(f"{name} has {len(value):,} characters", hint=f"give {name} in a few sentences")
+    return clean(value).strip() if name in _PARAGRAPHS else fold(value)
+
+
+def _words(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise _wrong(name, value, "a list of texts")
+    return tuple(dict.fromkeys(fold(word) for word in value))
+
+
+def _wrong(name: str, value: object, wanted: str) -> InvalidValue:
+    return InvalidValue(
+        f"`{name}` is {type(value).__name__} {str(value)[:40]!r}", hint=f"`{name}` must be {wanted}"
+    )

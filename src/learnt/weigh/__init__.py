@@ -1,0 +1,1 @@
+"""How much a learning is worth: confidence and what moves it."""

@@ -1,0 +1,27 @@
+"""Where confidence starts and what moves it.
+
+Confidence lies in 0.1 to 1.0: nothing is certain for ever and nothing is quite forgotten.
+"""
+
+from __future__ import annotations
+
+from learnt.model import LEAST_CONFIDENCE
+
+# A person's word counts at once; what an agent or a foreign file says has to prove itself.
+_START = {"person": 0.7, "agent": 0.5, "model": 0.5, "import": 0.5}
+_LIKE = 0.05
+
+
+def start(origin: str) -> float:
+    """Return the confidence of a new learning of this origin."""
+    return _START[origin]
+
+
+def liked(confidence: float) -> float:
+    """Return the confidence after one more person liked the learning."""
+    return within_bounds(confidence + _LIKE)
+
+
+def within_bounds(confidence: float) -> float:
+    """Return the confidence kept within its bounds, without the dust of floating point."""
+    return round(min(1.0, max(LEAST_CONFIDENCE, confidence)), 6)
