@@ -77,31 +77,23 @@ class Memory:
                 hint="go to a project, or make this folder one with `learnt init`",
             )
         here = found or project.new_project("." if is_address else start)
-        configuration = config.load(_settings_files(here.root), dict(os.environ))
+        configuration = config.load(settings_files(here.root), dict(os.environ))
         settings = configuration.settings
         address = start if is_address else settings.database
-        own = Place(
-            folder=here.folder,
-            address=address,
-            project=settings.project or here.name,
-            wait_ms=settings.wait_ms,
-            create=create,
-        )
+        own = own_place(here, settings).replace(address=address, create=create)
         return cls._opened([own, *_read_along(settings)], configuration, clock)
 
     @classmethod
     def open_user(cls, *, create: bool = True, clock: Callable[[], int] | None = None) -> Self:
         """Open the user-wide store alone: what is true across all projects."""
-        configuration = config.load(_settings_files(None), dict(os.environ))
-        place = _user_place(configuration.settings).replace(create=create, read_only=False)
+        configuration = config.load(settings_files(None), dict(os.environ))
+        place = user_place(configuration.settings).replace(create=create, read_only=False)
         if not place.exists() and not create:
             raise NoStore("there is no user-wide store yet", hint="`learnt init --user` creates it")
         return cls._opened([place], configuration, clock)
 
     @classmethod
-    def _opened(
-        cls, places: list[Place], configuration: config.Configuration, clock: Callable[[], int] | None
-    ) -> Self:
+    def _opened(cls, places: list[Place], configuration: config.Configuration, clock: Callable[[], int] | None) -> Self:
         clock = clock or _now_ms
         stores = [Store(place, version=__version__, clock=clock) for place in places]
         memory = cls(stores, configuration=configuration, clock=clock)
@@ -340,8 +332,7 @@ class Memory:
     @property
     def person(self) -> str:
         """Who changes things by hand."""
-        names = (os.environ.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME"))
-        return fold(self.settings.person) or next((name for name in names if name), "somebody")
+        return fold(self.settings.person) or _login_name()
 
     def _new_learning(self, record: dict[str, Any], *, created_at: int) -> Learning:
         fields = read_fields(record)
@@ -427,21 +418,46 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _settings_files(root: str | None) -> list[str]:
+def _login_name() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "somebody"  # a container's user may have no name
+
+
+def settings_files(root: str | None) -> list[str]:
+    """Return the files that hold settings for a project, in rising rank."""
     files = [project.user_settings_file(dict(os.environ))]
     return files if root is None else [*files, os.path.join(root, project.SETTINGS_FILE)]
 
 
-def _user_place(settings: config.Settings) -> Place:
+def own_place(here: project.Project, settings: config.Settings) -> Place:
+    """Return where a project's own store is."""
+    return Place(
+        folder=here.folder,
+        address=settings.database,
+        project=settings.project or here.name,
+        wait_ms=settings.wait_ms,
+    )
+
+
+def user_place(settings: config.Settings) -> Place:
+    """Return where the user-wide store is."""
     folder = project.user_data_folder(dict(os.environ))
     return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
 
 
 def _read_along(settings: config.Settings) -> list[Place]:
     """Return the stores that are read along with the project's: the user's, then other projects'."""
-    user = _user_place(settings)
-    places = [user] if settings.user_store and user.exists() else []
-    return places + [_source_place(path) for path in settings.sources]
+    user = user_place(settings)
+    return ([user] if settings.user_store and user.exists() else []) + source_places(settings)
+
+
+def source_places(settings: config.Settings) -> list[Place]:
+    """Return the stores of other projects that are read along."""
+    return [_source_place(path) for path in settings.sources]
 
 
 def _source_place(path: str) -> Place:
@@ -450,15 +466,8 @@ def _source_place(path: str) -> Place:
         raise WrongRequest(
             f"`sources` names {path}, where there is no project", hint="correct the path in learnt.toml, or remove it"
         )
-    settings = config.load(_settings_files(found.root), {}).settings
-    place = Place(
-        folder=found.folder,
-        address=settings.database,
-        project=settings.project or found.name,
-        scope=found.name,
-        wait_ms=settings.wait_ms,
-        read_only=True,
-    )
+    settings = config.load(settings_files(found.root), {}).settings
+    place = own_place(found, settings).replace(scope=found.name, read_only=True)
     if not place.exists():
         raise WrongRequest(
             f"`sources` names {path}, which has no store yet", hint=f"run `learnt init` in {path}, or remove the entry"

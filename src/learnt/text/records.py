@@ -96,9 +96,7 @@ def read_triggers(value: object) -> Triggers:
         raise _wrong("triggers", value, "an object of lists")
     unknown = [field for field in value if field not in Triggers.fields]
     if unknown:
-        raise InvalidValue(
-            f"there are no triggers `{unknown[0]}`", hint=f"triggers are: {', '.join(Triggers.fields)}"
-        )
+        raise InvalidValue(f"there are no triggers `{unknown[0]}`", hint=f"triggers are: {', '.join(Triggers.fields)}")
     return Triggers(**{field: _words(f"triggers.{field}", words) for field, words in value.items()})
 
 
@@ -133,6 +131,4 @@ def _words(name: str, value: object) -> tuple[str, ...]:
 
 
 def _wrong(name: str, value: object, wanted: str) -> InvalidValue:
-    return InvalidValue(
-        f"`{name}` is {type(value).__name__} {str(value)[:40]!r}", hint=f"`{name}` must be {wanted}"
-    )
+    return InvalidValue(f"`{name}` is {type(value).__name__} {str(value)[:40]!r}", hint=f"`{name}` must be {wanted}")

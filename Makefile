@@ -1,0 +1,54 @@
+# `make` alone shows what there is. Everything runs in .venv, which is made when it is missing or out of date.
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SHARE ?= 1
+SEED ?=
+export PYTHONDONTWRITEBYTECODE :=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check soak bench docs clean
+
+help: ## Show this help
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY) ## Make .venv with everything that tests need
+
+demo: $(READY) ## Show learnt at work in a throw-away project
+	@$(BIN)/learnt demo
+
+test: $(READY) ## Run the tests
+	@$(BIN)/python -m pytest -n 2 -m "not soak"
+
+check: $(READY) ## Look for mistakes without running: ruff and mypy
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/mypy
+
+soak: $(READY) ## Run the counted suites in full (SHARE=0.1 for a tenth, SEED=n to repeat a run)
+	@$(BIN)/python -m pytest -m soak -s -rA --share $(SHARE) $(if $(SEED),--seed $(SEED))
+
+bench: $(READY) ## Measure, and print the results as Markdown
+	@$(BIN)/python -m bench
+
+docs: $(READY) ## Write the generated pages of docs/ anew
+	@$(BIN)/python -m tools.generate_docs
+
+clean: ## Remove .venv and everything that tools leave behind
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The newest Python from 3.11 on that really starts (a version manager may list ones that do not).
+$(READY): pyproject.toml constraints.txt
+	@for python in python3.14 python3.13 python3.12 python3.11 python3 python; do \
+	  $$python -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; \
+	done; \
+	if [ -z "$$python" ]; then echo "learnt needs Python 3.11 or newer (with venv) on PATH" >&2; exit 1; fi; \
+	echo "Setting up $(VENV) with $$($$python --version) ..."; \
+	$$python -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[postgres,dev]' 2>.pip.log \
+	  || { cat .pip.log >&2; rm -f .pip.log; exit 1; }
+	@rm -f .pip.log
+	@$(BIN)/python -m compileall -q src || true
+	@touch $@

@@ -1,0 +1,1 @@
+"""Doors: each parses, calls one method of `Memory`, and renders."""

@@ -1,0 +1,98 @@
+"""The command line: finds the command, imports its module alone, runs it, and tells errors.
+
+Data goes to stdout, talk about it to stderr. Exit codes: 0 done, 1 our failure, 2 wrong request, 3 try again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from learnt import __version__
+from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
+from learnt.errors import LearntError, WrongRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def run(words: list[str]) -> int:
+    """Run one command line and return the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal's encoding must never stop a command
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except LearntError as error:
+        _tell(error)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader has seen enough (`learnt list | head`); keep Python from complaining at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def parser_of(command: Command) -> argparse.ArgumentParser:
+    """Return the parser of one command."""
+    from learnt.doors.cli.arguments import new_parser
+
+    parser = new_parser(command)
+    command.load("arguments")(parser)
+    return parser
+
+
+def _run(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        if words[1:] and words[0] == "help":
+            return _run([words[1], "--help"])
+        print(overview())
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"learnt {__version__}")
+        return 0
+    command = _find(words[0])
+    arguments = parser_of(command).parse_args(words[1:])
+    if arguments.folder:
+        _go_to(arguments.folder)
+    return command.load("run")(arguments) or 0
+
+
+def overview() -> str:
+    """Return the page that `learnt --help` prints."""
+    lines = ["learnt remembers what coding agents learn.", "", "usage: learnt COMMAND [options]"]
+    for group in GROUPS:
+        lines += ["", group]
+        lines += [f"  {command.name:<10} {command.summary}" for command in COMMANDS if command.group == group]
+    lines += ["", "`learnt COMMAND --help` tells more about one of them."]
+    return "\n".join(lines)
+
+
+def _find(name: str) -> Command:
+    for command in COMMANDS:
+        if command.name == name:
+            return command
+    import difflib
+
+    near = difflib.get_close_matches(name, [command.name for command in COMMANDS], n=1)
+    hint = f"did you mean `learnt {near[0]}`?" if near else "`learnt --help` lists the commands"
+    raise WrongRequest(f"there is no command `{name[:100]}`", hint=hint)
+
+
+def _go_to(folder: str) -> None:
+    try:
+        os.chdir(folder)
+    except OSError as error:
+        raise WrongRequest(f"cannot go to {folder}: {error.strerror}", hint="-C names an existing folder") from None
+
+
+def _tell(error: LearntError) -> None:
+    from learnt.doors.cli.screen import paint
+
+    print(f"{paint('error:', 'red', sys.stderr)} {error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {error.hint}", file=sys.stderr)

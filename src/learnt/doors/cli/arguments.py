@@ -1,0 +1,102 @@
+"""What the commands' parsers share: the parser itself, and the options that several commands have."""
+
+from __future__ import annotations
+
+import argparse
+
+from learnt.errors import WrongRequest
+from learnt.model import KINDS, ORIGINS, Triggers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from learnt.doors.cli.commands import Command
+    from learnt.memory import Memory
+
+PARAGRAPHS = {
+    "context": "what one was working on",
+    "observation": "what one noticed",
+    "implication": "how it should change future work",
+    "action": "the specific change to make",
+}
+_TRIGGERS = {
+    "files": ("--on-file", "GLOB", "files that it is about, as a pattern"),
+    "commands": ("--on-command", "COMMAND", "a command that it is about"),
+    "errors": ("--on-error", "TEXT", "an error text that it answers"),
+    "tools": ("--on-tool", "TOOL", "a tool that it is about"),
+    "task_types": ("--on-task-type", "TYPE", "a type of task that it is about"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises our error instead of leaving the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise WrongRequest(message, hint=f"`{self.prog} --help` shows what it takes")
+
+
+def new_parser(command: Command) -> argparse.ArgumentParser:
+    """Return a parser with the options that every command has."""
+    parser = _Parser(prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("-C", dest="folder", metavar="FOLDER", help="work as if started in this folder")
+    return parser
+
+
+def add_id(parser: argparse.ArgumentParser, help: str = "the learning's id") -> None:
+    """Let a command take one id."""
+    parser.add_argument("id", metavar="ID", help=help)
+
+
+def add_user(parser: argparse.ArgumentParser, help: str = "use the user-wide store alone") -> None:
+    """Let a command work on the user-wide store."""
+    parser.add_argument("--user", action="store_true", help=help)
+
+
+def add_reason(parser: argparse.ArgumentParser) -> None:
+    """Let a change say why."""
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the history")
+
+
+def add_fields(parser: argparse.ArgumentParser) -> None:
+    """Let a command set the fields of a learning; an option that is not given is None."""
+    for name, meaning in PARAGRAPHS.items():
+        parser.add_argument(f"--{name}", metavar="TEXT", help=meaning)
+    parser.add_argument("--tag", action="append", dest="tags", metavar="TAG", help="a tag; repeatable")
+    parser.add_argument("--domain", metavar="NAME", help="the field of work: database, ui, …")
+    parser.add_argument("--category", metavar="NAME", help="the section that it stands in")
+    parser.add_argument("--kind", choices=KINDS, help="what sort of learning it is")
+    polarity = parser.add_mutually_exclusive_group()
+    polarity.add_argument("--do", dest="polarity", action="store_const", const="do", help="something to do (default)")
+    polarity.add_argument("--avoid", dest="polarity", action="store_const", const="avoid", help="something to avoid")
+    for field, (option, metavar, meaning) in _TRIGGERS.items():
+        parser.add_argument(option, action="append", dest=f"on_{field}", metavar=metavar, help=f"{meaning}; repeatable")
+    parser.add_argument("--origin", choices=ORIGINS, help="who it comes from (default: person)")
+    parser.add_argument("--goal", metavar="NAME", help="the goal that it was learnt for")
+    parser.add_argument("--task", metavar="ID", help="the task that it was learnt in")
+    parser.add_argument("--commit", metavar="HASH", help="the commit that it belongs to")
+    parser.add_argument("--confidence", type=float, metavar="N", help="from 0.1 to 1.0")
+
+
+def given_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields that were given on the command line."""
+    names = (*PARAGRAPHS, "tags", "domain", "category", "kind", "polarity", "origin", "goal", "task", "commit")
+    fields = {name: getattr(arguments, name) for name in (*names, "confidence")}
+    fields["triggers"] = given_triggers(arguments) or None
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def given_triggers(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the triggers that were given on the command line."""
+    words = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
+    return {field: given for field, given in words.items() if given}
+
+
+def open_memory(arguments: argparse.Namespace) -> Memory:
+    """Open the store that the arguments mean; never create one."""
+    from learnt.memory import Memory
+
+    if getattr(arguments, "user", False):
+        return Memory.open_user(create=False)
+    return Memory.open(".", create=False)

@@ -1,0 +1,54 @@
+"""The list of commands: names, groups, one line each, and the module where each lives.
+
+Help pages and the command reference come from this list. A module is imported only when its command runs.
+"""
+
+from __future__ import annotations
+
+from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+GROUPS = ("Start", "Learnings", "Change a learning", "In and out", "Upkeep")
+
+
+class Command(Value):
+    """One command: `learnt NAME`."""
+
+    name: str
+    group: str
+    summary: str
+    module: str
+
+    def load(self, part: str) -> Any:
+        """Return the command's `arguments` or `run` function from its module."""
+        import importlib
+
+        module = importlib.import_module(f"learnt.doors.cli.{self.module}")
+        return getattr(module, f"{self.name}_{part}")
+
+
+COMMANDS = (
+    Command(name="init", group="Start", summary="Make this folder a project that keeps learnings", module="setup"),
+    Command(name="demo", group="Start", summary="Show learnt at work in a throw-away project", module="demo"),
+    Command(name="add", group="Learnings", summary="Keep a new learning", module="learnings"),
+    Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
+    Command(name="show", group="Learnings", summary="Show one learning in full", module="learnings"),
+    Command(name="history", group="Learnings", summary="Show every change of a learning", module="learnings"),
+    Command(name="edit", group="Change a learning", summary="Change a learning's text or fields", module="learnings"),
+    Command(name="archive", group="Change a learning", summary="Put a learning away", module="verbs"),
+    Command(name="restore", group="Change a learning", summary="Make a learning active again", module="verbs"),
+    Command(name="hide", group="Change a learning", summary="Keep a learning out of every brief", module="verbs"),
+    Command(name="like", group="Change a learning", summary="Say that a learning is good, once", module="verbs"),
+    Command(name="pin", group="Change a learning", summary="Let a learning come first", module="verbs"),
+    Command(name="supersede", group="Change a learning", summary="Replace a learning by another", module="verbs"),
+    Command(name="undo", group="Change a learning", summary="Take back a change", module="verbs"),
+    Command(name="purge", group="Change a learning", summary="Really delete a learning, everywhere", module="verbs"),
+    Command(name="export", group="In and out", summary="Write all learnings as JSONL or Markdown", module="transfer"),
+    Command(name="import", group="In and out", summary="Read exported learnings", module="transfer"),
+    Command(name="backup", group="In and out", summary="Copy the whole store into one file", module="transfer"),
+    Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
+    Command(name="doctor", group="Upkeep", summary="Check the store and say what to do", module="doctor"),
+)

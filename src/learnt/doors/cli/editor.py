@@ -1,0 +1,45 @@
+"""Let a person change a text in their editor, without ever losing what they wrote."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+from learnt.errors import LearntError, WrongRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Read = TypeVar("Read")
+
+
+def edit_text(text: str, read: Callable[[str], Read]) -> Read:
+    """Return what `read` makes of the edited text; if it cannot, the text is kept and the error says where."""
+    handle, path = tempfile.mkstemp(prefix="learnt-", suffix=".md")
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    _run_editor(path)
+    with open(path, encoding="utf-8", errors="replace") as file:
+        edited = file.read()
+    try:
+        result = read(edited)
+    except LearntError as error:
+        raise WrongRequest(error.message, hint=f"{error.hint}; your text is kept in {path}") from None
+    os.unlink(path)
+    return result
+
+
+def _run_editor(path: str) -> None:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if sys.platform == "win32" else "vi")
+    try:
+        code = subprocess.run([*shlex.split(editor), path], check=False).returncode
+    except (OSError, ValueError) as error:
+        os.unlink(path)
+        raise WrongRequest(f"cannot start the editor `{editor}`: {error}", hint="set $EDITOR to a program") from None
+    if code:
+        raise WrongRequest(f"the editor `{editor}` ended with code {code}", hint=f"nothing was changed; text: {path}")

@@ -1,0 +1,270 @@
+"""Commands to write and read learnings: add, list, show, edit, history."""
+
+from __future__ import annotations
+
+import sys
+
+from learnt.doors.cli.arguments import (
+    PARAGRAPHS,
+    add_fields,
+    add_id,
+    add_reason,
+    add_user,
+    given_fields,
+    open_memory,
+)
+from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table, use_color
+from learnt.errors import WrongRequest
+from learnt.model import KINDS, STATUSES, Learning
+from learnt.text.records import as_record, event_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from learnt.model import Event
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "title", metavar="TITLE", nargs="?", help="the learning in one sentence, or `-` for JSON on stdin"
+    )
+    add_fields(parser)
+    parser.add_argument("--pin", action="store_true", help="let it come first")
+    parser.add_argument("--edit", action="store_true", help="write it in $EDITOR")
+    add_user(parser, "keep it in the user-wide store, for all projects")
+
+
+def add_run(arguments: argparse.Namespace) -> None:
+    fields = given_fields(arguments) | ({"pinned": True} if arguments.pin else {})
+    with open_memory(arguments) as memory:
+        if arguments.edit:
+            added = memory.add_all([_edited({"title": arguments.title or "", **fields})])
+        elif arguments.title in (None, "-"):
+            added = memory.add_all([{**fields, **record} for record in _records_on_stdin(arguments.title)])
+        else:
+            added = memory.add_all([{"title": arguments.title, **fields}])
+    if arguments.json:
+        records = [as_record(learning) for learning in added]
+        show_json(records[0] if len(records) == 1 else records)
+        return
+    for learning in added:
+        say(f"Added {learning.id}: {learning.title}")
+
+
+def list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
+    for name in ("domain", "category", "tag", "goal"):
+        parser.add_argument(f"--{name}", metavar="NAME", help=f"only those of this {name}")
+    parser.add_argument("--kind", choices=KINDS, help="only those of this kind")
+    parser.add_argument("--min-confidence", type=float, metavar="N", help="only those with at least this confidence")
+    parser.add_argument("--scope", metavar="NAME", help="only those of `project`, `user`, or a source of this name")
+    parser.add_argument("--limit", type=int, metavar="N", help="how many to show (setting `page_size`)")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="how many to pass over")
+    add_user(parser)
+
+
+def list_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        use_color(memory.settings.color)
+        page = memory.learnings(
+            status=None if arguments.status == "all" else arguments.status,
+            domain=arguments.domain,
+            category=arguments.category,
+            tag=arguments.tag,
+            kind=arguments.kind,
+            goal=arguments.goal,
+            min_confidence=arguments.min_confidence,
+            scope=arguments.scope,
+            limit=arguments.limit,
+            offset=arguments.offset,
+        )
+    if arguments.json:
+        show_json({"learnings": [as_record(learning) for learning in page.learnings], "total": page.total})
+        return
+    if not page.total:
+        note('No learnings fit. `learnt add "…"` keeps one, `learnt list --status all` shows all.')
+        return
+    show_table(("id", "confidence", "title"), [_row(learning) for learning in page.learnings], wide=2)
+    shown = arguments.offset + len(page.learnings)
+    if shown < page.total:
+        note(f"{len(page.learnings)} of {page.total:,}; `--offset {shown}` shows more")
+
+
+def show_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+    add_user(parser)
+
+
+def show_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        use_color(memory.settings.color)
+        learning = memory.get(arguments.id)
+        supersedes = memory.supersedes(arguments.id)
+    if arguments.json:
+        show_json({**as_record(learning), "supersedes": supersedes})
+        return
+    say(paint(learning.title, "bold"))
+    say(paint(_summary(learning), "dim"))
+    for name in PARAGRAPHS:
+        if getattr(learning, name):
+            say(f"\n{paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
+    say()
+    for name, value in _particulars(learning, supersedes).items():
+        if value:
+            say(f"{name + ':':<13}{value}")
+
+
+def edit_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+    parser.add_argument("--title", metavar="TEXT", help="the learning in one sentence")
+    add_fields(parser)
+    parser.add_argument("--add-tag", action="append", metavar="TAG", help="one more tag; repeatable")
+    parser.add_argument("--drop-tag", action="append", metavar="TAG", help="a tag to remove; repeatable")
+    parser.add_argument("--edit", action="store_true", help="change it in $EDITOR (also without any option)")
+    add_reason(parser)
+    add_user(parser)
+
+
+def edit_run(arguments: argparse.Namespace) -> None:
+    fields = given_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
+    with open_memory(arguments) as memory:
+        before = memory.get(arguments.id)
+        if arguments.add_tag or arguments.drop_tag:
+            dropped = {tag.lower() for tag in arguments.drop_tag or ()}
+            tags = [*fields.get("tags", before.tags), *(arguments.add_tag or ())]
+            fields["tags"] = [tag for tag in tags if tag.lower() not in dropped]
+        if arguments.edit or (not fields and is_terminal(sys.stdin)):
+            fields = _edited({**_editable(before), **fields})
+        elif not fields:
+            raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or give --edit")
+        after = memory.edit(arguments.id, reason=arguments.reason, **fields)
+    if arguments.json:
+        show_json(as_record(after))
+    elif after.version == before.version:
+        say(f"Nothing changed: {after.id}: {after.title}")
+    else:
+        say(f"Edited {after.id}: {after.title}")
+
+
+def history_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+    add_user(parser)
+
+
+def history_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        use_color(memory.settings.color)
+        history = memory.history(arguments.id)
+    if arguments.json:
+        show_json([event_record(event) for event in history])
+        return
+    for event in history:
+        reason = f" ({event.reason})" if event.reason else ""
+        undoes = f" {event.undoes}" if event.undoes else ""
+        say(f"{paint(event.id, 'yellow')}  {moment(event.at)}  {event.who}  {event.what}{undoes}{reason}")
+        for line in _difference(event):
+            say(f"    {line}")
+
+
+def _row(learning: Learning) -> tuple[str, str, str]:
+    notes = [learning.status] if learning.status != "active" else []
+    notes += ["pinned"] if learning.pinned else []
+    notes += [learning.scope] if learning.scope != "project" else []
+    notes += [f"#{tag}" for tag in learning.tags]
+    title = ("avoid: " if learning.polarity == "avoid" else "") + learning.title
+    return learning.id, f"{learning.confidence:.2f}", f"{title}  [{', '.join(notes)}]" if notes else title
+
+
+def _summary(learning: Learning) -> str:
+    facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
+    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x"]
+    facts += ["pinned"] if learning.pinned else []
+    facts += [f"from {learning.scope}"] if learning.scope != "project" else []
+    return " · ".join(facts)
+
+
+def _particulars(learning: Learning, supersedes: list[str]) -> dict[str, str]:
+    triggers = [f"{field} {', '.join(words)}" for field, words in learning.triggers.as_dict().items() if words]
+    return {
+        "tags": ", ".join(learning.tags),
+        "domain": learning.domain,
+        "category": learning.category,
+        "shown on": "; ".join(triggers),
+        "goal": learning.goal,
+        "task": learning.task,
+        "commit": learning.commit,
+        "superseded by": learning.superseded_by,
+        "supersedes": ", ".join(supersedes),
+        "added": f"{moment(learning.created_at)}, by {learning.origin}",
+        "changed": moment(learning.updated_at) if learning.updated_at != learning.created_at else "",
+    }
+
+
+def _difference(event: Event) -> list[str]:
+    """Return what an event changed, as a person reads a diff."""
+    import difflib
+
+    lines = []
+    for name, value in event.new.items():
+        if not event.old and (name == "created_at" or value == Learning.defaults.get(name)):
+            continue  # of a new learning, what somebody chose is worth reading
+        old, new = _as_lines(event.old.get(name)), _as_lines(value)
+        if len(old) <= 1 and len(new) <= 1:
+            changed = [f"-{line}" for line in old] + [f"+{line}" for line in new]
+        else:
+            changed = [
+                line for line in difflib.unified_diff(old, new, n=1, lineterm="") if line[:3] not in ("---", "+++")
+            ]
+        lines += [
+            paint(f"{line[0]} {name}: {line[1:]}", {"-": "red", "+": "green"}.get(line[0], "dim")) for line in changed
+        ]
+    return lines
+
+
+def _as_lines(value: Any) -> list[str]:
+    if value is None or value in ("", [], {}):
+        return []
+    if isinstance(value, list):
+        return [", ".join(map(str, value))]
+    if isinstance(value, dict):
+        return ["; ".join(f"{name} {', '.join(words)}" for name, words in value.items())]
+    return str(value).split("\n")
+
+
+def _records_on_stdin(title: str | None) -> list[dict[str, Any]]:
+    if title is None and is_terminal(sys.stdin):
+        raise WrongRequest(
+            "a learning needs a title", hint='`learnt add "Run make lint before each commit"`, or --edit'
+        )
+    from learnt.doors.cli.transfer import read_json
+
+    records = list(read_json(sys.stdin.buffer.read(), "stdin"))
+    if not records:
+        raise WrongRequest(
+            "there is no title, and nothing on stdin", hint='`learnt add "Run make lint before commits"`'
+        )
+    return records
+
+
+def _editable(learning: Learning) -> dict[str, Any]:
+    return {name: getattr(learning, name) for name in ("title", *PARAGRAPHS)}
+
+
+def _edited(fields: dict[str, Any]) -> dict[str, Any]:
+    """Let the person change the title and the paragraphs in an editor; the other fields stay."""
+    from learnt.doors.cli.editor import edit_text
+    from learnt.text.entries import read_entries, render_form
+
+    def read(text: str) -> dict[str, Any]:
+        entries = list(read_entries(text))
+        if len(entries) != 1 or not entries[0]["title"]:
+            raise WrongRequest(
+                f"the text holds {len(entries)} entries with a title; it must hold one",
+                hint="the line that starts with `## ` is the title",
+            )
+        # A paragraph that was emptied is gone; one that was never there stays away.
+        return {**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]}
+
+    return edit_text(render_form(fields["title"], {name: fields.get(name, "") for name in PARAGRAPHS}), read)

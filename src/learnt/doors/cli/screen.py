@@ -1,0 +1,104 @@
+"""What a person sees: colour, tables and progress on a terminal, plain text in a pipe.
+
+`rich` is imported only where it draws, on a terminal: in a pipe nobody pays for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+    from typing import Any, Self, TextIO
+
+_STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_choice = "auto"
+
+
+def use_color(choice: str) -> None:
+    """Set whether colour is used: auto, always or never."""
+    global _choice  # noqa: PLW0603 - one screen for one process
+    _choice = choice
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Say whether a person looks at the stream."""
+    return (stream or sys.stdout).isatty()
+
+
+def paint(text: str, style: str, stream: TextIO | None = None) -> str:
+    """Return the text in a style, where colour is wanted."""
+    wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not os.environ.get("NO_COLOR"))
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if wanted else text
+
+
+def say(text: str = "") -> None:
+    """Print a line for a person."""
+    print(text)
+
+
+def note(text: str) -> None:
+    """Print a remark beside the result."""
+    print(paint(text, "dim", sys.stderr), file=sys.stderr)
+
+
+def show_json(content: Any) -> None:
+    """Print a result for a program."""
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int) -> None:
+    """Print rows: a table on a terminal, where column `wide` takes what room there is; else padded columns."""
+    if not is_terminal():
+        widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(heads))]
+        for row in rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for position, head in enumerate(heads):
+        table.add_column(head, ratio=1 if position == wide else None, no_wrap=position != wide)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(no_color=paint("", "dim") == "").print(table)
+
+
+class Progress:
+    """A bar on a terminal for what takes long; nothing in a pipe."""
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what = what
+        self._total = total
+        self._close: Callable[[], None] = lambda: None
+        self.show: Callable[[int], None] = lambda done: None
+
+    def __enter__(self) -> Self:
+        if is_terminal(sys.stderr):
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            bar = Bar(console=Console(stderr=True), transient=True)
+            task = bar.add_task(self._what, total=self._total)
+            bar.start()
+            self._close = bar.stop
+            self.show = lambda done: bar.update(task, completed=done)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+
+def moment(at_ms: int) -> str:
+    """Return a time as a person reads it, in the local zone."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_ms / 1000))

@@ -1,0 +1,104 @@
+"""Commands that set a project up: init, config."""
+
+from __future__ import annotations
+
+import os
+
+from learnt import config, project
+from learnt.doors.cli.arguments import add_user
+from learnt.doors.cli.screen import paint, say, show_json, use_color
+from learnt.errors import LearntError, WrongRequest
+from learnt.text.redact import without_password
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def init_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--database", metavar="ADDRESS", help="keep the learnings in this PostgreSQL database")
+    add_user(parser, "create the user-wide store instead")
+
+
+def init_run(arguments: argparse.Namespace) -> None:
+    from learnt.memory import Memory
+
+    if arguments.user:
+        with Memory.open_user() as memory:
+            place = memory.store.database.path
+        written = None
+    else:
+        here = project.find_project(".") or project.new_project(".")
+        written = _write_settings(here, arguments.database)
+        with Memory.open(".") as memory:
+            place = memory.store.database.path
+    if arguments.json:
+        show_json({"id": place, "database": place, "settings": written})
+        return
+    say(f"Learnings are kept in {place}")
+    if written:
+        say(f"Settings are in {written}, all commented out")
+    say('Next: `learnt add "…"` keeps a learning' + (", with `--user`" if arguments.user else ""))
+
+
+def config_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("key", nargs="?", metavar="KEY", help="show this setting alone")
+
+
+def config_run(arguments: argparse.Namespace) -> None:
+    environ = dict(os.environ)
+    here = project.find_project(".")
+    files = [project.user_settings_file(environ)]
+    files += [os.path.join(here.root, project.SETTINGS_FILE)] if here else []
+    configuration = config.load(files, environ)
+    use_color(configuration.settings.color)
+    origins = [origin for origin in configuration.origins if arguments.key in (None, origin.setting.key)]
+    if not origins:
+        raise WrongRequest(f"there is no setting `{arguments.key}`", hint="`learnt config` lists the settings")
+    if arguments.json:
+        show_json([_record(origin) for origin in origins])
+        return
+    for origin in origins:
+        value = config.as_toml(_shown(origin))
+        say(f"{paint(origin.setting.key, 'bold')} = {value}  {paint('(' + origin.origin + ')', 'dim')}")
+        say(f"    {origin.setting.meaning}")
+
+
+def _record(origin: config.Origin) -> dict[str, object]:
+    value = _shown(origin)
+    return {
+        "id": origin.setting.key,
+        "value": list(value) if isinstance(value, tuple) else value,
+        "origin": origin.origin,
+        "meaning": origin.setting.meaning,
+    }
+
+
+def _shown(origin: config.Origin) -> object:
+    return without_password(origin.value) if origin.setting.key == "database" and origin.value else origin.value
+
+
+def _write_settings(here: project.Project, database: str | None) -> str | None:
+    """Write learnt.toml unless there is one; return its path when it was written."""
+    path = os.path.join(here.root, project.SETTINGS_FILE)
+    content = config.template()
+    if database is not None:
+        if without_password(database) != database:
+            raise WrongRequest(
+                "the address holds a password, and learnt.toml is meant to be committed",
+                hint="set it in the environment: `export LEARNT_DATABASE=…`, then run `learnt init`",
+            )
+        if os.path.exists(path):
+            raise WrongRequest(f"{path} exists already", hint=f"set `database = {config.as_toml(database)}` in it")
+        chosen = {"database": database, "project": here.name}
+        content = "".join(f"{key} = {config.as_toml(value)}\n" for key, value in chosen.items()) + "\n" + content
+    if os.path.exists(path):
+        return None
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            file.write(content)
+    except OSError as error:
+        raise LearntError(
+            f"cannot write {path}: {error.strerror}", hint="choose a folder that you can write to"
+        ) from None
+    return path

