@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SHARE ?= 1
 SEED ?=
-export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check soak bench docs clean
@@ -30,6 +29,7 @@ soak: $(READY) ## Run the counted suites in full (SHARE=0.1 for a tenth, SEED=n 
 	@$(BIN)/python -m pytest -m soak -s -rA --share $(SHARE) $(if $(SEED),--seed $(SEED))
 
 bench: $(READY) ## Measure, and print the results as Markdown
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m bench
 
 docs: $(READY) ## Write the generated pages of docs/ anew

@@ -1,0 +1,1 @@
+"""Programs for developers of learnt; not part of the package."""

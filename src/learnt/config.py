@@ -8,6 +8,7 @@ and the file that `init` writes come from it.
 
 from __future__ import annotations
 
+import json
 import os
 
 from learnt.errors import LearntError, WrongRequest
@@ -16,7 +17,7 @@ from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from typing import Any
 
 PREFIX = "LEARNT_"
@@ -45,6 +46,7 @@ class Setting(Value):
     choices: tuple[str, ...] = ()
     example: str = ""
     least: int = 0
+    most: int = 1_000_000_000
 
     @property
     def default(self) -> Any:
@@ -111,11 +113,15 @@ class Configuration(Value):
     origins: tuple[Origin, ...]
 
 
-def load(files: Iterable[str], environ: dict[str, str]) -> Configuration:
-    """Return the effective settings; `files` in rising rank, missing ones are skipped."""
+def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
+    """Return the effective settings; `files` in rising rank, missing ones are skipped.
+
+    `compiled` names a copy that `keep_compiled` wrote: while it is fresh, the files need not be parsed.
+    """
     found: dict[str, tuple[Any, str]] = {key: (value, "default") for key, value in Settings.defaults.items()}
+    contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
     for path in files:
-        for key, value in _read_file(path).items():
+        for key, value in contents[path].items():
             found[key] = (_beside(path, key, _checked(key, value, path)), path)
     for name, text in _variables(environ).items():
         key = name.removeprefix(PREFIX).lower()
@@ -126,6 +132,20 @@ def load(files: Iterable[str], environ: dict[str, str]) -> Configuration:
         settings=Settings(**{key: value for key, (value, _) in found.items()}),
         origins=tuple(Origin(setting=_BY_KEY[key], value=found[key][0], origin=found[key][1]) for key in _BY_KEY),
     )
+
+
+def keep_compiled(files: Sequence[str], compiled: str) -> None:
+    """Write a parsed copy of the settings files, if there is none that is fresh; a failure costs only time."""
+    if _read_compiled(compiled, files) is not None:
+        return
+    copy = {"stamps": _stamps(files), "contents": {path: _read_file(path) for path in files}}
+    unfinished = f"{compiled}.{os.getpid()}"
+    try:
+        with open(os.open(unfinished, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+            json.dump(copy, file)
+        os.replace(unfinished, compiled)
+    except OSError:
+        return
 
 
 def template() -> str:
@@ -156,6 +176,29 @@ def as_toml(value: Any) -> str:
     return f'"{escaped}"'
 
 
+def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, Any]] | None:
+    """Return the parsed files from their copy, or None when it is missing, stale or damaged."""
+    try:
+        with open(compiled, encoding="utf-8") as file:
+            copy = json.load(file)
+        fresh = copy["stamps"] == _stamps(files)
+        return copy["contents"] if fresh else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _stamps(files: Sequence[str]) -> list[list[str | int]]:
+    """Return what changes whenever one of the files does."""
+    stamps: list[list[str | int]] = []
+    for path in files:
+        try:
+            status = os.stat(path)
+            stamps.append([path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino])
+        except OSError:
+            stamps.append([path])
+    return stamps
+
+
 def _read_file(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
@@ -176,7 +219,8 @@ def _read_file(path: str) -> dict[str, Any]:
 
 
 def _variables(environ: dict[str, str]) -> dict[str, str]:
-    return {name: text for name, text in environ.items() if name.startswith(PREFIX) and name not in SIGNS}
+    """Return what is set; an empty variable counts as unset."""
+    return {name: text for name, text in environ.items() if text and name.startswith(PREFIX) and name not in SIGNS}
 
 
 def _checked(key: str, value: Any, where: str) -> Any:
@@ -189,20 +233,29 @@ def _checked(key: str, value: Any, where: str) -> Any:
         not isinstance(value, tuple) or all(isinstance(item, str) for item in value)
     )
     if not fits:
+        shown = "a value of another type" if key == "database" else repr(value)[:80]  # it may hold a password
         raise WrongRequest(
-            f"{where} sets `{key}` to {value!r}",
+            f"{where} sets `{key}` to {shown}",
             hint=f"`{key}` is {_kind(setting.default)}, for example `{key} = {as_toml(example_value(setting))}`",
         )
     if setting.choices and value not in setting.choices:
         raise WrongRequest(f"{where} sets `{key}` to {value!r}", hint=f"choose one of: {', '.join(setting.choices)}")
-    if isinstance(value, int) and value < setting.least:
-        raise WrongRequest(f"{where} sets `{key}` to {value}", hint=f"`{key}` is at least {setting.least}")
-    if key == "database" and value and not value.startswith(("postgresql://", "postgres://")):
+    if isinstance(value, int) and not setting.least <= value <= setting.most:
         raise WrongRequest(
-            f"{where} sets `database` to {without_password(value)!r}",
+            f"{where} sets `{key}` to {value}", hint=f"`{key}` goes from {setting.least} to {setting.most:,}"
+        )
+    if key == "database" and value:
+        check_address(value, where)
+    return value
+
+
+def check_address(address: str, where: str) -> None:
+    """Raise unless this can be the address of a PostgreSQL database."""
+    if not address.startswith(("postgresql://", "postgres://")):
+        raise WrongRequest(
+            f"{where} sets `database` to {without_password(address)!r}",
             hint="leave it empty for SQLite, or give an address like postgresql://host/name",
         )
-    return value
 
 
 def _from_text(key: str, text: str) -> Any:
@@ -211,7 +264,7 @@ def _from_text(key: str, text: str) -> Any:
         words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
         return words.get(text.lower(), text)
     if isinstance(default, int):
-        return int(text) if text.lstrip("-").isdecimal() else text
+        return int(text) if len(text) < 20 and text.removeprefix("-").isdecimal() else text
     if isinstance(default, tuple):
         return [part for part in text.split(os.pathsep) if part]
     return text

@@ -68,6 +68,9 @@ def _examine_store(subject: str, place: Place, clock: Callable[[], int]) -> Iter
     except LearntError as error:
         yield _wrong(subject, error)
     yield from _examine_spool(f"{subject}: spool", place)
+    if os.path.exists(os.path.join(place.folder, "scrub.pending")):
+        remedy = "repeat the `learnt purge ID` that was interrupted"
+        yield Finding(subject=subject, fine=False, detail="a purge was not finished", remedy=remedy)
     yield from _examine_permissions(f"{subject}: permissions", place.folder)
     yield from _examine_space(f"{subject}: disk", place.folder)
 

@@ -16,8 +16,8 @@ import os
 import time
 
 from learnt import __version__, config, project
-from learnt.errors import NoStore, NotFound, WrongRequest
-from learnt.model import Learning, Value, is_id, new_id, text_id
+from learnt.errors import InvalidValue, NoStore, NotFound, WrongRequest
+from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id, text_id
 from learnt.store import Place, Store, events, learnings
 from learnt.store.learnings import Change, Filter
 from learnt.text.clean import fold
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from learnt.model import Event, Triggers
 
+COMPILED_SETTINGS = "settings.json"
+MOST_ROWS = 1_000_000_000
 _IMPORTED_AT_ONCE = 500
 
 
@@ -62,6 +64,8 @@ class Memory:
         self._clock = clock
         self.configuration = configuration
         self.settings = configuration.settings
+        self.person = fold(self.settings.person) or _login_name()
+        self._settings_files: list[str] = []
 
     @classmethod
     def open(
@@ -77,11 +81,15 @@ class Memory:
                 hint="go to a project, or make this folder one with `learnt init`",
             )
         here = found or project.new_project("." if is_address else start)
-        configuration = config.load(settings_files(here.root), dict(os.environ))
+        compiled = os.path.join(here.folder, COMPILED_SETTINGS)
+        configuration = config.load(settings_files(here.root), dict(os.environ), compiled=compiled)
         settings = configuration.settings
         address = start if is_address else settings.database
         own = own_place(here, settings).replace(address=address, create=create)
-        return cls._opened([own, *_read_along(settings)], configuration, clock)
+        along = [place for place in _read_along(settings) if place.folder != own.folder]
+        memory = cls._opened([own, *along], configuration, clock)
+        memory._settings_files = settings_files(here.root)
+        return memory
 
     @classmethod
     def open_user(cls, *, create: bool = True, clock: Callable[[], int] | None = None) -> Self:
@@ -114,6 +122,8 @@ class Memory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is None and self._settings_files and self.store.is_writable():
+            config.keep_compiled(self._settings_files, os.path.join(self.store.place.folder, COMPILED_SETTINGS))
         self.close()
 
     @property
@@ -201,28 +211,22 @@ class Memory:
         """Return the fitting learnings, newest first; `status=None` means any."""
         which = Filter(
             statuses=None if status is None else (status,),
-            domain=domain,
-            category=category,
-            tag=None if tag is None else fold(tag),
+            domain=None if domain is None else fold(domain),
+            category=None if category is None else fold(category),
+            tag=None if tag is None else fold(tag[: 2 * TITLE_LIMIT]),
             kind=kind,
-            goal=goal,
+            goal=None if goal is None else fold(goal),
             min_confidence=min_confidence,
         )
         limit = self.settings.page_size if limit is None else limit
-        if limit < 0 or offset < 0:
-            raise WrongRequest("limit and offset cannot be below 0", hint="leave them out to see the first page")
+        if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
+            raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
         stores = [store for store in self._stores if scope in (None, store.place.scope)]
         if not stores:
             known = ", ".join(store.place.scope for store in self._stores)
             raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
-        found = [
-            learning.replace(scope=store.place.scope)
-            for store in stores
-            for learning in learnings.page(store.database, which, limit=limit + offset)
-        ]
-        found.sort(key=lambda learning: (learning.created_at, learning.id), reverse=True)
         total = sum(learnings.count(store.database, which) for store in stores)
-        return Page(learnings=tuple(found[offset : offset + limit]), total=total)
+        return Page(learnings=_merged_page(stores, which, limit=limit, offset=offset), total=total)
 
     def edit(self, id: str, *, reason: str = "", **changes: Any) -> Learning:
         """Change fields of a learning; the fields are those of `add`."""
@@ -250,9 +254,8 @@ class Memory:
         store, _ = self._holder(id)
 
         def decide(learning: Learning) -> dict[str, Any]:
-            history = events.of(store.database, id)
-            undone = {event.undoes for event in history}
-            if any(event.what == "like" and event.who == self.person and event.id not in undone for event in history):
+            history = _standing(events.of(store.database, id))
+            if any(event.what == "like" and event.who == self.person for event in history):
                 return {}
             return {"confidence": confidence.liked(learning.confidence)}
 
@@ -260,15 +263,22 @@ class Memory:
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
         """Replace a learning by a better one; return the replaced one."""
-        successor = self.get(new)
-        while successor.id != old and successor.superseded_by:
-            successor = self.get(successor.superseded_by)
-        if successor.id == old:
+        if old in self._successors(new):
             raise WrongRequest(
                 f"`{new}` is, or was itself superseded by, `{old}`",
                 hint="`learnt supersede OLD NEW`: the old one first",
             )
         return self._alter(old, "supersede", lambda _: {"status": "superseded", "superseded_by": new}, reason=reason)
+
+    def _successors(self, id: str) -> list[str]:
+        """Return a learning and what superseded it, one after the other, as far as they are still there."""
+        chain = [self.get(id)]
+        while chain[-1].superseded_by:
+            try:
+                chain.append(self.get(chain[-1].superseded_by))
+            except NotFound:
+                break  # a purged one
+        return [learning.id for learning in chain]
 
     def supersedes(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
@@ -281,9 +291,13 @@ class Memory:
     def undo(self, id: str, *, reason: str = "") -> Learning:
         """Take back the last change of a learning, or the change with this event id."""
         event = self._find_event(id) if is_id("event", id) else _last_undoable(self.history(id))
-        return self._alter(
+        before = self.get(event.subject)
+        after = self._alter(
             event.subject, "undo", lambda learning: _taking_back(event, learning), reason=reason, undoes=event.id
         )
+        if after.version == before.version:
+            raise WrongRequest(f"{event.id} is undone already", hint=f"`learnt history {after.id}` shows all changes")
+        return after
 
     def export(self, *, status: str | None = None) -> Iterator[Learning]:
         """Yield the learnings of the own store, oldest first."""
@@ -296,27 +310,32 @@ class Memory:
     ) -> Imported:
         """Take in exported learnings: same ids, no duplicates, and nothing newer overwritten."""
         counts = dict.fromkeys(Imported.fields, 0)
-        batch: list[dict[str, Any]] = []
-        done = 0
-        for record in records:
-            batch.append(record)
-            if len(batch) == _IMPORTED_AT_ONCE:
-                done += self._import_batch(batch, counts)
-                progress(done)
-                batch = []
-        progress(done + self._import_batch(batch, counts))
+        everything = list(records)
+        for number, record in enumerate(everything, 1):
+            self._check_import(record, number)
+        for start in range(0, len(everything), _IMPORTED_AT_ONCE):
+            self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
+            progress(start)
         return Imported(**counts)
 
     def purge(self, id: str) -> int:
-        """Really delete a learning: rows, history, spool, log and backups. Return how many backups held it."""
-        store, _ = self._holder(id, writable=True)
+        """Really delete a learning: rows, history, spool, backups and log. Return how many backups held it.
+
+        Interrupted, it can be repeated: the traces are looked for even when the learning itself is gone.
+        """
         from learnt.store.backup import purge_from_backups
 
-        with store.transaction():
-            learnings.delete(store.database, id)
-        store.spool.forget(id)
-        store.database.scrub()
-        return purge_from_backups(os.path.join(store.place.folder, "backups"), id)
+        try:
+            store = self._holder(id, writable=True)[0]
+        except NotFound:
+            store = self.store
+            if not (is_id("learn", id) and store.may_hold_traces()):
+                raise
+        with store.scrubbing():
+            with store.transaction():
+                learnings.delete(store.database, id)
+            store.spool.forget(id)
+            return purge_from_backups(os.path.join(store.place.folder, "backups"), id)
 
     def backup(self, path: str | None = None) -> str:
         """Write a copy of the store into a SQLite file and return its path."""
@@ -329,24 +348,25 @@ class Memory:
         back_up(self.store.database, path, version=__version__, now_ms=self._clock())
         return path
 
-    @property
-    def person(self) -> str:
-        """Who changes things by hand."""
-        return fold(self.settings.person) or _login_name()
-
     def _new_learning(self, record: dict[str, Any], *, created_at: int) -> Learning:
         fields = read_fields(record)
         fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
         id = new_id("learn", self._clock())
         return Learning(id=id, created_at=created_at, updated_at=created_at, **{"title": "", **fields})
 
-    def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> int:
+    def _check_import(self, record: dict[str, Any], number: int) -> None:
+        """Refuse the whole file for one bad entry, before anything is written."""
+        try:
+            self._imported(record, now=0)
+        except InvalidValue as error:
+            raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
+
+    def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> None:
         now = self._clock()
-        read = [self._imported(record, now=now) for record in records]
+        read = [(record, self._imported(record, now=now)) for record in records]
         with self.store.transaction():
-            for learning in read:
-                counts[self._take_in(learning, now=now)] += 1
-        return len(records)
+            for record, learning in read:
+                counts[self._take_in(record, learning, now=now)] += 1
 
     def _imported(self, record: dict[str, Any], *, now: int) -> Learning:
         known = {name: value for name, value in record.items() if name not in PLACE}
@@ -358,17 +378,19 @@ class Memory:
         fields.setdefault("updated_at", fields["created_at"])
         return Learning(**{"title": "", **fields})
 
-    def _take_in(self, learning: Learning, *, now: int) -> str:
+    def _take_in(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
+        """Add or update one learning; what the record does not state stays as it is here."""
         database = self.store.database
         change = self._change("import", at=now)
         present = learnings.find(database, learning.id, for_update=True)
         if present is None:
             learnings.add(database, learning, change)
             return "added"
-        theirs = {name: value for name, value in learning.as_dict().items() if name not in ("updated_at", *PLACE)}
+        stated = [name for name in record if name not in ("updated_at", *PLACE)]
+        theirs = {name: getattr(learning, name) for name in stated}
         if all(getattr(present, name) == value for name, value in theirs.items()):
             return "unchanged"
-        if present.updated_at > learning.updated_at:
+        if present.updated_at > record.get("updated_at", 0):
             return "kept"
         learnings.change(database, learning.id, lambda _: theirs, change)
         return "updated"
@@ -393,19 +415,22 @@ class Memory:
 
     def _holder(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
         """Return the store that holds a learning, and the learning."""
-        for store in self._stores:
+        for store in self._stores if is_id("learn", id) else ():
             learning = learnings.find(store.database, id)
             if learning is None:
                 continue
-            if writable and store.place.scope not in ("project", "user"):
+            if writable and store.place.read_only:
                 raise WrongRequest(
                     f"`{id}` belongs to the project `{store.place.scope}`, which is only read from here",
                     hint=f"change it there: `cd {os.path.dirname(store.place.folder)}`",
                 )
             return store, learning.replace(scope=store.place.scope)
-        raise NotFound(f"no learning `{id[:100]}` in this project", hint="`learnt list --status all` shows the ids")
+        raise NotFound(
+            f"no learning `{fold(id[:100])}` in this project", hint="`learnt list --status all` shows the ids"
+        )
 
     def _find_event(self, id: str) -> Event:
+        missing = NotFound(f"no event `{id}`")
         for store in self._stores:
             try:
                 return events.get(store.database, id)
@@ -419,12 +444,27 @@ def _now_ms() -> int:
 
 
 def _login_name() -> str:
-    import getpass
-
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if os.environ.get(variable):
+            return fold(os.environ[variable])
     try:
-        return getpass.getuser()
-    except (KeyError, OSError):
+        import pwd
+
+        return pwd.getpwuid(os.getuid()).pw_name
+    except (ImportError, KeyError):
         return "somebody"  # a container's user may have no name
+
+
+def _merged_page(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:
+    """Return a page of the learnings of several stores as if they were one, newest first."""
+    if len(stores) == 1:
+        pages = [(stores[0], learnings.page(stores[0].database, which, limit=limit, offset=offset))]
+        offset = 0
+    else:
+        pages = [(store, learnings.page(store.database, which, limit=limit + offset)) for store in stores]
+    found = [learning.replace(scope=store.place.scope) for store, page in pages for learning in page]
+    found.sort(key=lambda learning: (learning.created_at, learning.id), reverse=True)
+    return tuple(found[offset : offset + limit])
 
 
 def settings_files(root: str | None) -> list[str]:
@@ -479,12 +519,25 @@ def _to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: {"status": status, "superseded_by": ""}
 
 
-def _last_undoable(history: list[Event]) -> Event:
-    """Return the latest change that is neither undone nor an undoing: repeated undos walk back."""
-    undone = {event.undoes for event in history}
+def _standing(history: list[Event]) -> list[Event]:
+    """Return the changes that still hold: without those that were undone, and without the undoings."""
+    undone: set[str] = set()
+    standing = []
     for event in reversed(history):
-        if event.what != "undo" and event.id not in undone:
-            return event
+        if event.id in undone:
+            continue  # an undoing that was itself undone lets its event stand again
+        if event.undoes:
+            undone.add(event.undoes)
+        else:
+            standing.append(event)
+    return standing[::-1]
+
+
+def _last_undoable(history: list[Event]) -> Event:
+    """Return the latest change that still holds: repeated undos walk back."""
+    standing = _standing(history)
+    if standing:
+        return standing[-1]
     raise WrongRequest("every change of this learning is undone already", hint="`learnt history ID` shows them")
 
 

@@ -174,7 +174,7 @@ def _check_length(name: str, text: str, limit: int) -> None:
 
 def _check_words(name: str, words: tuple[str, ...], limit: int) -> None:
     if len(words) > TAG_LIMIT:
-        raise InvalidValue(f"{len(words)} entries for {name}; at most {TAG_LIMIT} are allowed")
+        raise InvalidValue(f"{len(words)} entries for {name}", hint=f"at most {TAG_LIMIT} are allowed")
     for word in words:
         if not word.strip():
             raise InvalidValue(f"an empty {name} says nothing", hint=f"leave the {name} out")
@@ -188,7 +188,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 def _check_count(name: str, value: int) -> None:
     if value < 0:
-        raise InvalidValue(f"{name} is {value}; it cannot be below 0")
+        raise InvalidValue(f"{name} is {value}", hint=f"{name} cannot be below 0")
 
 
 class Triggers(Value):
@@ -267,11 +267,17 @@ class Learning(Value):
         _check_choice("origin", self.origin, ORIGINS)
         _check_choice("status", self.status, STATUSES)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
-            raise InvalidValue(f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0")
+            raise InvalidValue(
+                f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
+                hint=f"give a number from {LEAST_CONFIDENCE} to 1.0",
+            )
         for field in ("times_injected", "times_helpful", "times_not_helpful", "created_at", "updated_at"):
             _check_count(field, getattr(self, field))
         if (self.status == "superseded") != bool(self.superseded_by):
-            raise InvalidValue("a learning is superseded exactly when it names what supersedes it")
+            raise InvalidValue(
+                "a learning is superseded exactly when it names what supersedes it",
+                hint="set both `status` and `superseded_by`, or neither",
+            )
 
 
 class Event(Value):

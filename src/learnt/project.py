@@ -84,10 +84,9 @@ def _git_dir(folder: str) -> str | None:
     """Return the git directory that `folder` is the worktree of (or is itself, when bare)."""
     dot_git = os.path.join(folder, ".git")
     if os.path.isfile(dot_git):
-        target = _first_line(dot_git)
-        if target.startswith("gitdir:"):
-            return os.path.realpath(os.path.join(folder, target.removeprefix("gitdir:").strip()))
-        return None
+        line = _first_line(dot_git)
+        target = os.path.realpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))
+        return target if line.startswith("gitdir:") and os.path.isfile(os.path.join(target, "HEAD")) else None
     return next((place for place in (dot_git, folder) if _is_git_dir(place)), None)
 
 
@@ -110,12 +109,13 @@ def _store_of(common_dir: str) -> str:
     if worktree:
         return os.path.join(worktree, STORE_FOLDER)
     # `.bare` lies inside its project. `api.git` may have neighbours, which must not share a store with it.
-    return os.path.join(parent, STORE_FOLDER if name.startswith(".") else name.removesuffix(".git") + STORE_FOLDER)
+    return os.path.join(parent, STORE_FOLDER if name == ".bare" else name.removesuffix(".git") + STORE_FOLDER)
 
 
 def _configured_worktree(common_dir: str) -> str | None:
     section = ""
-    for line in _lines(os.path.join(common_dir, "config")):
+    # A sparse checkout moves the setting into a file of its own.
+    for line in _lines(os.path.join(common_dir, "config")) + _lines(os.path.join(common_dir, "config.worktree")):
         if line.startswith("["):
             section = line.strip("[]").lower()
         key, equals, value = line.partition("=")

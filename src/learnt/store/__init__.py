@@ -16,11 +16,13 @@ from learnt.store.spool import Record, Spool
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
     from typing import Any
 
     from learnt.store.database import Database, Transaction
 
 DATABASE_FILE = "learnt.db"
+_SCRUB_FILE = "scrub.pending"
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
 
 
@@ -70,7 +72,7 @@ class Store:
 
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""
-        if self.database.read_only:
+        if self.place.read_only or self.database.read_only:
             raise LearntError(
                 f"cannot write {self.database.path}: it is open for reading only",
                 hint="check who owns the file and its folder, or name another store",
@@ -94,6 +96,18 @@ class Store:
         if self.spool.is_empty() or self.database.read_only:
             return 0
         return self.spool.replay(self._apply)
+
+    def scrubbing(self) -> Scrubbing:
+        """Return a context in which things are deleted for good: at its end no trace of them is left in the files."""
+        return Scrubbing(self)
+
+    def may_hold_traces(self) -> bool:
+        """Say whether a deletion for good was interrupted before its traces were gone."""
+        return os.path.exists(os.path.join(self.place.folder, _SCRUB_FILE))
+
+    def is_writable(self) -> bool:
+        """Say whether the database was opened and takes changes."""
+        return self._database is not None and not self._database.read_only
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -155,6 +169,7 @@ class Store:
         folder = self.place.folder
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
+            os.chmod(folder, 0o700)  # a clone may have made it, for the learnings that people share
             ignore = os.path.join(folder, ".gitignore")
             if not os.path.exists(ignore):
                 with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
@@ -163,3 +178,21 @@ class Store:
             raise LearntError(
                 f"cannot create {folder}: {error.strerror}", hint="choose a folder that you can write to"
             ) from None
+
+
+class Scrubbing:
+    """Leaves a note while it lasts, so that an interrupted deletion can be finished by repeating it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._note = os.path.join(store.place.folder, _SCRUB_FILE)
+
+    def __enter__(self) -> None:
+        os.close(os.open(self._note, os.O_CREAT | os.O_WRONLY, 0o600))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._store.database.scrub()
+            os.unlink(self._note)

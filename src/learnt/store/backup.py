@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.errors import WrongRequest
+from learnt.errors import CorruptDatabase, LearntError, WrongRequest
 from learnt.store import learnings, migrate
 from learnt.store.sqlite import SqliteDatabase
 
@@ -19,14 +19,16 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
     """Write all of the project into a new file; a half-written one is removed."""
     if os.path.exists(path):
         raise WrongRequest(f"{path} exists already", hint="name another file: a backup never overwrites")
-    os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
     unfinished = path + ".unfinished"
     try:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
         if isinstance(database, SqliteDatabase):
             database.copy_to(unfinished)
         else:
             _copy_rows(database, unfinished, version=version, now_ms=now_ms)
         os.replace(unfinished, path)
+    except OSError as error:
+        raise LearntError(f"cannot write {path}: {error.strerror}", hint="choose a place that you can write") from None
     finally:
         for leftover in (unfinished, unfinished + "-wal", unfinished + "-shm"):
             if os.path.exists(leftover):
@@ -35,9 +37,19 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
 
 def purge_from_backups(folder: str, id: str) -> int:
     """Delete a learning from every backup in a folder; return how many held it."""
-    holding = 0
-    for path in _backups(folder):
-        holding += _with_backup(path, lambda database: _purge(database, id))
+    holding, damaged = 0, []
+    for path in _files(folder, ".unfinished"):
+        os.unlink(path)  # left by a backup that was killed: nobody can use it
+    for path in _files(folder, ".db"):
+        try:
+            holding += _with_backup(path, lambda database: _purge(database, id))
+        except CorruptDatabase:
+            damaged.append(path)
+    if damaged:
+        raise LearntError(
+            f"{', '.join(damaged)} cannot be read, so the learning may still be in it",
+            hint="delete that backup, and run the same command again",
+        )
     return holding
 
 
@@ -58,10 +70,10 @@ def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:
         database.close()
 
 
-def _backups(folder: str) -> list[str]:
+def _files(folder: str, ending: str) -> list[str]:
     if not os.path.isdir(folder):
         return []
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".db")]
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(ending)]
 
 
 def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> None:

@@ -33,6 +33,10 @@ _UPDATE = f"""
 """
 
 
+# What a learning is before anything is said of it: the event of its birth tells the rest.
+_BLANK = Learning(id="learn_0", title="-")
+
+
 class Filter(Value):
     """Which learnings to list; None means any."""
 
@@ -58,8 +62,7 @@ class Change(Value):
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event of its birth."""
     database.execute(_INSERT, **_row(learning))
-    told = {name: value for name, value in as_record(learning).items() if name not in _UNTOLD}
-    _append_event(database, learning, change, old={}, new=told)
+    _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
 def change(

@@ -56,8 +56,10 @@ def newest(folder: str = FOLDER) -> int:
 
 def schema_number(database: Database) -> int:
     """Return the number of the last migration that the database has, 0 for an empty one."""
+    # `learning` first: both come in one transaction, so whoever sees it also sees `migration` after it.
+    has_learnings = database.has_table("learning")
     if not database.has_table("migration"):
-        if database.has_table("learning"):
+        if has_learnings:
             raise LearntError(f"{database.path} is no store of learnt", hint="choose another database")
         return 0
     return int(database.value("select max(number) as newest from migration") or 0)

@@ -10,7 +10,7 @@ import re
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
 from learnt.store.database import Database
-from learnt.text.redact import without_password
+from learnt.text.redact import without_password, without_password_of
 
 try:
     import psycopg
@@ -62,7 +62,18 @@ class PostgresDatabase(Database):
         self.run("select pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
 
     def has_table(self, name: str) -> bool:
-        return bool(self.value("select to_regclass(:name) is not null as found", name=name))
+        # The catalogue, not `to_regclass`: that one remembers a "no" from before another process made the table.
+        return bool(
+            self.value(
+                """
+                select count(*) as found
+                  from pg_catalog.pg_tables
+                 where schemaname = any (current_schemas(false))
+                   and tablename = :name
+                """,
+                name=name,
+            )
+        )
 
     def check(self) -> list[str]:
         return []  # the server checks its own pages, and its keys cannot be switched off
@@ -99,7 +110,7 @@ class PostgresDatabase(Database):
         return known
 
     def _translated(self, error: psycopg.Error) -> LearntError:
-        detail = str(error).strip().split("\n")[0]
+        detail = without_password_of(self._address, str(error).strip().split("\n")[0])
         if isinstance(error, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
             return TryAgain(f"{self.path} is busy: {detail}", hint="try again; `wait_ms` sets how long to wait")
         if isinstance(error, psycopg.errors.DiskFull):

@@ -7,7 +7,6 @@ jittered retry instead of SQLite's own back-off, under which some wait for ever.
 from __future__ import annotations
 
 import os
-import random
 import time
 
 import apsw
@@ -37,16 +36,16 @@ class SqliteDatabase(Database):
         if create:
             _create_private(path)
         try:
-            self._connection = _connect(path, read_only=read_only)
-            self.read_only = self._connection.readonly("main")
+            self._connection = _connect(path)
+            self.read_only = read_only or self._connection.readonly("main")
             self._connection.set_busy_handler(self._wait)
             self._prepare()
         except apsw.Error as error:
             raise self._translated(error) from None
 
     def _prepare(self) -> None:
-        if not self.read_only:
-            self.run("pragma journal_mode = wal", {})
+        # A store that is only read is opened like any other, so that the last one to close it clears the log away.
+        self.run("pragma query_only = on" if self.read_only else "pragma journal_mode = wal", {})
         self.run("pragma synchronous = full", {})
         self.run("pragma foreign_keys = on", {})
         self.run("pragma secure_delete = on", {})
@@ -58,7 +57,8 @@ class SqliteDatabase(Database):
             self._give_up_at = now + self._wait_s
         if now >= self._give_up_at:
             return False
-        time.sleep(random.uniform(*_RETRY_S))
+        shortest, longest = _RETRY_S
+        time.sleep(shortest + (longest - shortest) * os.urandom(1)[0] / 255)
         return True
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
@@ -139,15 +139,12 @@ class SqliteDatabase(Database):
         return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
 
 
-def _connect(path: str, *, read_only: bool) -> apsw.Connection:
+def _connect(path: str) -> apsw.Connection:
     """Open for writing if the place allows it, else for reading."""
-    if not read_only:
-        connection = _try_connect(path, apsw.SQLITE_OPEN_READWRITE)
+    for flags in (apsw.SQLITE_OPEN_READWRITE, apsw.SQLITE_OPEN_READONLY):
+        connection = _try_connect(path, flags)
         if connection is not None:
             return connection
-    connection = _try_connect(path, apsw.SQLITE_OPEN_READONLY)
-    if connection is not None:
-        return connection
     if _size(path + "-wal") == 0:
         # In a read-only folder SQLite cannot make its index of the log; without a log it needs none.
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"

@@ -95,7 +95,10 @@ def _read_comment(line: str, title: str) -> dict[str, Any]:
             hint="restore the comment, or delete it to make the entry a new learning",
         ) from None
     if not isinstance(details, dict):
-        raise InvalidValue(f"the comment below `{title}` is not a JSON object")
+        raise InvalidValue(
+            f"the comment below `{title}` is not a JSON object",
+            hint="restore the comment, or delete it to make the entry a new learning",
+        )
     return details
 
 

@@ -113,10 +113,18 @@ def _read(name: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise _wrong(name, value, "a number")
         return float(value)
-    if name in _COUNTS:
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-            raise _wrong(name, value, "a whole number")
-        return value
+    return _read_count(name, value) if name in _COUNTS else _read_text(name, value)
+
+
+def _read_count(name: str, value: object) -> int | None:
+    if value is None and name.startswith("last_"):
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
+        raise _wrong(name, value, "a whole number from 0 on")
+    return value
+
+
+def _read_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong(name, value, "a text")
     if len(value) > _NOT_EVEN_CLEANED:

@@ -5,6 +5,7 @@ Data goes to stdout, talk about it to stderr. Exit codes: 0 done, 1 our failure,
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
 
 def run(words: list[str]) -> int:
     """Run one command line and return the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal's encoding must never stop a command
+    _prepare_streams()
     try:
         code = _run(words)
         sys.stdout.flush()
@@ -32,6 +31,9 @@ def run(words: list[str]) -> int:
         # The reader has seen enough (`learnt list | head`); keep Python from complaining at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        _tell(LearntError(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"))
+        return 1
     except KeyboardInterrupt:
         return 130
     return code
@@ -46,7 +48,20 @@ def parser_of(command: Command) -> argparse.ArgumentParser:
     return parser
 
 
+def _prepare_streams() -> None:
+    """Make sure that no stream is missing, and that no encoding can stop a command."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - as long as the process lives
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace", encoding=None if stream.isatty() else "utf-8")
+
+
 def _run(words: list[str]) -> int:
+    while words[:1] == ["-C"] and len(words) > 1:
+        _go_to(words[1])
+        words = words[2:]
     if not words or words[0] in ("-h", "--help", "help"):
         if words[1:] and words[0] == "help":
             return _run([words[1], "--help"])
@@ -59,6 +74,7 @@ def _run(words: list[str]) -> int:
     arguments = parser_of(command).parse_args(words[1:])
     if arguments.folder:
         _go_to(arguments.folder)
+    _check_folder()
     return command.load("run")(arguments) or 0
 
 
@@ -88,6 +104,13 @@ def _go_to(folder: str) -> None:
         os.chdir(folder)
     except OSError as error:
         raise WrongRequest(f"cannot go to {folder}: {error.strerror}", hint="-C names an existing folder") from None
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise WrongRequest("the current folder no longer exists", hint="go to another folder: `cd ~`") from None
 
 
 def _tell(error: LearntError) -> None:

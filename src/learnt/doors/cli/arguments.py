@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 
+from learnt.doors.cli.screen import use_color
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, ORIGINS, Triggers
 
@@ -38,10 +40,21 @@ class _Parser(argparse.ArgumentParser):
 
 def new_parser(command: Command) -> argparse.ArgumentParser:
     """Return a parser with the options that every command has."""
-    parser = _Parser(prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False)
+    parser = _Parser(
+        prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False, formatter_class=_formatter
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-C", dest="folder", metavar="FOLDER", help="work as if started in this folder")
     return parser
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    """Return a formatter of the terminal's width; argparse itself would import half of `shutil` to ask for it."""
+    try:
+        width = os.get_terminal_size().columns
+    except OSError:
+        width = 100
+    return argparse.HelpFormatter(prog, width=max(40, width - 2))
 
 
 def add_id(parser: argparse.ArgumentParser, help: str = "the learning's id") -> None:
@@ -97,6 +110,6 @@ def open_memory(arguments: argparse.Namespace) -> Memory:
     """Open the store that the arguments mean; never create one."""
     from learnt.memory import Memory
 
-    if getattr(arguments, "user", False):
-        return Memory.open_user(create=False)
-    return Memory.open(".", create=False)
+    memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
+    use_color(memory.settings.color)
+    return memory

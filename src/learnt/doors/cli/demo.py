@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,8 @@ def demo_run(arguments: argparse.Namespace) -> None:
 
 def _tell(stage: _Stage) -> None:
     stage.say("A new project. Its learnings live in one SQLite file, out of git's sight.")
-    stage.run("git init -q")
+    if shutil.which("git"):
+        stage.run("git init -q")
     stage.run("learnt init")
     stage.say("Somebody found out the hard way, and keeps it:")
     lint = stage.add(

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
-    Read = TypeVar("Read")
+    Kept = TypeVar("Kept")
 
 
-def edit_text(text: str, read: Callable[[str], Read]) -> Read:
-    """Return what `read` makes of the edited text; if it cannot, the text is kept and the error says where."""
+def edit_text(text: str, keep: Callable[[str], Kept]) -> Kept:
+    """Return what `keep` makes of the edited text; if it cannot, the file stays and the error says where."""
     handle, path = tempfile.mkstemp(prefix="learnt-", suffix=".md")
     with open(handle, "w", encoding="utf-8") as file:
         file.write(text)
@@ -27,9 +27,10 @@ def edit_text(text: str, read: Callable[[str], Read]) -> Read:
     with open(path, encoding="utf-8", errors="replace") as file:
         edited = file.read()
     try:
-        result = read(edited)
+        result = keep(edited)
     except LearntError as error:
-        raise WrongRequest(error.message, hint=f"{error.hint}; your text is kept in {path}") from None
+        error.hint = f"{error.hint}{'; ' if error.hint else ''}your text is kept in {path}"
+        raise
     os.unlink(path)
     return result
 

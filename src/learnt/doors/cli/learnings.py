@@ -13,7 +13,7 @@ from learnt.doors.cli.arguments import (
     given_fields,
     open_memory,
 )
-from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table, use_color
+from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, STATUSES, Learning
 from learnt.text.records import as_record, event_record
@@ -21,9 +21,12 @@ from learnt.text.records import as_record, event_record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from learnt.model import Event
+
+    Kept = TypeVar("Kept")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +43,7 @@ def add_run(arguments: argparse.Namespace) -> None:
     fields = given_fields(arguments) | ({"pinned": True} if arguments.pin else {})
     with open_memory(arguments) as memory:
         if arguments.edit:
-            added = memory.add_all([_edited({"title": arguments.title or "", **fields})])
+            added = _edited({"title": arguments.title or "", **fields}, lambda edited: memory.add_all([edited]))
         elif arguments.title in (None, "-"):
             added = memory.add_all([{**fields, **record} for record in _records_on_stdin(arguments.title)])
         else:
@@ -67,7 +70,6 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
 
 def list_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        use_color(memory.settings.color)
         page = memory.learnings(
             status=None if arguments.status == "all" else arguments.status,
             domain=arguments.domain,
@@ -99,7 +101,6 @@ def show_arguments(parser: argparse.ArgumentParser) -> None:
 
 def show_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        use_color(memory.settings.color)
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
     if arguments.json:
@@ -135,11 +136,16 @@ def edit_run(arguments: argparse.Namespace) -> None:
             dropped = {tag.lower() for tag in arguments.drop_tag or ()}
             tags = [*fields.get("tags", before.tags), *(arguments.add_tag or ())]
             fields["tags"] = [tag for tag in tags if tag.lower() not in dropped]
+
+        def keep(changes: dict[str, Any]) -> Learning:
+            return memory.edit(arguments.id, reason=arguments.reason, **changes)
+
         if arguments.edit or (not fields and is_terminal(sys.stdin)):
-            fields = _edited({**_editable(before), **fields})
-        elif not fields:
+            after = _edited({**_editable(before), **fields}, keep)
+        elif fields:
+            after = keep(fields)
+        else:
             raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or give --edit")
-        after = memory.edit(arguments.id, reason=arguments.reason, **fields)
     if arguments.json:
         show_json(as_record(after))
     elif after.version == before.version:
@@ -155,7 +161,6 @@ def history_arguments(parser: argparse.ArgumentParser) -> None:
 
 def history_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        use_color(memory.settings.color)
         history = memory.history(arguments.id)
     if arguments.json:
         show_json([event_record(event) for event in history])
@@ -208,8 +213,8 @@ def _difference(event: Event) -> list[str]:
 
     lines = []
     for name, value in event.new.items():
-        if not event.old and (name == "created_at" or value == Learning.defaults.get(name)):
-            continue  # of a new learning, what somebody chose is worth reading
+        if name == "created_at":
+            continue  # the event's own time says it
         old, new = _as_lines(event.old.get(name)), _as_lines(value)
         if len(old) <= 1 and len(new) <= 1:
             changed = [f"-{line}" for line in old] + [f"+{line}" for line in new]
@@ -252,12 +257,12 @@ def _editable(learning: Learning) -> dict[str, Any]:
     return {name: getattr(learning, name) for name in ("title", *PARAGRAPHS)}
 
 
-def _edited(fields: dict[str, Any]) -> dict[str, Any]:
-    """Let the person change the title and the paragraphs in an editor; the other fields stay."""
+def _edited(fields: dict[str, Any], keep: Callable[[dict[str, Any]], Kept]) -> Kept:
+    """Let the person change the title and the paragraphs in an editor, and keep the result; other fields stay."""
     from learnt.doors.cli.editor import edit_text
     from learnt.text.entries import read_entries, render_form
 
-    def read(text: str) -> dict[str, Any]:
+    def read_and_keep(text: str) -> Kept:
         entries = list(read_entries(text))
         if len(entries) != 1 or not entries[0]["title"]:
             raise WrongRequest(
@@ -265,6 +270,7 @@ def _edited(fields: dict[str, Any]) -> dict[str, Any]:
                 hint="the line that starts with `## ` is the title",
             )
         # A paragraph that was emptied is gone; one that was never there stays away.
-        return {**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]}
+        return keep({**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]})
 
-    return edit_text(render_form(fields["title"], {name: fields.get(name, "") for name in PARAGRAPHS}), read)
+    form = render_form(fields["title"], {name: fields.get(name, "") for name in PARAGRAPHS})
+    return edit_text(form, read_and_keep)

@@ -64,12 +64,13 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    colored = paint("x", "bold") != "x"
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold" if colored else "")
     for position, head in enumerate(heads):
-        table.add_column(head, ratio=1 if position == wide else None, no_wrap=position != wide)
+        table.add_column(head, ratio=1 if position == wide else None, no_wrap=position != wide, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(no_color=paint("", "dim") == "").print(table)
+    Console(no_color=not colored, color_system="auto" if colored else None).print(table)
 
 
 class Progress:

@@ -29,9 +29,11 @@ def init_run(arguments: argparse.Namespace) -> None:
         written = None
     else:
         here = project.find_project(".") or project.new_project(".")
-        written = _write_settings(here, arguments.database)
-        with Memory.open(".") as memory:
+        if arguments.database is not None:
+            _check_new_database(here, arguments.database)
+        with Memory.open(arguments.database or ".") as memory:
             place = memory.store.database.path
+        written = _write_settings(here, arguments.database)
     if arguments.json:
         show_json({"id": place, "database": place, "settings": written})
         return
@@ -78,18 +80,23 @@ def _shown(origin: config.Origin) -> object:
     return without_password(origin.value) if origin.setting.key == "database" and origin.value else origin.value
 
 
+def _check_new_database(here: project.Project, database: str) -> None:
+    config.check_address(database, "--database")
+    if without_password(database) != database:
+        raise WrongRequest(
+            "the address holds a password, and learnt.toml is meant to be committed",
+            hint="set it in the environment: `export LEARNT_DATABASE=…`, then run `learnt init`",
+        )
+    path = os.path.join(here.root, project.SETTINGS_FILE)
+    if os.path.exists(path):
+        raise WrongRequest(f"{path} exists already", hint=f"set `database = {config.as_toml(database)}` in it")
+
+
 def _write_settings(here: project.Project, database: str | None) -> str | None:
     """Write learnt.toml unless there is one; return its path when it was written."""
     path = os.path.join(here.root, project.SETTINGS_FILE)
     content = config.template()
     if database is not None:
-        if without_password(database) != database:
-            raise WrongRequest(
-                "the address holds a password, and learnt.toml is meant to be committed",
-                hint="set it in the environment: `export LEARNT_DATABASE=…`, then run `learnt init`",
-            )
-        if os.path.exists(path):
-            raise WrongRequest(f"{path} exists already", hint=f"set `database = {config.as_toml(database)}` in it")
         chosen = {"database": database, "project": here.name}
         content = "".join(f"{key} = {config.as_toml(value)}\n" for key, value in chosen.items()) + "\n" + content
     if os.path.exists(path):

@@ -71,7 +71,7 @@ def backup_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         path = memory.backup(arguments.output)
     if arguments.json:
-        show_json({"path": path})
+        show_json({"id": path, "path": path})
     else:
         say(f"Backed up to {path}")
 
@@ -138,7 +138,9 @@ def _decoded(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidValue(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise InvalidValue(
+            f"{name} is not UTF-8 text: {error.reason} at byte {error.start}", hint="convert it to UTF-8 first"
+        ) from None
 
 
 def _rendered(learnings: Iterator[Learning], format: str) -> Iterator[str]:

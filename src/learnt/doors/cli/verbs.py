@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory
-from learnt.doors.cli.screen import is_terminal, say, show_json
+from learnt.doors.cli.screen import is_terminal, note, say, show_json
+from learnt.errors import NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,10 +97,8 @@ def purge_arguments(parser: argparse.ArgumentParser) -> None:
 
 def purge_run(arguments: argparse.Namespace) -> int:
     with open_memory(arguments) as memory:
-        learning = memory.get(arguments.id)
-        asks = is_terminal(sys.stdin) and is_terminal() and not arguments.yes
-        if asks and input(f"Delete {learning.id} ({learning.title}) for good? [y/N] ").strip().lower() != "y":
-            say("Nothing was deleted.")
+        if not arguments.yes and is_terminal(sys.stdin) and not _agrees(_what_goes(memory, arguments.id)):
+            note("Nothing was deleted.")
             return 0
         backups = memory.purge(arguments.id)
         on_server = bool(memory.store.place.address)
@@ -111,6 +110,18 @@ def purge_run(arguments: argparse.Namespace) -> int:
             "Copies elsewhere are yours to find: exports, commits, other backups" + on_server * ", the server's own log"
         )
     return 0
+
+
+def _what_goes(memory: Memory, id: str) -> str:
+    try:
+        return f"Delete {id} for good: {memory.get(id).title}?"
+    except NotFound:
+        return f"There is no {id} any more. Look for traces of it?"  # an earlier purge may have been interrupted
+
+
+def _agrees(question: str) -> bool:
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _one_learning(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,68 @@
+"""Run all measurements, or those that are named, and print Markdown to stdout; talk goes to stderr.
+
+Nothing is read from or written to the user's home. The exit code is 1 when a bar fails, after everything is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import listing, size, startup, writes
+from bench.machine import describe_machine
+from bench.report import Report, say
+from bench.workspace import Workspace
+
+PARTS: dict[str, Callable[[Workspace], Report]] = {
+    "writes": writes.measure,
+    "size": size.measure,
+    "list": listing.measure,
+    "startup": startup.measure,
+}
+
+
+def main() -> int:
+    """Run the parts that the command line names and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure, and print the results as Markdown.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(PARTS)}; default: all")
+    names = parser.parse_args().names or list(PARTS)
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        parser.error(f"there is no part `{unknown[0]}`; there are: {', '.join(PARTS)}")
+    with tempfile.TemporaryDirectory(prefix="learnt-bench-") as folder:
+        _isolate(Path(folder))
+        print(describe_machine(folder), flush=True)
+        return _run([name for name in PARTS if name in names], Workspace(Path(folder)))
+
+
+def _run(names: list[str], workspace: Workspace) -> int:
+    failed = []
+    started = time.monotonic()
+    for name in names:
+        say(f"{name} ...")
+        report = PARTS[name](workspace)
+        print(report.render(), flush=True)
+        failed += [bar for bar in report.bars if not bar.holds]
+    say(f"took {time.monotonic() - started:.0f} s")
+    for bar in failed:
+        say(f"fails: {bar.text}")
+    return 1 if failed else 0
+
+
+def _isolate(folder: Path) -> None:
+    """Give this process and its children an empty home, no settings from outside, and Python's usual caching."""
+    for name in list(os.environ):
+        if name.startswith(("LEARNT_", "XDG_")) or name == "PYTHONDONTWRITEBYTECODE":
+            del os.environ[name]
+    home = folder / "home"
+    home.mkdir()
+    os.environ["HOME"] = str(home)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""What each command costs as a cold process, against starting Python with nothing to do.
+
+Commands run in a project as `learnt init` leaves it, with some hundred learnings. One that changes a learning gets a
+new one for each run, so that it always has something to do.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import subprocess
+from pathlib import Path
+
+from bench.processes import BARE, LEARNT, Run, time_side_by_side
+from bench.report import Bar, Report, say, table
+from bench.workspace import Workspace, record
+from learnt import Memory
+from learnt.doors.cli.commands import COMMANDS
+
+ROUNDS = 21
+MOST_RATIO = 8
+WITH_BAR = ("--help", "add")
+LEFT_OUT = {"demo": "a row of other commands"}
+# `{…}` stands for something new in each run: see _Supply.
+LINES = {
+    "--version": ("--version",),
+    "--help": ("--help",),
+    "add --help": ("add", "--help"),
+    "hook": ("hook",),
+    "init": ("init", "-C", "{folder}"),
+    "add": ("add", "Run `make lint` before each commit", "--tag", "git"),
+    "list": ("list",),
+    "list --json": ("list", "--json"),
+    "show": ("show", "{fresh}"),
+    "history": ("history", "{edited}"),
+    "edit": ("edit", "{fresh}", "--title", "Run `make check` before each commit"),
+    "archive": ("archive", "{fresh}"),
+    "restore": ("restore", "{archived}"),
+    "hide": ("hide", "{fresh}"),
+    "like": ("like", "{fresh}"),
+    "pin": ("pin", "{fresh}"),
+    "supersede": ("supersede", "{fresh}", "{fresh}"),
+    "undo": ("undo", "{edited}"),
+    "purge": ("purge", "{fresh}", "--yes"),
+    "export": ("export",),
+    "import": ("import", "{export}"),
+    "backup": ("backup", "--output", "{file}"),
+    "config": ("config",),
+    "doctor": ("doctor",),
+}
+
+
+def measure(workspace: Workspace) -> Report:
+    """Run every command line beside bare Python."""
+    folder = workspace.new_folder()
+    subprocess.run([LEARNT, "init"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+    with Memory.open(folder) as memory:
+        memory.add_all([record(random.Random(number)) for number in range(100)])
+    supply = _Supply(workspace, folder)
+    say(f"  {ROUNDS} rounds of {len(LINES)} commands")
+    starts = {name: functools.partial(_run, folder, words, supply) for name, words in LINES.items()}
+    times = time_side_by_side(starts, rounds=ROUNDS)
+    ratios = {name: ms / times[BARE] for name, ms in times.items()}
+    rows = [[name, f"{times[name]:.1f}", f"{ratios[name]:.1f}", _verdict(name, ratios[name])] for name in times]
+    bars = [
+        Bar(f"`learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratios[name]:.1f})", ratios[name] <= MOST_RATIO)
+        for name in WITH_BAR
+    ]
+    head = ("command", "ms", "× bare Python", f"≤ {MOST_RATIO}")
+    return Report("Start-up", _notes(), table(head, rows), tuple(bars))
+
+
+def _notes() -> str:
+    measured = {words[0] for words in LINES.values()}
+    missing = [command.name for command in COMMANDS if command.name not in measured]
+    left_out = ", ".join(f"`{name}` ({LEFT_OUT.get(name, 'no line for it yet')})" for name in missing)
+    return f"Cold processes, medians of {ROUNDS} rounds. Not measured: {left_out or 'none'}."
+
+
+def _verdict(name: str, ratio: float) -> str:
+    verdict = "holds" if ratio <= MOST_RATIO else "fails"
+    return verdict if name in WITH_BAR else f"({verdict})"
+
+
+def _run(folder: Path, words: tuple[str, ...], supply: _Supply) -> Run:
+    return Run(
+        (LEARNT, *(word.format_map(supply) for word in words)), folder, stdin=b"{}" if words[0] == "hook" else b""
+    )
+
+
+class _Supply(dict[str, str]):
+    """Gives a new thing at each look: a learning in some state, a file or a folder."""
+
+    def __init__(self, workspace: Workspace, project: Path) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._project = project
+        self._chance = random.Random(1)
+
+    def __getitem__(self, name: str) -> str:
+        if name == "folder":
+            return str(self._workspace.new_folder())
+        if name in ("file", "export"):
+            return self._file(json.dumps(record(self._chance)) if name == "export" else "")
+        return self._learning(name)
+
+    def _file(self, content: str) -> str:
+        path = self._workspace.new_folder() / "learnings.jsonl"
+        if content:
+            path.write_text(content)
+        return str(path)
+
+    def _learning(self, state: str) -> str:
+        # Closed before the command starts: as the only process, it also tidies up the log, as it does for users.
+        with Memory.open(self._project) as memory:
+            id = memory.add_all([record(self._chance)])[0].id
+            if state == "archived":
+                memory.archive(id)
+            if state == "edited":
+                memory.edit(id, title="Run `make check` before each commit")
+        return id

@@ -1,0 +1,37 @@
+"""The documentation is true: generated pages are fresh, links lead somewhere, examples run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tools.generate_docs import DOCS, pages
+
+from learnt.doors.cli import parser_of
+from learnt.doors.cli.commands import COMMANDS
+
+ROOT = DOCS.parent
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_generated_pages_are_fresh(name: str) -> None:
+    assert (DOCS / name).read_text(encoding="utf-8") == pages()[name], "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_examples_exist_and_take_these_options(page: Path) -> None:
+    known = {command.name: command for command in COMMANDS}
+    for line in re.findall(r"^\s*\$ learnt (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        name = line.split()[0]
+        assert name in known or name.startswith("-"), line
+        options = re.findall(r"(?<=\s)(--[a-z-]+)", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)) if name in known else []
+        for option in options:
+            assert option in parser_of(known[name])._option_string_actions, line

@@ -1,0 +1,133 @@
+"""What happened to agents: recorded at once or through the spool, exactly once, on both databases."""
+
+from __future__ import annotations
+
+import pytest
+
+from learnt import InvalidValue, Memory
+from learnt.model import (
+    DIFFICULTIES,
+    FAILURE_CATEGORIES,
+    RESULTS,
+    TASK_STATUSES,
+    Attempt,
+    Brief,
+    Failure,
+    Injection,
+    Task,
+    new_id,
+)
+from learnt.store.happened import attempt_body, brief_body
+from learnt.store.spool import Record
+
+TASK = Task(id="task_1", title="Add password reset", goal="accounts", created_at=1, updated_at=1)
+
+
+def _brief(memory: Memory, learning: str, *, held_out: bool = False) -> Brief:
+    id = new_id("brief", 5)
+    injection = Injection(learning=learning, task=TASK.id, brief=id, injected_at=5, held_out=held_out)
+    return Brief(id=id, created_at=5, task=TASK.id, receipt={"chosen": [learning]}, injections=(injection,))
+
+
+def _rows(memory: Memory, table: str) -> int:
+    return int(memory.store.database.value(f"select count(*) as n from {table} where project = :project"))
+
+
+def test_a_brief_counts_a_learning_once_for_each_task(memory: Memory) -> None:
+    learning = memory.add("Shown")
+    for _ in range(3):
+        assert memory.store.record("brief", brief_body(TASK, _brief(memory, learning.id)))
+
+    assert memory.get(learning.id).times_injected == 1
+    assert memory.get(learning.id).last_injected_at == 5
+    assert (_rows(memory, "brief"), _rows(memory, "injection"), _rows(memory, "task"), _rows(memory, "goal")) == (
+        3,
+        1,
+        1,
+        1,
+    )
+
+
+def test_what_was_held_out_is_recorded_but_not_counted(memory: Memory) -> None:
+    learning = memory.add("Held out")
+    memory.store.record("brief", brief_body(TASK, _brief(memory, learning.id, held_out=True)))
+    assert (memory.get(learning.id).times_injected, _rows(memory, "injection")) == (0, 1)
+
+
+def test_every_result_difficulty_and_failure_category_can_be_stored(memory: Memory) -> None:
+    number = 0
+    for result in RESULTS:
+        for difficulty in ("", *DIFFICULTIES):
+            number += 1
+            attempt = Attempt(
+                id=new_id("attempt", 5), task=TASK.id, number=number, result=result, difficulty=difficulty, cost_usd=0.1
+            )
+            memory.store.record("attempt", attempt_body(TASK, attempt, None))
+    for category in FAILURE_CATEGORIES:
+        number += 1
+        attempt = Attempt(id=new_id("attempt", 5), task=TASK.id, number=number, result="failed")
+        failure = Failure(attempt=attempt.id, task=TASK.id, category=category, files=("a.py",))
+        memory.store.record("attempt", attempt_body(TASK, attempt, failure))
+
+    assert _rows(memory, "attempt") == len(RESULTS) * (len(DIFFICULTIES) + 1) + len(FAILURE_CATEGORIES)
+    assert _rows(memory, "failure") == len(FAILURE_CATEGORIES)
+    hardest = memory.store.database.value("select max(difficulty) as rank from attempt where project = :project")
+    assert DIFFICULTIES[hardest] == "blocked", "ordinals sort by rank, not by their letters"
+
+
+def test_every_task_status_can_be_stored(memory: Memory) -> None:
+    for number, status in enumerate(TASK_STATUSES):
+        task = Task(id=f"task_{number}", title="t", status=status)
+        attempt = Attempt(id=f"attempt_{number}", task=task.id, number=1, result="done")
+        memory.store.record("attempt", attempt_body(task, attempt, None))
+    assert _rows(memory, "task") == len(TASK_STATUSES)
+
+
+def test_the_database_itself_refuses_what_no_value_may_hold(memory: Memory) -> None:
+    learning = memory.add("Checked")
+    for column, wrong in (
+        ("kind", "x"),
+        ("status", "x"),
+        ("polarity", "x"),
+        ("origin", "x"),
+        ("confidence", 1.5),
+        ("pinned", 2),
+    ):
+        with pytest.raises(InvalidValue, match="refuses"), memory.store.transaction():
+            memory.store.database.execute(
+                f"update learning set {column} = :wrong where project = :project and id = :id",
+                wrong=wrong,
+                id=learning.id,
+            )
+    assert memory.get(learning.id) == learning
+
+
+def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory: Memory) -> None:
+    learning = memory.add("Shown")
+    record = Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id)))
+    for _ in range(3):
+        memory.store.spool.append(record)
+        assert [waiting.op for waiting in memory.store.spool.waiting()] == ["op_1"]
+        memory.store.take_up_spool()
+
+    assert memory.store.spool.is_empty()
+    assert (memory.get(learning.id).times_injected, _rows(memory, "brief"), _rows(memory, "operation")) == (1, 1, 1)
+
+
+def test_a_record_that_can_never_be_applied_is_set_aside(memory: Memory) -> None:
+    learning = memory.add("Shown")
+    memory.store.spool.append(Record("op_1", "of-the-future", 5, {}))
+    memory.store.spool.append(Record("op_2", "brief", 5, brief_body(TASK, _brief(memory, "learn_gone"))))
+    memory.store.spool.append(Record("op_3", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+
+    memory.store.take_up_spool()
+
+    assert memory.store.spool.refused() == 2
+    assert (memory.get(learning.id).times_injected, _rows(memory, "operation")) == (1, 1)
+
+
+def test_purging_a_learning_also_clears_the_spool_of_it(memory: Memory) -> None:
+    learning = memory.add("Secret")
+    memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.purge(learning.id)
+    assert memory.store.spool.waiting() == []

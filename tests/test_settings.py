@@ -1,0 +1,272 @@
+"""Settings as a person meets them: where they come from, what is refused, and what is never shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnt.config import SETTINGS
+from learnt.doors.cli import run
+from tests.conftest import Done
+
+
+class Settings:
+    """The settings of one project, seen through `learnt config`."""
+
+    def __init__(
+        self, project: Path, home: Path, capture: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch
+    ) -> None:
+        self.project_file = project / "learnt.toml"
+        self.user_file = home / ".config/learnt/learnt.toml"
+        self.user_file.parent.mkdir(parents=True)
+        self._capture = capture
+        self.patch = patch
+
+    def run(self, *words: str) -> tuple[int, str]:
+        """Run a command; return its exit code and all that it said."""
+        self._capture.readouterr()
+        code = run(list(words))
+        out, err = self._capture.readouterr()
+        return code, out + err
+
+    def shown(self) -> dict[str, dict[str, Any]]:
+        """Return what `learnt config --json` shows, by key."""
+        code, text = self.run("config", "--json")
+        assert code == 0, text
+        return {record["id"]: record for record in json.loads(text)}
+
+    def refused(self) -> str:
+        """Expect the settings to be refused with a way out; return the message."""
+        code, text = self.run("config")
+        assert code == 2, text
+        assert text.startswith("error: ")
+        assert "\nhint: " in text
+        assert "Traceback" not in text
+        return text
+
+
+@pytest.fixture
+def settings(
+    project: Path, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Settings:
+    monkeypatch.chdir(project)
+    return Settings(project, home, capsys, monkeypatch)
+
+
+def test_the_nearer_place_wins_and_is_named(settings: Settings) -> None:
+    settings.project_file.write_text("")
+    assert settings.shown()["page_size"] | {"meaning": ""} == {
+        "id": "page_size",
+        "value": 50,
+        "origin": "default",
+        "meaning": "",
+    }
+    settings.user_file.write_text('page_size = 10\nperson = "anna"\nwait_ms = 1\n')
+    settings.project_file.write_text('page_size = 20\nperson = "ben"\n')
+    settings.patch.setenv("LEARNT_PAGE_SIZE", "30")
+    found = {key: (record["value"], record["origin"]) for key, record in settings.shown().items()}
+    assert found["wait_ms"] == (1, str(settings.user_file))
+    assert found["person"] == ("ben", str(settings.project_file))
+    assert found["page_size"] == (30, "LEARNT_PAGE_SIZE")
+    assert found["color"] == ("auto", "default")
+
+
+def test_every_setting_is_shown_with_its_meaning_and_one_can_be_asked_for(settings: Settings) -> None:
+    assert list(settings.shown()) == [setting.key for setting in SETTINGS]
+    code, text = settings.run("config")
+    assert code == 0
+    assert all(f"{setting.key} = " in text and setting.meaning in text for setting in SETTINGS)
+    assert settings.run("config", "page_size")[1].startswith("page_size = 50  (default)\n")
+    code, text = settings.run("config", "pagesize")
+    assert code == 2
+    assert "hint: " in text
+
+
+def test_every_setting_has_a_variable(settings: Settings) -> None:
+    values = {
+        "DATABASE": "postgresql://db/shop",
+        "PROJECT": "p",
+        "PERSON": "q",
+        "SOURCES": "/a:/b",
+        "USER_STORE": "no",
+        "WAIT_MS": "7",
+        "PAGE_SIZE": "8",
+        "COLOR": "never",
+    }
+    for name, value in values.items():
+        settings.patch.setenv(f"LEARNT_{name}", value)
+    assert [record["value"] for record in settings.shown().values()] == [
+        "postgresql://db/shop",
+        "p",
+        "q",
+        ["/a", "/b"],
+        False,
+        7,
+        8,
+        "never",
+    ]
+    assert {record["origin"] for record in settings.shown().values()} == {setting.variable for setting in SETTINGS}
+
+
+def test_a_source_is_named_from_where_its_file_stands(settings: Settings, project: Path, home: Path) -> None:
+    settings.user_file.write_text('sources = ["beside"]\n')
+    assert settings.shown()["sources"]["value"] == [str(settings.user_file.parent / "beside")]
+    settings.project_file.write_text('sources = ["../other", "~/mine", "/abs"]\n')
+    assert settings.shown()["sources"]["value"] == [str(project.parent / "other"), str(home / "mine"), "/abs"]
+
+
+@pytest.mark.parametrize("place", ["project_file", "user_file"])
+def test_an_unknown_key_is_refused_with_the_likely_one(settings: Settings, place: str) -> None:
+    settings.project_file.touch()
+    file: Path = getattr(settings, place)
+    file.write_text("pagesize = 5\n")
+    told = settings.refused()
+    assert str(file) in told
+    assert "did you mean `page_size`?" in told
+    file.write_text("xyzzy = 5\n")
+    assert "page_size" in settings.refused()
+    file.write_text("[color]\nx = 1\n")
+    assert "color" in settings.refused()
+
+
+def test_an_unknown_variable_is_refused_but_signs_between_our_processes_are_none(settings: Settings) -> None:
+    settings.patch.setenv("LEARNT_INTERNAL", "1")
+    settings.patch.setenv("LEARNT_TASK", "task_1")
+    assert {record["origin"] for record in settings.shown().values()} == {"default"}
+    settings.patch.setenv("LEARNT_PAGESIZE", "5")
+    told = settings.refused()
+    assert "LEARNT_PAGESIZE" in told
+    assert "page_size" in told
+
+
+def test_signs_between_our_processes_cannot_be_set_in_a_file(settings: Settings) -> None:
+    settings.project_file.write_text("internal = true\n")
+    assert "internal" in settings.refused()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "database = 5",
+        'database = ["postgresql://db/x"]',
+        'database = "mysql://db/x"',
+        'database = "/var/learnt.db"',
+        "project = true",
+        "person = 1",
+        'sources = "../other"',
+        "sources = [1]",
+        'user_store = "yes"',
+        "user_store = 1",
+        'wait_ms = "5"',
+        "wait_ms = 1.5",
+        "wait_ms = -1",
+        "wait_ms = true",
+        "page_size = 0",
+        "page_size = []",
+        'color = "pink"',
+        "color = false",
+    ],
+)
+def test_a_wrong_value_is_refused_by_file_key_and_remedy(settings: Settings, text: str) -> None:
+    settings.project_file.write_text(text + "\n")
+    told = settings.refused()
+    assert str(settings.project_file) in told
+    assert f"`{text.split(maxsplit=1)[0]}`" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("PAGE_SIZE", "many"),
+        ("PAGE_SIZE", "0"),
+        ("PAGE_SIZE", "--5"),
+        ("PAGE_SIZE", "9" * 5000),
+        ("WAIT_MS", "1.5"),
+        ("WAIT_MS", "-1"),
+        ("USER_STORE", "maybe"),
+        ("COLOR", "pink"),
+        ("DATABASE", "sqlite:///x"),
+    ],
+)
+def test_a_wrong_variable_is_refused_by_its_name(settings: Settings, name: str, text: str) -> None:
+    settings.patch.setenv(f"LEARNT_{name}", text)
+    assert f"LEARNT_{name}" in settings.refused()
+
+
+@pytest.mark.parametrize("content", [b"= 1", b"page_size = 1\npage_size = 2", b"\xff\xfe", b'person = "'])
+def test_a_file_that_is_no_toml_is_named(settings: Settings, content: bytes) -> None:
+    settings.project_file.write_bytes(content)
+    assert str(settings.project_file) in settings.refused()
+
+
+@pytest.mark.parametrize("number", ["9223372036854775808", "99999999999999999999999"])
+def test_a_number_beyond_all_bounds_is_refused_or_works(settings: Settings, number: str) -> None:
+    assert settings.run("init")[0] == 0
+    for key in ("page_size", "wait_ms"):
+        settings.project_file.write_text(f"{key} = {number}\n")
+        code, text = settings.run("list")
+        assert code in (0, 2), text
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://anna:geheim@/x?host=/nonexistent",
+        "postgresql://anna:ge@geheim@/x?host=/nonexistent",
+        "postgresql://anna@/x?host=/nonexistent&password=geheim",
+        "postgresql://anna@/x?password=geheim&host=/nonexistent",
+        "postgresql:///x?host=/nonexistent&sslpassword=geheim",
+        "postgresql://anna:%67geheim%zz@/x?host=/nonexistent",
+        "postgresql://anna:1/geheim@localhost:1/x",
+        "mysql://anna:geheim@db/x",
+        "host=/nonexistent user=anna password=geheim",
+        "anna:geheim@db",
+    ],
+)
+def test_a_password_is_never_shown(settings: Settings, address: str) -> None:
+    settings.patch.setenv("LEARNT_DATABASE", address)
+    settings.patch.setenv("LEARNT_WAIT_MS", "50")
+    for words in (["config"], ["config", "--json"], ["list"], ["init"], ["doctor"], ["doctor", "--json"]):
+        _, text = settings.run(*words)
+        assert "geheim" not in text
+        assert "Traceback" not in text
+
+
+def test_a_password_is_not_shown_in_a_value_of_the_wrong_type(settings: Settings) -> None:
+    settings.project_file.write_text('database = ["postgresql://anna:geheim@db/x"]\n')
+    assert "geheim" not in settings.refused()
+
+
+def test_init_writes_every_setting_commented_out(settings: Settings) -> None:
+    assert settings.run("init")[0] == 0
+    lines = settings.project_file.read_text().splitlines()
+    assert all(not line or line.startswith("# ") for line in lines)
+    for setting in SETTINGS:
+        (example,) = [line for line in lines if line.startswith(f"# {setting.key} = ")]
+        settings.project_file.write_text(example.removeprefix("# ") + "\n")
+        assert settings.shown()[setting.key]["origin"] == str(settings.project_file)
+    everything = [line.removeprefix("# ") if " = " in line else line for line in lines]
+    settings.project_file.write_text("\n".join(everything))
+    assert {record["origin"] for record in settings.shown().values()} == {str(settings.project_file)}
+
+
+def test_init_with_an_address_writes_a_file_that_loads(settings: Settings, postgres: Any) -> None:
+    assert settings.run("init", "--database", postgres.address())[0] == 0
+    assert settings.shown()["project"]["value"] == "shop"
+    assert settings.run("list")[0] == 0
+
+
+def test_settings_reach_the_commands(settings: Settings, learnt: Callable[..., Done]) -> None:
+    settings.run("init")
+    for title in ("One", "Two", "Three"):
+        settings.run("add", title)
+    listed = learnt("list", env={"LEARNT_PAGE_SIZE": "2", "LEARNT_INTERNAL": "1", "LEARNT_TASK": "task_1"})
+    assert len(listed.out.splitlines()) == 2
+    id = listed.out.split()[0]
+    settings.project_file.write_text('person = "  Anna   B. "\n')
+    settings.run("pin", id)
+    assert json.loads(learnt("history", id, "--json").out)[-1]["who"] == "Anna B."

@@ -1,0 +1,138 @@
+"""Write the pages of docs/ that come from the code: commands, configuration, schema.
+
+`make docs` writes them; a test compares them with what this module returns, so that they cannot go stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+
+from learnt.config import SETTINGS, as_toml, example_value
+from learnt.doors.cli import parser_of
+from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
+from learnt.store.migrate import FOLDER
+
+DOCS = Path(__file__).parent.parent / "docs"
+_NOTE = "<!-- Written by `make docs` from the code: change the code, not this page. -->\n"
+
+
+def pages() -> dict[str, str]:
+    """Return the generated pages by file name."""
+    return {"commands.md": commands(), "configuration.md": configuration(), "schema.md": schema()}
+
+
+def commands() -> str:
+    """Return the command reference."""
+    lines = [
+        "# Commands",
+        "",
+        _NOTE,
+        "Every command takes `--json` (print JSON; the shapes are promised), `-C FOLDER` (work as if started there)",
+        "and `--help`. Results go to stdout, remarks to stderr. Exit codes: 0 done, 1 our failure, 2 wrong request,",
+        "3 try again (the database is busy, full or out of reach; nothing was changed).",
+        "",
+    ]
+    for group in GROUPS:
+        lines += [f"## {group}", ""]
+        for command in COMMANDS:
+            if command.group == group:
+                lines += _command(command)
+    return "\n".join(lines)
+
+
+def configuration() -> str:
+    """Return the page on settings."""
+    lines = [
+        "# Configuration",
+        "",
+        _NOTE,
+        "Settings come from, in rising rank: the default, your user-wide file (`~/.config/learnt/learnt.toml`, or",
+        "where the platform keeps such files), the project's `learnt.toml`, and `LEARNT_*` in the environment. In a",
+        "git worktree, `learnt.toml` is read from that worktree. An unknown key or a wrong type is an error that names",
+        "file, key and remedy.",
+        "`learnt config` shows every value in force, where it comes from and what it means.",
+        "",
+        "| key | default | environment | meaning |",
+        "|---|---|---|---|",
+    ]
+    for setting in SETTINGS:
+        choices = f" One of: {', '.join(setting.choices)}." if setting.choices else ""
+        default = f"`{as_toml(setting.default)}`"
+        lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices} |")
+    lines += ["", "An example with every key:", "", "```toml"]
+    lines += [f"{setting.key} = {as_toml(example_value(setting))}" for setting in SETTINGS]
+    lines += ["```", "", "A list in the environment is separated like PATH: `LEARNT_SOURCES=../a:../b`.", ""]
+    return "\n".join(lines)
+
+
+def schema() -> str:
+    """Return the page on the database's tables, read from the migrations."""
+    lines = ["# Schema", "", _NOTE]
+    for path in sorted(Path(FOLDER).glob("*.sql")):
+        text = path.read_text(encoding="utf-8")
+        lines += [f"## Migration `{path.stem}`", "", *_preamble(text), ""]
+        for remark, table, columns, rest in _tables(text):
+            lines += [f"### `{table}`", "", remark, "", "| column | type | remark |", "|---|---|---|", *columns, ""]
+            lines += [f"- {line}" for line in rest] + [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(command: Command) -> list[str]:
+    parser = parser_of(command)
+    actions = [action for action in parser._actions if action.dest not in ("help", "json", "folder")]
+    usage = " ".join(["learnt", command.name, *(_usage(action) for action in actions if not action.option_strings)])
+    options = [action for action in actions if action.option_strings]
+    lines = [f"### {command.name}", "", f"{command.summary}.", "", f"    {usage}{' [options]' if options else ''}", ""]
+    if actions:
+        lines += ["| argument | meaning |", "|---|---|", *(_argument(action) for action in actions), ""]
+    return lines
+
+
+def _usage(action: argparse.Action) -> str:
+    name = str(action.metavar or action.dest)
+    return f"[{name}]" if action.nargs == "?" else name
+
+
+def _argument(action: argparse.Action) -> str:
+    name = ", ".join(action.option_strings) or str(action.metavar)
+    takes = action.option_strings and action.nargs != 0
+    value = "|".join(action.choices) if action.choices else str(action.metavar)
+    shown = f"{name} {value}" if takes else name
+    return f"| `{shown.replace('|', chr(92) + '|')}` | {action.help} |"
+
+
+def _preamble(text: str) -> list[str]:
+    first = text.split("\n\n", 1)[0]
+    return [line.removeprefix("-- ") for line in first.split("\n") if line.startswith("--")]
+
+
+def _tables(text: str) -> list[tuple[str, str, list[str], list[str]]]:
+    found = []
+    for remark, name, body, after in re.findall(
+        r"-- ([^\n]+)\ncreate table (\w+) \(\n(.*?)\n\);\n((?:create [^\n]+\n)*)", text, re.DOTALL
+    ):
+        columns, rest = [], []
+        for line in body.split("\n"):
+            definition, _, comment = line.partition("--")
+            definition = definition.strip().rstrip(",")
+            if definition.startswith(("primary", "unique", "foreign")):
+                rest.append(definition)
+            else:
+                column, _, kind = definition.partition(" ")
+                columns.append(f"| `{column}` | {kind.replace('|', chr(92) + '|')} | {comment.strip()} |")
+        rest += [line.removeprefix("create ").rstrip(";") for line in after.strip().split("\n") if line]
+        found.append((remark, name, columns, rest))
+    return found
+
+
+def main() -> None:
+    """Write the pages."""
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, encoding="utf-8")
+        print(f"wrote docs/{name}")
+
+
+if __name__ == "__main__":
+    main()
