@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import listing, size, startup, writes
+from bench import imports, listing, size, startup, writes
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "size": size.measure,
     "list": listing.measure,
     "startup": startup.measure,
+    "imports": imports.measure,
 }
 
 

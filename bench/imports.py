@@ -1,0 +1,45 @@
+"""What importing each dependency costs at start-up, against starting Python with nothing to do."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import sys
+from pathlib import Path
+
+from bench.processes import BARE, Run, time_side_by_side
+from bench.report import Report, table
+from bench.workspace import Workspace
+
+ROUNDS = 15
+# What is imported, the package that it comes from, and who pays for it.
+MODULES = {
+    "apsw": ("apsw", "every command"),
+    "json": ("", "every command"),
+    "argparse": ("", "every command but `hook`"),
+    "tomllib": ("", "the first command after a settings file changed"),
+    "rich.console, rich.table": ("rich", "`list` on a terminal"),
+    "rich.progress": ("rich", "`import` on a terminal"),
+    "psycopg": ("psycopg", "every command on PostgreSQL"),
+}
+
+
+def measure(workspace: Workspace) -> Report:
+    """Import each module in a process of its own, beside bare Python."""
+    known = {name: line for name, line in MODULES.items() if importlib.util.find_spec(name.split(",")[0].split(".")[0])}
+    starts = {name: functools.partial(_run, name) for name in known}
+    times = time_side_by_side(starts, rounds=ROUNDS)
+    rows = [
+        [name, _version(package), f"{times[name] - times[BARE]:.1f}", payer] for name, (package, payer) in known.items()
+    ]
+    notes = f"Milliseconds over bare Python ({times[BARE]:.1f} ms), medians of {ROUNDS} cold processes."
+    return Report("Imports", notes, table(("import", "version", "ms", "who pays"), rows))
+
+
+def _run(name: str) -> Run:
+    return Run((sys.executable, "-c", f"import {name}"), Path.cwd())
+
+
+def _version(package: str) -> str:
+    return importlib.metadata.version(package) if package else "standard library"
