@@ -310,7 +310,7 @@ def test_a_backup_is_a_store_with_everything_in_it(memory: Memory, tmp_path: Pat
     with Memory.open(tmp_path / "copy", create=False) as copy:
         assert copy.get(learning.id) == memory.get(learning.id)
         assert copy.history(learning.id) == memory.history(learning.id)
-        assert copy.store.database.check() == []
+        assert copy.store.check() == []
     with pytest.raises(WrongRequest, match="exists"):
         memory.backup(str(target))
 
@@ -333,9 +333,7 @@ def test_another_project_in_the_same_database_sees_nothing(
 def test_an_address_opens_the_same_database_as_the_setting(
     memory: Memory, database: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not database:
-        pytest.skip("SQLite is opened by its folder")
     learning = memory.add("Here")
     monkeypatch.chdir(project)
-    with Memory.open(database) as by_address:
+    with Memory.open(database or ".") as by_address:
         assert by_address.get(learning.id) == learning

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from learnt import InvalidValue, Memory
@@ -131,3 +133,56 @@ def test_purging_a_learning_also_clears_the_spool_of_it(memory: Memory) -> None:
     memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
     memory.purge(learning.id)
     assert memory.store.spool.waiting() == []
+
+
+DAMAGED = {
+    "surrogate": {"task": {"id": "task_1", "title": "x\ud800"}, "attempt": {}, "failure": None},
+    "huge": {
+        "task": TASK.as_dict(),
+        "attempt": {"id": "attempt_1", "task": "task_1", "number": 10**30, "result": "done"},
+        "failure": None,
+    },
+    "nul": {
+        "task": {**TASK.as_dict(), "id": "task_2", "title": "a\0b"},
+        "attempt": {"id": "attempt_1", "task": "task_2", "number": 1},
+        "failure": None,
+    },
+    "list": ["no object"],
+    "text": "nonsense",
+}
+
+
+@pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_record_never_blocks_what_comes_after_it(memory: Memory, body: object) -> None:
+    learning = memory.add("Shown")
+    memory.store.spool.append(Record("op_1", "attempt", 5, body))  # type: ignore[arg-type]
+    memory.store.spool.append(Record("op_2", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+
+    memory.store.take_up_spool()
+
+    assert memory.get(learning.id).times_injected == 1
+    assert memory.store.spool.is_empty()
+    assert memory.store.check() == []
+
+
+def test_reading_goes_on_while_another_process_writes_and_the_spool_waits(sqlite_memory: Memory, project: Path) -> None:
+    learning = sqlite_memory.add("Shown")
+    sqlite_memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(sqlite_memory, learning.id))))
+    with sqlite_memory.store.transaction(), Memory.open(project) as reader:
+        assert reader.get(learning.id).times_injected == 0
+        assert not reader.store.spool.is_empty()
+    with Memory.open(project) as later:
+        assert later.get(learning.id).times_injected == 1
+
+
+def test_what_happened_is_spooled_even_when_the_database_is_damaged(sqlite_memory: Memory, project: Path) -> None:
+    learning = sqlite_memory.add("Shown")
+    sqlite_memory.close()
+    file = project / ".learnt" / "learnt.db"
+    good = file.read_bytes()
+    file.write_bytes(b"x" * 5000)
+    with Memory.open(project) as memory:
+        assert memory.store.record("brief", brief_body(TASK, _brief(memory, learning.id))) is False
+    file.write_bytes(good)
+    with Memory.open(project) as mended:
+        assert mended.get(learning.id).times_injected == 1

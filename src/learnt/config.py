@@ -13,7 +13,7 @@ import os
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
-from learnt.text.redact import without_password
+from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -81,7 +81,7 @@ def _examine_database(subject: str, store: Store) -> Iterator[Finding]:
     versions = ", ".join(f"{name} {version}" for name, version in database.versions().items())
     schema = migrate.schema_number(database)
     yield _fine(subject, f"{database.path}: {count:,} learnings, schema {schema}, {versions}")
-    found = database.check()
+    found = store.check()
     if found:
         remedy = "keep a copy of the file, then put a backup in its place (`learnt backup` makes them)"
         yield Finding(subject=f"{subject}: integrity", fine=False, detail="; ".join(found[:3]), remedy=remedy)

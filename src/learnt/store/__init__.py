@@ -10,7 +10,7 @@ import os
 
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest
 from learnt.model import Value, new_id
-from learnt.store import happened, migrate
+from learnt.store import happened, learnings, migrate
 from learnt.store.spool import Record, Spool
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Transaction
 
 DATABASE_FILE = "learnt.db"
+_PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
 _SCRUB_FILE = "scrub.pending"
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
 
@@ -48,7 +49,10 @@ class Place(Value):
 
     def exists(self) -> bool:
         """Say whether there is something to open; a server is taken at its word."""
-        return bool(self.address) or os.path.exists(self.path)
+        try:
+            return bool(self.address) or os.stat(self.path).st_size > 0  # an empty one was never finished
+        except OSError:
+            return False
 
 
 class Store:
@@ -80,22 +84,38 @@ class Store:
         return self.database.transaction()
 
     def record(self, kind: str, body: dict[str, Any]) -> bool:
-        """Keep what happened; return False when it had to go to the spool."""
+        """Keep what happened; return False when it had to go to the spool.
+
+        Only what no database could ever take is refused at once.
+        """
         now_ms = self._clock()
         record = Record(new_id("op", now_ms), kind, now_ms, body)
         try:
             self._apply(record)
-        except TryAgain:
+        except WrongRequest:
+            raise
+        except LearntError:
             self._make_folder()
             self.spool.append(record)
             return False
         return True
 
     def take_up_spool(self) -> int:
-        """Bring what waits in the spool into the database; return how many records."""
+        """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.database.read_only:
             return 0
-        return self.spool.replay(self._apply)
+        wait_ms = self.database.wait_at_most(_PATIENCE_MS)
+        try:
+            return self.spool.replay(self._apply)
+        except TryAgain:
+            return 0  # the next one tries again
+        finally:
+            self.database.wait_at_most(wait_ms)
+
+    def check(self) -> list[str]:
+        """Return what an integrity check finds wrong, in the files and in the history."""
+        lost = learnings.without_event(self.database)
+        return self.database.check() + ([f"{lost} learnings lack the event of their last change"] if lost else [])
 
     def scrubbing(self) -> Scrubbing:
         """Return a context in which things are deleted for good: at its end no trace of them is left in the files."""

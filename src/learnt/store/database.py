@@ -60,6 +60,10 @@ class Database:
         """Return a context in which all changes take effect, or none."""
         return Transaction(self)
 
+    def wait_at_most(self, wait_ms: int) -> int:
+        """Set how long a statement waits for others; return what it was. A server keeps its own time."""
+        return wait_ms
+
     def lock_schema(self) -> None:
         """Within a transaction: keep other migrating processes out until it ends."""
 

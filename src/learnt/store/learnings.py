@@ -168,6 +168,26 @@ def superseded_by(database: Database, id: str) -> list[str]:
     return [row["id"] for row in rows]
 
 
+def without_event(database: Database) -> int:
+    """Return how many learnings lack the event of their last change; there must be none."""
+    return int(
+        database.value(
+            """
+            select count(*) as lost
+              from learning
+             where project = :project
+               and not exists (
+                   select 1
+                     from event
+                    where event.project = learning.project
+                      and event.subject = learning.id
+                      and event.version = learning.version
+               )
+            """
+        )
+    )
+
+
 def delete(database: Database, id: str) -> None:
     """Delete a learning with its events, injections and marks. Only a person's purge does this."""
     database.execute("delete from learning where project = :project and id = :id", id=id)

@@ -10,7 +10,7 @@ import re
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
 from learnt.store.database import Database
-from learnt.text.redact import without_password, without_password_of
+from learnt.text.address import without_password, without_password_of
 
 try:
     import psycopg
@@ -122,6 +122,6 @@ class PostgresDatabase(Database):
                 f"cannot reach {self.path}: {detail}",
                 hint="check that the server runs and that `database` names it; `learnt config` shows the address",
             )
-        if isinstance(error, psycopg.IntegrityError):
+        if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
             return InvalidValue(f"the database refuses it: {detail}")
         return LearntError(f"{self.path}: {detail}", hint="`learnt doctor` checks the store")

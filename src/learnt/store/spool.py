@@ -27,6 +27,11 @@ else:
     import fcntl
 
 
+# What a record raises that no repetition could apply: written by another version, or damaged in a way that no
+# checksum shows.
+_UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
+
+
 class Record:
     """One spooled happening."""
 
@@ -68,7 +73,7 @@ class Spool:
 
     def refused(self) -> int:
         """Return how many records could not be applied and were set aside."""
-        return len(_lines(self._refused))
+        return len({record.op for record in _records(self._refused)})
 
     def is_empty(self) -> bool:
         """Say quickly whether nothing waits."""
@@ -106,7 +111,7 @@ class Spool:
         for record in _records(self._taken):
             try:
                 apply(record)
-            except (WrongRequest, KeyError, TypeError) as error:
+            except _UNUSABLE as error:
                 self._set_aside(record, str(error))
             applied += 1
         if os.path.exists(self._taken):
@@ -114,9 +119,12 @@ class Spool:
         return applied
 
     def _set_aside(self, record: Record, reason: str) -> None:
-        with _Locked(self._refused) as file:
-            refused = Record(record.op, record.kind, record.at, {**record.body, "refused": reason})
-            _append_line(file, self._refused, refused.line())
+        refused = Record(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
+        try:
+            with _Locked(self._refused) as file:
+                _append_line(file, self._refused, refused.line())
+        except OSError as error:
+            raise TryAgain(f"cannot write {self._refused}: {error.strerror}", hint="free some disk space") from None
 
 
 class _Locked:

@@ -44,11 +44,27 @@ class SqliteDatabase(Database):
             raise self._translated(error) from None
 
     def _prepare(self) -> None:
-        # A store that is only read is opened like any other, so that the last one to close it clears the log away.
-        self.run("pragma query_only = on" if self.read_only else "pragma journal_mode = wal", {})
+        if self.read_only:
+            # Opened like any other, so that the last one to close it clears the log away.
+            self.run("pragma query_only = on", {})
+        else:
+            self._use_log()
         self.run("pragma synchronous = full", {})
         self.run("pragma foreign_keys = on", {})
         self.run("pragma secure_delete = on", {})
+
+    def _use_log(self) -> None:
+        """Switch to the write-ahead log; on a new file SQLite says `busy` here without asking our handler."""
+        tried = 0
+        while True:
+            try:
+                self._connection.execute("pragma journal_mode = wal")
+            except apsw.BusyError:
+                if not self._wait(tried):
+                    raise
+                tried += 1
+            else:
+                return
 
     def _wait(self, tried: int) -> bool:
         """Sleep a random moment, until this statement's time is up."""
@@ -60,6 +76,10 @@ class SqliteDatabase(Database):
         shortest, longest = _RETRY_S
         time.sleep(shortest + (longest - shortest) * os.urandom(1)[0] / 255)
         return True
+
+    def wait_at_most(self, wait_ms: int) -> int:
+        before, self._wait_s = round(self._wait_s * 1000), wait_ms / 1000
+        return before
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
@@ -158,7 +178,7 @@ def _try_connect(path: str, flags: int) -> apsw.Connection | None:
         connection = apsw.Connection(path, flags=flags)
         connection.set_busy_timeout(1000)
         connection.execute("select count(*) from sqlite_master").fetchall()
-    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError):
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError, apsw.FullError):
         if connection is not None:
             connection.close()
         return None

@@ -135,6 +135,8 @@ def _read_text(name: str, value: object) -> str:
 def _words(name: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         raise _wrong(name, value, "a list of texts")
+    if sum(map(len, value)) > _NOT_EVEN_CLEANED:
+        raise InvalidValue(f"{name} is far too long", hint="give a few short ones")
     return tuple(dict.fromkeys(fold(word) for word in value))
 
 

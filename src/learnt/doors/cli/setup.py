@@ -8,7 +8,7 @@ from learnt import config, project
 from learnt.doors.cli.arguments import add_user
 from learnt.doors.cli.screen import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
-from learnt.text.redact import without_password
+from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

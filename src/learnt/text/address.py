@@ -1,4 +1,4 @@
-"""Take out of a text what must not be seen by others."""
+"""Show the address of a database without its password."""
 
 from __future__ import annotations
 
