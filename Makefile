@@ -24,6 +24,7 @@ check: $(READY) ## Look for mistakes without running: ruff and mypy
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy
+	@$(BIN)/mypy --platform win32 src
 
 soak: $(READY) ## Run the counted suites in full (SHARE=0.1 for a tenth, SEED=n to repeat a run)
 	@$(BIN)/python -m pytest -m soak -s -rA --share $(SHARE) $(if $(SEED),--seed $(SEED))
@@ -47,7 +48,7 @@ $(READY): pyproject.toml constraints.txt
 	if [ -z "$$python" ]; then echo "learnt needs Python 3.11 or newer (with venv) on PATH" >&2; exit 1; fi; \
 	echo "Setting up $(VENV) with $$($$python --version) ..."; \
 	$$python -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[postgres,dev]' 2>.pip.log \
+	@PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[postgres,dev]' 2>.pip.log \
 	  || { cat .pip.log >&2; rm -f .pip.log; exit 1; }
 	@rm -f .pip.log
 	@$(BIN)/python -m compileall -q src || true

@@ -111,8 +111,9 @@ def test_every_module_says_what_it_promises() -> None:
 
 @pytest.mark.parametrize("words", [("hook",)])
 def test_the_fast_door_loads_few_modules(words: tuple[str, ...], project: Path) -> None:
+    (project / "learnt.toml").write_text("page_size = 7\n")
     with learnt.Memory.open(project) as memory:
-        memory.add("Something to find")
+        memory.add("Something to find")  # and a parsed copy of the settings is kept
     trace = subprocess.run(
         [sys.executable, "-X", "importtime", Path(sys.executable).with_name("learnt"), *words],
         cwd=project,

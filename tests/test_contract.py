@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from learnt import InvalidValue, Memory, NotFound, Triggers, WrongRequest
+from learnt import InvalidValue, Memory, NoStore, NotFound, Triggers, WrongRequest
 from learnt.model import KINDS, ORIGINS, POLARITIES
 from learnt.text.records import as_record
 from tests.conftest import Clock
@@ -337,3 +337,83 @@ def test_an_address_opens_the_same_database_as_the_setting(
     monkeypatch.chdir(project)
     with Memory.open(database or ".") as by_address:
         assert by_address.get(learning.id) == learning
+
+
+def test_no_way_leads_to_a_circle_of_supersession(memory: Memory) -> None:
+    a, b, c = (memory.add(title) for title in "abc")
+    memory.supersede(a.id, b.id)
+    memory.restore(a.id)
+    restored = memory.history(a.id)[-1]
+    memory.supersede(b.id, a.id)
+    with pytest.raises(WrongRequest, match="supersede itself"):
+        memory.undo(restored.id)
+    memory.supersede(a.id, c.id)
+    for circular in ({"id": c.id, "superseded_by": b.id}, {"id": c.id, "superseded_by": c.id}):
+        record = {"title": "c", "status": "superseded", "updated_at": 2**50, **circular}
+        with pytest.raises((InvalidValue, WrongRequest)):
+            memory.import_all([record])
+    assert memory.get(c.id).status == "active"
+
+
+def test_a_purged_successor_breaks_no_chain(memory: Memory) -> None:
+    a, b, c = (memory.add(title) for title in "abc")
+    memory.supersede(a.id, b.id)
+    memory.purge(b.id)
+    assert memory.supersede(c.id, a.id).superseded_by == a.id
+
+
+def test_an_import_is_all_or_nothing_and_names_the_bad_entry(memory: Memory) -> None:
+    records = [{"title": f"Learning {number}"} for number in range(700)] + [{"title": ""}]
+    with pytest.raises(InvalidValue, match="entry 701"):
+        memory.import_all(records)
+    assert memory.learnings(status=None).total == 0
+
+
+def test_a_file_can_be_edited_and_imported_again_and_again(memory: Memory) -> None:
+    learning = memory.add("Title")
+    [record] = [as_record(exported) for exported in memory.export()]
+    for title in ("Second", "Third"):
+        assert memory.import_all([{**record, "title": title}]).updated == 1
+    assert memory.get(learning.id).title == "Third"
+
+
+def test_tags_are_added_and_dropped_beside_what_others_do(memory: Memory) -> None:
+    learning = memory.add("Tagged", tags=["a", "b"])
+    assert memory.edit(learning.id, add_tags=["#C"], drop_tags=["A"]).tags == ("b", "c")
+    with pytest.raises(InvalidValue, match="tags"):
+        memory.add("Wrong", tags="abc")
+
+
+def test_a_restored_backup_brings_everything_back(memory: Memory, tmp_path: Path) -> None:
+    kept, changed = memory.add("Kept", triggers={"files": ["*.py"]}), memory.add("Before")
+    backup = memory.backup(str(tmp_path / "backup.db"))
+    memory.edit(changed.id, title="After")
+    memory.purge(kept.id)
+    late = memory.add("Late")
+
+    before = memory.restore_backup(backup)
+
+    assert memory.get(kept.id) == kept
+    assert (memory.get(changed.id).title, len(memory.history(changed.id))) == ("Before", 1)
+    with pytest.raises(NotFound):
+        memory.get(late.id)
+    assert [hit.learning.id for hit in memory.search("edit x.py kept")] == [kept.id]
+    assert memory.store.check() == []
+    memory.restore_backup(before)
+    assert memory.get(late.id).title == "Late"
+
+
+def test_only_init_and_open_create_a_store(project: Path, database: str) -> None:
+    with pytest.raises(NoStore), Memory.open(project, create=False) as memory:
+        memory.learnings()
+    with Memory.open(project) as memory:
+        memory.add("Now there is one")
+    with Memory.open(project, create=False) as memory:
+        assert memory.learnings().total == 1
+
+
+def test_times_must_be_times(memory: Memory) -> None:
+    for wrong in (2**70, "x", 1.5, -1):
+        with pytest.raises(InvalidValue):
+            memory.add("Title", created_at=wrong)  # type: ignore[arg-type]
+    assert memory.add("Title", created_at=7).created_at == 7

@@ -23,7 +23,7 @@ from learnt.store.spool import Record, Spool
 from tests.conftest import Done
 from tests.support import faults
 
-FLOWS = ("create", "add", "edit", "supersede", "import")
+FLOWS = ("create", "add", "edit", "supersede", "import", "undo", "purge")
 MOST_STEPS = 200
 PAGE = 4096
 Learnt = Callable[..., Done]
@@ -63,7 +63,8 @@ def _ground(flow: str, project: Path) -> list[str]:
     with Memory.open(project) as memory:
         old, new = memory.add("Test by hand"), memory.add("Test with `make test`")
     records = [{"title": f"Learning {number} from elsewhere", "origin": "import"} for number in range(3)]
-    return {"edit": [old.id], "supersede": [old.id, new.id], "import": [json.dumps(records)]}.get(flow, [])
+    one = {"edit": [old.id], "undo": [old.id], "purge": [old.id]}
+    return {**one, "supersede": [old.id, new.id], "import": [json.dumps(records)]}.get(flow, [])
 
 
 def _effect(flow: str, memory: Memory, arguments: list[str]) -> bool:
@@ -72,6 +73,8 @@ def _effect(flow: str, memory: Memory, arguments: list[str]) -> bool:
         "create": lambda: memory.learnings().total == 0,
         "add": lambda: memory.learnings().total == 3,
         "edit": lambda: [event.what for event in history] == ["add", "edit"],
+        "undo": lambda: memory.get(arguments[0]).status == "archived",
+        "purge": lambda: memory.learnings(status=None).total == 1 and not memory.store.may_hold_traces(),
         "supersede": lambda: [event.what for event in history] == ["add", "supersede"],
         "import": lambda: memory.learnings().total == 5,
     }[flow]()
@@ -221,7 +224,7 @@ def test_on_a_full_disk_acknowledged_writes_stay_and_writing_works_again_once_th
     disk: Disk, learnt: Learnt
 ) -> None:
     project = disk.folder
-    disk.fill(keep_free=700_000)
+    disk.fill(keep_free=1_200_000)
     acknowledged: list[str] = []
     with Memory.open(project) as memory:
         with pytest.raises(TryAgain, match="cannot write") as failure:

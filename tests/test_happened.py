@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,8 @@ def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory:
 def test_a_record_that_can_never_be_applied_is_set_aside(memory: Memory) -> None:
     learning = memory.add("Shown")
     memory.store.spool.append(Record("op_1", "of-the-future", 5, {}))
-    memory.store.spool.append(Record("op_2", "brief", 5, brief_body(TASK, _brief(memory, "learn_gone"))))
+    orphan = Attempt(id="attempt_1", task="task_9", number=1, result="done")
+    memory.store.spool.append(Record("op_2", "attempt", 5, attempt_body(TASK, orphan, None)))
     memory.store.spool.append(Record("op_3", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
 
     memory.store.take_up_spool()
@@ -130,9 +132,17 @@ def test_a_record_that_can_never_be_applied_is_set_aside(memory: Memory) -> None
 
 def test_purging_a_learning_also_clears_the_spool_of_it(memory: Memory) -> None:
     learning = memory.add("Secret")
-    memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    other = memory.add("Stays")
+    for op, shown in (("op_1", learning), ("op_2", other)):
+        memory.store.spool.append(Record(op, "brief", 5, brief_body(TASK, _brief(memory, shown.id))))
+    memory.store.spool.append(Record("op_3", "mark", 5, {"learning": learning.id, "helpful": True}))
+
     memory.purge(learning.id)
-    assert memory.store.spool.waiting() == []
+
+    waiting = {record.op: json.dumps(record.body) for record in memory.store.spool.waiting()}
+    assert list(waiting) == ["op_1", "op_2"], "what else a record says is kept"
+    assert learning.id not in str(waiting)
+    assert other.id in waiting["op_2"]
 
 
 DAMAGED = {
@@ -186,3 +196,63 @@ def test_what_happened_is_spooled_even_when_the_database_is_damaged(sqlite_memor
     file.write_bytes(good)
     with Memory.open(project) as mended:
         assert mended.get(learning.id).times_injected == 1
+
+
+@pytest.mark.parametrize("fault", ["damaged", "out of reach", "newer"])
+def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
+    fault: str, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Shown")
+        file = Path(memory.store.place.path)
+    good = file.read_bytes()
+    if fault == "damaged":
+        file.write_bytes(b"x" * 5000)
+    elif fault == "out of reach":
+        monkeypatch.setenv("LEARNT_DATABASE", f"postgresql://nobody@/x?host={project}/nowhere")
+        monkeypatch.setenv("LEARNT_WAIT_MS", "10")
+    else:
+        with Memory.open(project) as memory:
+            memory.store.database.execute("insert into migration values (999, 'later', '9.9', 1)")
+
+    for count in (1, 2, 3):
+        with Memory.open(project) as memory:
+            task = TASK.replace(id=f"task_{count}")
+            brief = _brief(memory, learning.id)
+            injection = brief.injections[0].replace(task=task.id)
+            body = brief_body(task, brief.replace(task=task.id, injections=(injection,)))
+            assert memory.store.record("brief", body) is False
+            assert len(memory.store.spool.waiting()) == count
+
+    monkeypatch.delenv("LEARNT_DATABASE", raising=False)
+    file.write_bytes(good)
+    for ending in ("-wal", "-shm"):
+        file.with_name(file.name + ending).unlink(missing_ok=True)
+    with Memory.open(project) as mended:
+        assert mended.get(learning.id).times_injected == 3
+
+
+def test_a_late_record_does_not_overwrite_what_happened_after_it(memory: Memory) -> None:
+    learning = memory.add("Shown")
+    newer = _brief(memory, learning.id)
+    newer = newer.replace(injections=(newer.injections[0].replace(injected_at=100),))
+    older = _brief(memory, learning.id)
+    for brief in (newer, older):
+        memory.store.record("brief", brief_body(TASK, brief))
+
+    row = memory.store.database.row("select brief, injected_at from injection where project = :project")
+    assert row == {"brief": newer.id, "injected_at": 100}
+    assert memory.get(learning.id).last_injected_at == 100
+
+
+def test_damaged_lines_of_the_spool_are_set_aside_not_dropped(memory: Memory, project: Path) -> None:
+    learning = memory.add("Shown")
+    memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    file = project / ".learnt" / "spool.jsonl"
+    file.write_bytes(b"garbage\n00000000\n00000000 \n" + file.read_bytes() + b"torn")
+
+    memory.store.take_up_spool()
+
+    assert memory.get(learning.id).times_injected == 1
+    assert memory.store.spool.refused() == 3
+    assert "garbage" in (project / ".learnt" / "spool.refused.jsonl").read_text()

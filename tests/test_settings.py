@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from learnt import Memory
 from learnt.config import SETTINGS
 from learnt.doors.cli import run
 from tests.conftest import Done
@@ -270,3 +271,27 @@ def test_settings_reach_the_commands(settings: Settings, learnt: Callable[..., D
     settings.project_file.write_text('person = "  Anna   B. "\n')
     settings.run("pin", id)
     assert json.loads(learnt("history", id, "--json").out)[-1]["who"] == "Anna B."
+
+
+def test_the_parsed_copy_follows_every_change_of_the_files(project: Path, home: Path) -> None:
+    copy = project / ".learnt" / "settings.json"
+    for size in (7, 8):
+        (project / "learnt.toml").write_text(f"page_size = {size}\n")
+        for _ in range(2):
+            with Memory.open(project) as memory:
+                assert memory.settings.page_size == size
+        assert copy.stat().st_mode & 0o777 == 0o600
+    (home / ".config" / "learnt").mkdir(parents=True)
+    (home / ".config" / "learnt" / "learnt.toml").write_text('person = "berta"\n')
+    with Memory.open(project) as memory:
+        assert (memory.settings.page_size, memory.person) == (8, "berta")
+    copy.write_text("{damaged")
+    with Memory.open(project) as memory:
+        assert memory.settings.page_size == 8
+
+
+def test_a_hook_keeps_the_parsed_copy_itself(project: Path, learnt: Callable[..., Done]) -> None:
+    Memory.open(project).close()
+    (project / "learnt.toml").write_text("page_size = 7\n")
+    assert learnt("hook", stdin="{}").code == 0
+    assert "page_size" in (project / ".learnt" / "settings.json").read_text()

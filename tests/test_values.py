@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -77,3 +79,17 @@ def test_every_error_carries_an_exit_code_and_room_for_a_hint() -> None:
         kinds += kind.__subclasses__()
     assert {kind.exit_code for kind in kinds} == {1, 2, 3}
     assert all(kind("what", hint="do").hint == "do" for kind in kinds)
+
+
+def test_threads_and_forks_never_get_the_same_id() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        many = list(pool.map(lambda _: [new_id("learn", 1_000) for _ in range(2_000)], range(8)))
+    ids = [id for some in many for id in some]
+    assert len(set(ids)) == len(ids)
+
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, new_id("learn", 1_000).encode())
+        os._exit(0)
+    os.wait()
+    assert os.read(read, 100).decode() != new_id("learn", 1_000)

@@ -31,7 +31,8 @@ def commands() -> str:
         _NOTE,
         "Every command takes `--json` (print JSON; the shapes are promised), `-C FOLDER` (work as if started there)",
         "and `--help`. Results go to stdout, remarks to stderr. Exit codes: 0 done, 1 our failure, 2 wrong request,",
-        "3 try again (the database is busy, full or out of reach; nothing was changed).",
+        "3 try again (the database is busy, full or out of reach): nothing was changed, but for `import`, which works",
+        "in parts and can be repeated without doubling anything, and `purge`, which goes on where it was interrupted.",
         "",
     ]
     for group in GROUPS:

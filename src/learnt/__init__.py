@@ -23,12 +23,13 @@ if TYPE_CHECKING:
         WrongRequest,
     )
     from learnt.memory import Memory
-    from learnt.model import Event, Learning, Triggers
+    from learnt.model import Event, Hit, Learning, Triggers
 
 _HOMES = {
     "Memory": "learnt.memory",
     "Learning": "learnt.model",
     "Event": "learnt.model",
+    "Hit": "learnt.model",
     "Triggers": "learnt.model",
     "LearntError": "learnt.errors",
     "CorruptDatabase": "learnt.errors",
@@ -43,6 +44,7 @@ _HOMES = {
 __all__ = [
     "CorruptDatabase",
     "Event",
+    "Hit",
     "InvalidValue",
     "Learning",
     "LearntError",

@@ -214,7 +214,7 @@ def _read_file(path: str) -> dict[str, Any]:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise WrongRequest(
-            f"{path} is not valid TOML: {error}", hint="mend that line; `learnt config` shows the settings"
+            f"{path} is not valid TOML: {error}", hint="mend that line; docs/configuration.md lists the settings"
         ) from None
 
 

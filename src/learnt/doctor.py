@@ -13,8 +13,10 @@ import sys
 from learnt import __version__, config, memory, project
 from learnt.errors import LearntError
 from learnt.model import Value
-from learnt.store import Place, Store, learnings, migrate
+from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, unfinished_purge
 from learnt.store.learnings import Filter
+from learnt.store.spool import Spool
+from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,13 +39,14 @@ def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     yield _fine("versions", f"learnt {__version__}, Python {platform.python_version()}")
     environ = dict(os.environ)
     here = project.find_project(start)
+    settings = config.Settings()
     try:
         configuration = config.load(memory.settings_files(here.root if here else None), environ)
     except LearntError as error:
         yield _wrong("settings", error)
-        return
-    yield _fine("settings", "valid; `learnt config` shows them")
-    settings = configuration.settings
+    else:
+        settings = configuration.settings
+        yield from _examine_settings(configuration)
     if here is None:
         yield Finding(subject="project", fine=False, detail="none around this folder", remedy="`learnt init` makes one")
     else:
@@ -51,11 +54,22 @@ def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     user = memory.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)
-    try:
-        for place in memory.source_places(settings):
+    for path in settings.sources:
+        try:
+            place = memory.source_place(path)
+        except LearntError as error:
+            yield _wrong("source", error)
+        else:
             yield from _examine_store(f"source {place.scope}", place, clock)
-    except LearntError as error:
-        yield _wrong("sources", error)
+
+
+def _examine_settings(configuration: config.Configuration) -> Iterator[Finding]:
+    yield _fine("settings", "valid; `learnt config` shows them")
+    for origin in configuration.origins:
+        in_file = os.path.isfile(origin.origin)
+        if origin.setting.key == "database" and in_file and without_password(origin.value) != origin.value:
+            remedy = "move the address into LEARNT_DATABASE, or the password into ~/.pgpass"
+            yield Finding(subject="settings", fine=False, detail=f"{origin.origin} holds a password", remedy=remedy)
 
 
 def _examine_store(subject: str, place: Place, clock: Callable[[], int]) -> Iterator[Finding]:
@@ -67,20 +81,33 @@ def _examine_store(subject: str, place: Place, clock: Callable[[], int]) -> Iter
             store.close()
     except LearntError as error:
         yield _wrong(subject, error)
+        if not place.exists():
+            return
+    try:
+        yield from _examine_folder(subject, place)
+    except OSError as error:
+        detail = f"cannot look into {error.filename}: {error.strerror}"
+        yield Finding(subject=subject, fine=False, detail=detail, remedy="check who owns the folder and its files")
+
+
+def _examine_folder(subject: str, place: Place) -> Iterator[Finding]:
+    if not os.path.isdir(place.folder):
+        return  # on a server, until something has to wait here
     yield from _examine_spool(f"{subject}: spool", place)
-    if os.path.exists(os.path.join(place.folder, "scrub.pending")):
+    if unfinished_purge(place.folder):
         remedy = "repeat the `learnt purge ID` that was interrupted"
         yield Finding(subject=subject, fine=False, detail="a purge was not finished", remedy=remedy)
-    yield from _examine_permissions(f"{subject}: permissions", place.folder)
+    yield from _examine_permissions(f"{subject}: permissions", place)
+    yield from _examine_hook_log(f"{subject}: hook", place.folder)
     yield from _examine_space(f"{subject}: disk", place.folder)
 
 
 def _examine_database(subject: str, store: Store) -> Iterator[Finding]:
     database = store.database
-    count = learnings.count(database, Filter(statuses=None))
+    count = learnings.count(database, Filter(status=None))
     versions = ", ".join(f"{name} {version}" for name, version in database.versions().items())
     schema = migrate.schema_number(database)
-    yield _fine(subject, f"{database.path}: {count:,} learnings, schema {schema}, {versions}")
+    yield _fine(subject, f"{database.path}: {count:,} learning{'' if count == 1 else 's'}, schema {schema}, {versions}")
     found = store.check()
     if found:
         remedy = "keep a copy of the file, then put a backup in its place (`learnt backup` makes them)"
@@ -90,12 +117,10 @@ def _examine_database(subject: str, store: Store) -> Iterator[Finding]:
 
 
 def _examine_spool(subject: str, place: Place) -> Iterator[Finding]:
-    from learnt.store.spool import Spool
-
     spool = Spool(place.folder)
     waiting, refused = len(spool.waiting()), spool.refused()
     if refused:
-        remedy = f"look at {os.path.join(place.folder, 'spool.refused.jsonl')}, and delete it when it is dealt with"
+        remedy = f"look at {spool.refused_path}, and delete it when it is dealt with"
         yield Finding(subject=subject, fine=False, detail=f"{refused} records could not be applied", remedy=remedy)
     if waiting:
         remedy = "any other learnt command takes them up when the database can be written"
@@ -104,14 +129,19 @@ def _examine_spool(subject: str, place: Place) -> Iterator[Finding]:
         yield _fine(subject, "empty")
 
 
-def _examine_permissions(subject: str, folder: str) -> Iterator[Finding]:
-    if sys.platform == "win32" or not os.path.isdir(folder):
+def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
+    folder = place.folder
+    if not os.path.exists(os.path.join(folder, ".gitignore")):
+        remedy = "`learnt init` writes it anew"
+        yield Finding(subject=subject, fine=False, detail=f"{folder} has lost its .gitignore", remedy=remedy)
+    if sys.platform == "win32":
         return
     # Files for people (learnings.md) may be shared; the database, its log and the spool may not.
-    private = [folder] + [
-        os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(("learnt.db", "spool", "backups"))
-    ]
-    open_ones = [path for path in private if stat.S_IMODE(os.stat(path).st_mode) & 0o077]
+    private = ("learnt.db", "spool", "backups", "settings", "hook")
+    with os.scandir(folder) as entries:
+        modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(private)}
+    modes[folder] = os.stat(folder).st_mode
+    open_ones = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
     if open_ones:
         yield Finding(
             subject=subject,
@@ -119,17 +149,25 @@ def _examine_permissions(subject: str, folder: str) -> Iterator[Finding]:
             detail=f"others can read {', '.join(open_ones)}",
             remedy=f"`chmod -R go= {folder}`",
         )
-    elif not os.access(folder, os.W_OK):
+    elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):
         yield Finding(subject=subject, fine=False, detail=f"{folder} is read-only", remedy="make it writable for you")
     else:
         yield _fine(subject, "only yours")
 
 
+def _examine_hook_log(subject: str, folder: str) -> Iterator[Finding]:
+    path = os.path.join(folder, HOOK_LOG)
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = file.readlines()
+    detail = f"failed {len(lines)} times, the last: {lines[-1].strip() if lines else 'unknown'}"
+    yield Finding(subject=subject, fine=False, detail=detail, remedy=f"delete {path} when it is dealt with")
+
+
 def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
     import shutil
 
-    if not os.path.isdir(folder):
-        return
     free = shutil.disk_usage(folder).free
     if free < _LITTLE_SPACE:
         yield Finding(

@@ -13,14 +13,15 @@ a change goes to the store that holds the learning, and sources are never change
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from learnt import __version__, config, project
-from learnt.errors import InvalidValue, NoStore, NotFound, WrongRequest
-from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id, text_id
-from learnt.store import Place, Store, events, learnings
+from learnt.errors import InvalidValue, LearntError, NoStore, NotFound, WrongRequest
+from learnt.model import PARAGRAPHS, TITLE_LIMIT, Learning, Value, is_id, new_id, text_id
+from learnt.store import BACKUPS_FOLDER, Place, Store, events, learnings
 from learnt.store.learnings import Change, Filter
-from learnt.text.clean import fold
+from learnt.text.clean import clean, fold
 from learnt.text.records import PLACE, as_record, read_fields
 from learnt.weigh import confidence
 
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from learnt.model import Event, Triggers
+    from learnt.model import Event, Hit, Triggers
 
+STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
 COMPILED_SETTINGS = "settings.json"
 MOST_ROWS = 1_000_000_000
 _IMPORTED_AT_ONCE = 500
@@ -65,6 +67,8 @@ class Memory:
         self.configuration = configuration
         self.settings = configuration.settings
         self.person = fold(self.settings.person) or _login_name()
+        self.remarks: list[str] = []
+        """What a person should know, though nothing failed: a source that is missing, for example."""
         self._settings_files: list[str] = []
 
     @classmethod
@@ -86,8 +90,9 @@ class Memory:
         settings = configuration.settings
         address = start if is_address else settings.database
         own = own_place(here, settings).replace(address=address, create=create)
-        along = [place for place in _read_along(settings) if place.folder != own.folder]
-        memory = cls._opened([own, *along], configuration, clock)
+        along, remarks = _read_along(settings)
+        memory = cls._opened([own, *(place for place in along if place.folder != own.folder)], configuration, clock)
+        memory.remarks = remarks
         memory._settings_files = settings_files(here.root)
         return memory
 
@@ -102,13 +107,12 @@ class Memory:
 
     @classmethod
     def _opened(cls, places: list[Place], configuration: config.Configuration, clock: Callable[[], int] | None) -> Self:
-        clock = clock or _now_ms
+        clock = clock or now_ms
         stores = [Store(place, version=__version__, clock=clock) for place in places]
         memory = cls(stores, configuration=configuration, clock=clock)
         own = stores[0]
         if not own.place.exists():
             _ = own.database
-        own.take_up_spool()
         return memory
 
     def close(self) -> None:
@@ -122,7 +126,7 @@ class Memory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._settings_files and self.store.is_writable():
+        if kind is None and self._settings_files and os.path.isdir(self.store.place.folder):
             config.keep_compiled(self._settings_files, os.path.join(self.store.place.folder, COMPILED_SETTINGS))
         self.close()
 
@@ -163,7 +167,7 @@ class Memory:
                     "observation": observation,
                     "implication": implication,
                     "action": action,
-                    "tags": tuple(tags),
+                    "tags": tags,
                     "domain": domain,
                     "category": category,
                     "kind": kind,
@@ -210,15 +214,17 @@ class Memory:
     ) -> Page:
         """Return the fitting learnings, newest first; `status=None` means any."""
         which = Filter(
-            statuses=None if status is None else (status,),
+            status=status,
             domain=None if domain is None else fold(domain),
             category=None if category is None else fold(category),
-            tag=None if tag is None else fold(tag[: 2 * TITLE_LIMIT]),
+            tag=None if tag is None else fold(tag[: 2 * TITLE_LIMIT]).removeprefix("#"),
             kind=kind,
             goal=None if goal is None else fold(goal),
             min_confidence=min_confidence,
         )
         limit = self.settings.page_size if limit is None else limit
+        if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
+            raise WrongRequest(f"a confidence of {min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
         if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
             raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
         stores = [store for store in self._stores if scope in (None, store.place.scope)]
@@ -228,10 +234,52 @@ class Memory:
         total = sum(learnings.count(store.database, which) for store in stores)
         return Page(learnings=_merged_page(stores, which, limit=limit, offset=offset), total=total)
 
-    def edit(self, id: str, *, reason: str = "", **changes: Any) -> Learning:
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        min_confidence: float = 0.5,
+        strategy: str = "hybrid",
+        status: str | None = "active",
+        domain: str | None = None,
+        category: str | None = None,
+        exclude_goal: str | None = None,
+        paths: Sequence[str] = (),
+    ) -> list[Hit]:
+        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words."""
+        from learnt.recall.find import find
+        from learnt.recall.rank import best_first, highlights
+        from learnt.text.patterns import Situation
+
+        if strategy not in STRATEGIES:
+            raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
+        situation = Situation(text=clean(query), paths=tuple(map(clean, paths)))
+        which = Filter(
+            status=status,
+            domain=domain,
+            category=category,
+            exclude_goal=exclude_goal,
+            min_confidence=min_confidence,
+        )
+        hits: list[Hit] = []
+        for store in self._stores:
+            for hit in find(store.database, situation, which, limit=limit):
+                hits.append(hit.replace(learning=hit.learning.replace(scope=store.place.scope)))
+        return [hit.replace(highlights=highlights(hit)) for hit in best_first(hits)[:limit]]
+
+    def edit(
+        self, id: str, *, reason: str = "", add_tags: Sequence[str] = (), drop_tags: Sequence[str] = (), **changes: Any
+    ) -> Learning:
         """Change fields of a learning; the fields are those of `add`."""
         fields = read_fields(changes)
-        return self._alter(id, "edit", lambda _: fields, reason=reason)
+        more, fewer = (set(read_fields({"tags": tags})["tags"]) for tags in (add_tags, drop_tags))
+
+        def decide(learning: Learning) -> dict[str, Any]:
+            tags = set(fields.get("tags", learning.tags))
+            return {**fields, "tags": tuple(sorted((tags | more) - fewer))}
+
+        return self._alter(id, "edit", decide, reason=reason)
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Put a learning away: it leaves lists and briefs, and can be restored."""
@@ -263,22 +311,23 @@ class Memory:
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
         """Replace a learning by a better one; return the replaced one."""
-        if old in self._successors(new):
-            raise WrongRequest(
-                f"`{new}` is, or was itself superseded by, `{old}`",
-                hint="`learnt supersede OLD NEW`: the old one first",
-            )
+        self.get(new)
         return self._alter(old, "supersede", lambda _: {"status": "superseded", "superseded_by": new}, reason=reason)
 
-    def _successors(self, id: str) -> list[str]:
-        """Return a learning and what superseded it, one after the other, as far as they are still there."""
-        chain = [self.get(id)]
-        while chain[-1].superseded_by:
+    def _refuse_circle(self, id: str, successor: str) -> None:
+        """Raise when a learning would come to supersede itself, however far around."""
+        seen = {id}
+        while successor:
+            if successor in seen:
+                raise WrongRequest(
+                    f"`{id}` would supersede itself, by way of `{successor}`",
+                    hint="`learnt supersede OLD NEW`: the old one first, and not one that replaced the other",
+                )
+            seen.add(successor)
             try:
-                chain.append(self.get(chain[-1].superseded_by))
+                successor = self.get(successor).superseded_by
             except NotFound:
-                break  # a purged one
-        return [learning.id for learning in chain]
+                return  # purged, or not imported yet
 
     def supersedes(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
@@ -296,12 +345,12 @@ class Memory:
             event.subject, "undo", lambda learning: _taking_back(event, learning), reason=reason, undoes=event.id
         )
         if after.version == before.version:
-            raise WrongRequest(f"{event.id} is undone already", hint=f"`learnt history {after.id}` shows all changes")
+            raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")
         return after
 
     def export(self, *, status: str | None = None) -> Iterator[Learning]:
         """Yield the learnings of the own store, oldest first."""
-        which = Filter(statuses=None if status is None else (status,))
+        which = Filter(status=status)
         for learning in learnings.each(self.store.database, which):
             yield learning.replace(scope=self.store.place.scope)
 
@@ -325,17 +374,19 @@ class Memory:
         """
         from learnt.store.backup import purge_from_backups
 
-        try:
-            store = self._holder(id, writable=True)[0]
-        except NotFound:
-            store = self.store
-            if not (is_id("learn", id) and store.may_hold_traces()):
-                raise
-        with store.scrubbing():
-            with store.transaction():
-                learnings.delete(store.database, id)
-            store.spool.forget(id)
-            return purge_from_backups(os.path.join(store.place.folder, "backups"), id)
+        own = [store for store in self._stores if not store.place.read_only]
+        holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
+        holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces()]
+        if not holding:
+            self._holder(id, writable=True)  # says what is wrong
+        backups = 0
+        for store in holding:
+            with store.scrubbing():
+                with store.transaction():
+                    learnings.delete(store.database, id)
+                store.spool.forget(id)
+                backups += purge_from_backups(os.path.join(store.place.folder, BACKUPS_FOLDER), id)
+        return backups
 
     def backup(self, path: str | None = None) -> str:
         """Write a copy of the store into a SQLite file and return its path."""
@@ -344,15 +395,24 @@ class Memory:
         if path is None:
             moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock() / 1000))
             name = f"{moment}-{new_id('backup', self._clock())[-6:]}.db"
-            path = os.path.join(self.store.place.folder, "backups", name)
+            self.store.make_folder()
+            path = os.path.join(self.store.place.folder, BACKUPS_FOLDER, name)
         back_up(self.store.database, path, version=__version__, now_ms=self._clock())
         return path
+
+    def restore_backup(self, path: str) -> str:
+        """Put a backup in the store's place, after a backup of what is there; return that one's path."""
+        from learnt.store.backup import restore
+
+        before = self.backup()
+        restore(self.store.database, path)
+        return before
 
     def _new_learning(self, record: dict[str, Any], *, created_at: int) -> Learning:
         fields = read_fields(record)
         fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
-        id = new_id("learn", self._clock())
-        return Learning(id=id, created_at=created_at, updated_at=created_at, **{"title": "", **fields})
+        times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
+        return Learning(id=new_id("learn", self._clock()), **times, **{"title": "", **fields})
 
     def _check_import(self, record: dict[str, Any], number: int) -> None:
         """Refuse the whole file for one bad entry, before anything is written."""
@@ -363,8 +423,10 @@ class Memory:
 
     def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> None:
         now = self._clock()
-        read = [(record, self._imported(record, now=now)) for record in records]
+        # Without a time of its own, an entry is as new as its place in the file says.
+        read = [(record, self._imported(record, now=now + place)) for place, record in enumerate(records)]
         with self.store.transaction():
+            self.store.database.lock_words()  # of two that import the same, the second must see what the first added
             for record, learning in read:
                 counts[self._take_in(record, learning, now=now)] += 1
 
@@ -372,8 +434,9 @@ class Memory:
         known = {name: value for name, value in record.items() if name not in PLACE}
         fields = read_fields(known, allowed=tuple(name for name in Learning.fields if name not in PLACE))
         if "id" not in fields:
-            fields = {"origin": "import", **fields, "id": _id_of_text(fields)}
-        fields.setdefault("confidence", confidence.start(fields.get("origin", "import")))
+            fields["id"] = _id_of_text(fields)
+        fields.setdefault("origin", "import")
+        fields.setdefault("confidence", confidence.start(fields["origin"]))
         fields.setdefault("created_at", now)
         fields.setdefault("updated_at", fields["created_at"])
         return Learning(**{"title": "", **fields})
@@ -382,6 +445,7 @@ class Memory:
         """Add or update one learning; what the record does not state stays as it is here."""
         database = self.store.database
         change = self._change("import", at=now)
+        self._refuse_circle(learning.id, learning.superseded_by)
         present = learnings.find(database, learning.id, for_update=True)
         if present is None:
             learnings.add(database, learning, change)
@@ -390,8 +454,9 @@ class Memory:
         theirs = {name: getattr(learning, name) for name in stated}
         if all(getattr(present, name) == value for name, value in theirs.items()):
             return "unchanged"
-        if present.updated_at > record.get("updated_at", 0):
-            return "kept"
+        last = events.of(database, learning.id)[-1]
+        if present.updated_at > record.get("updated_at", 0) and last.what != "import":
+            return "kept"  # changed here meanwhile, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: theirs, change)
         return "updated"
 
@@ -405,9 +470,15 @@ class Memory:
         undoes: str = "",
     ) -> Learning:
         store, _ = self._holder(id, writable=True)
+
+        def decide_without_circles(learning: Learning) -> dict[str, Any]:
+            changes = decide(learning)
+            self._refuse_circle(id, changes.get("superseded_by", ""))
+            return changes
+
         with store.transaction():
             change = self._change(what, at=self._clock(), reason=reason, undoes=undoes)
-            _, after = learnings.change(store.database, id, decide, change)
+            _, after = learnings.change(store.database, id, decide_without_circles, change)
         return after.replace(scope=store.place.scope)
 
     def _change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
@@ -439,7 +510,8 @@ class Memory:
         raise missing
 
 
-def _now_ms() -> int:
+def now_ms() -> int:
+    """Return the time in UTC milliseconds."""
     return time.time_ns() // 1_000_000
 
 
@@ -447,12 +519,14 @@ def _login_name() -> str:
     for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
         if os.environ.get(variable):
             return fold(os.environ[variable])
-    try:
+    if sys.platform != "win32":
         import pwd
 
-        return pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        return "somebody"  # a container's user may have no name
+        try:
+            return pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:
+            pass  # a container's user may have no name
+    return "somebody"
 
 
 def _merged_page(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:
@@ -489,28 +563,32 @@ def user_place(settings: config.Settings) -> Place:
     return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
 
 
-def _read_along(settings: config.Settings) -> list[Place]:
-    """Return the stores that are read along with the project's: the user's, then other projects'."""
+def _read_along(settings: config.Settings) -> tuple[list[Place], list[str]]:
+    """Return the stores that are read along with the project's, the user's first, and why others cannot be."""
     user = user_place(settings)
-    return ([user] if settings.user_store and user.exists() else []) + source_places(settings)
+    places = [user] if settings.user_store and user.exists() else []
+    remarks = []
+    for path in settings.sources:
+        try:
+            places.append(source_place(path))
+        except LearntError as error:
+            remarks.append(f"left out: {error.message}; {error.hint}")
+    return places, remarks
 
 
-def source_places(settings: config.Settings) -> list[Place]:
-    """Return the stores of other projects that are read along."""
-    return [_source_place(path) for path in settings.sources]
-
-
-def _source_place(path: str) -> Place:
-    found = project.find_project(path)
-    if found is None or not os.path.isdir(path):
+def source_place(path: str) -> Place:
+    """Return where the store of another project is that is read along."""
+    found = project.find_project(path) if os.path.isdir(path) else None
+    if found is None:
         raise WrongRequest(
-            f"`sources` names {path}, where there is no project", hint="correct the path in learnt.toml, or remove it"
+            f"`sources` names {path}, where there is no project", hint="correct the setting, or get that project"
         )
     settings = config.load(settings_files(found.root), {}).settings
     place = own_place(found, settings).replace(scope=found.name, read_only=True)
     if not place.exists():
         raise WrongRequest(
-            f"`sources` names {path}, which has no store yet", hint=f"run `learnt init` in {path}, or remove the entry"
+            f"`sources` names {path}, which has no store that can be read",
+            hint=f"look there with `learnt -C {path} doctor`",
         )
     return place
 
@@ -556,5 +634,5 @@ def _taking_back(event: Event, learning: Learning) -> dict[str, Any]:
 
 def _id_of_text(fields: dict[str, Any]) -> str:
     """Return an id that depends on the text alone, so that a second import of the same file adds nothing."""
-    parts = [str(fields.get(name, "")) for name in ("title", "context", "observation", "implication", "action")]
+    parts = [str(fields.get(name, "")) for name in ("title", *PARAGRAPHS)]
     return text_id("learn", "\0".join(parts))

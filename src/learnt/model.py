@@ -9,6 +9,7 @@ hook starts with every prompt. To a type checker they look like keyword-only fro
 
 from __future__ import annotations
 
+import _thread
 import os
 
 from learnt.errors import InvalidValue
@@ -23,6 +24,8 @@ else:
         return lambda decorated: decorated
 
 
+# The texts of a learning beside its title, in the order in which they are told.
+PARAGRAPHS = ("context", "observation", "implication", "action")
 TITLE_LIMIT = 100
 TEXT_LIMIT = 20_000
 TAG_LIMIT = 50
@@ -110,7 +113,8 @@ def _rebuild(kind: type[Value], fields: dict[str, Any]) -> Value:
 
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-_last_id = (0, 0)
+_ids_lock = _thread.allocate_lock()
+_last_id = (0, 0, 0)
 
 
 def new_id(prefix: str, now_ms: int) -> str:
@@ -119,9 +123,13 @@ def new_id(prefix: str, now_ms: int) -> str:
     Eight digits of milliseconds and six of chance; within one process ids never repeat and always grow.
     """
     global _last_id  # noqa: PLW0603 - the one place that must remember what it gave out
-    chance = int.from_bytes(os.urandom(4), "big") % (36**6 // 2)
-    _last_id = (now_ms, chance) if now_ms > _last_id[0] else (_last_id[0], _last_id[1] + 1)
-    return f"{prefix}_{_base36(_last_id[0], 8)}{_base36(_last_id[1], 6)}"
+    with _ids_lock:
+        process, last_ms, last_chance = _last_id
+        if now_ms > last_ms or process != os.getpid():  # a fork must not go on where its parent was
+            _last_id = (os.getpid(), max(now_ms, last_ms), int.from_bytes(os.urandom(4), "big") % (36**6 // 2))
+        else:
+            _last_id = (process, last_ms, last_chance + 1)
+        return f"{prefix}_{_base36(_last_id[1], 8)}{_base36(_last_id[2], 6)}"
 
 
 def text_id(prefix: str, text: str) -> str:
@@ -256,7 +264,7 @@ class Learning(Value):
                 f"the title has {len(self.title):,} characters; at most {TITLE_LIMIT} are allowed",
                 hint="shorten the title and put the rest into --observation or --action",
             )
-        for field in ("context", "observation", "implication", "action"):
+        for field in PARAGRAPHS:
             _check_length(field, getattr(self, field), TEXT_LIMIT)
         for field in ("domain", "category", "discovery", "commit", "task"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
@@ -273,11 +281,25 @@ class Learning(Value):
             )
         for field in ("times_injected", "times_helpful", "times_not_helpful", "created_at", "updated_at"):
             _check_count(field, getattr(self, field))
-        if (self.status == "superseded") != bool(self.superseded_by):
+        if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
             raise InvalidValue(
-                "a learning is superseded exactly when it names what supersedes it",
+                "a learning is superseded exactly when it names another that supersedes it",
                 hint="set both `status` and `superseded_by`, or neither",
             )
+
+
+class Hit(Value):
+    """A learning that was found, and why: higher scores are better."""
+
+    learning: Learning
+    score: float
+    matched_fields: tuple[str, ...] = ()
+    words: Mapping[str, float] = {}
+    """What each found word adds to the score."""
+    trigger: str = ""
+    """The trigger that holds, if one does: it comes before any likeness of words."""
+    highlights: Mapping[str, str] = {}
+    """The matched fields with the found words in `<mark>`."""
 
 
 class Event(Value):
@@ -389,6 +411,33 @@ class Injection(Value):
         _check_id("learn", self.learning)
         _check_id("task", self.task)
         _check_id("brief", self.brief)
+
+
+class Discovery(Value):
+    """A raw finding in an agent's output."""
+
+    type: str
+    text: str
+    task: str = ""
+
+    def check(self) -> None:
+        _check_choice("type", self.type, DISCOVERIES)
+        _check_length("text", self.text, TEXT_LIMIT)
+
+
+class Escalation(Value):
+    """Something that only a person may decide."""
+
+    id: str
+    subject: str
+    question: str
+    status: str = "open"
+    answer: str = ""
+    created_at: int = 0
+
+    def check(self) -> None:
+        _check_id("esc", self.id)
+        _check_choice("status", self.status, ("open", "resolved"))
 
 
 class Brief(Value):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 
+from learnt.errors import WrongRequest
 from learnt.model import Value
 
 SETTINGS_FILE = "learnt.toml"
@@ -39,7 +40,9 @@ def find_project(start: str) -> Project | None:
     for folder in _upwards(start):
         git_dir = _git_dir(folder)
         if git_dir:
-            return Project(root=folder, folder=_store_of(_common_dir(git_dir)))
+            store = _store_of(_common_dir(git_dir))
+            # Inside a git directory there is no work: settings are looked for where the store is.
+            return Project(root=os.path.dirname(store) if git_dir == folder else folder, folder=store)
     for folder in _upwards(start):
         if any(os.path.exists(os.path.join(folder, name)) for name in (SETTINGS_FILE, STORE_FOLDER)):
             return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
@@ -68,8 +71,19 @@ def _platform_folder(environ: dict[str, str], xdg: str, unix: str, windows: str)
         return environ[xdg]
     if sys.platform == "win32":
         return environ.get(windows) or os.path.expanduser("~")
-    home = environ.get("HOME") or os.path.expanduser("~")
+    home = environ.get("HOME") or _home_of_user()
     return os.path.join(home, "Library/Application Support" if sys.platform == "darwin" else unix)
+
+
+def _home_of_user() -> str:
+    if sys.platform == "win32":
+        return os.path.expanduser("~")
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        raise WrongRequest("nobody knows your home folder", hint="set HOME") from None
 
 
 def _upwards(folder: str) -> list[str]:
@@ -86,7 +100,12 @@ def _git_dir(folder: str) -> str | None:
     if os.path.isfile(dot_git):
         line = _first_line(dot_git)
         target = os.path.realpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))
-        return target if line.startswith("gitdir:") and os.path.isfile(os.path.join(target, "HEAD")) else None
+        if line.startswith("gitdir:") and not os.path.isfile(os.path.join(target, "HEAD")):
+            raise WrongRequest(
+                f"{dot_git} points to {target}, which is not there",
+                hint="bring the main checkout back, or run `git worktree repair`",
+            )
+        return target if line.startswith("gitdir:") else None
     return next((place for place in (dot_git, folder) if _is_git_dir(place)), None)
 
 

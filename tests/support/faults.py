@@ -116,6 +116,10 @@ def change_and_die(flow: str, engine: str, number: str, *arguments: str) -> None
             memory.add("Run `make lint` before each commit", tags=["make"])
         elif flow == "edit":
             memory.edit(arguments[0], action=f"make lint, the {number}th time", reason="it is quicker")
+        elif flow == "undo":
+            memory.undo(arguments[0])
+        elif flow == "purge":
+            memory.purge(arguments[0])
         elif flow == "supersede":
             memory.supersede(*arguments)
         elif flow == "import":
@@ -143,7 +147,8 @@ def take_up_and_die(engine: str, number: str) -> None:
 
     happened.APPLY["count"] = count_up
     _die_at_step(int(number), engine, calls=True)
-    Memory.open(".").close()
+    with Memory.open(".") as memory:
+        memory.store.take_up_spool()
 
 
 def open_together(writer: str) -> None:

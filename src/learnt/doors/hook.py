@@ -10,6 +10,8 @@ import os
 import sys
 import time
 
+_LONGEST_LOG = 100_000
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.project import Project
@@ -36,15 +38,20 @@ def _serve() -> None:
     from learnt.memory import Memory
 
     sys.stdin.buffer.read()
-    with Memory.open(".", create=False):
-        return
+    with Memory.open(".", create=False) as memory:
+        if not memory.store.place.address:  # a hook never waits for a server
+            memory.store.take_up_spool()
 
 
 def _log(here: Project | None, error: Exception) -> None:
     if here is None:
         return
     try:
-        path = os.path.join(here.folder, "hook.log")
+        from learnt.store import HOOK_LOG
+
+        path = os.path.join(here.folder, HOOK_LOG)
+        if os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG:
+            os.replace(path, path + ".old")
         with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
             moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             file.write(f"{moment} {type(error).__name__}: {error}\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest
+from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings, migrate
 from learnt.store.spool import Record, Spool
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Transaction
 
 DATABASE_FILE = "learnt.db"
+BACKUPS_FOLDER = "backups"
+HOOK_LOG = "hook.log"
 _PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
 _SCRUB_FILE = "scrub.pending"
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
@@ -60,7 +62,7 @@ class Store:
 
     def __init__(self, place: Place, *, version: str, clock: Callable[[], int]) -> None:
         if not place.exists() and not place.create:
-            raise NoStore(f"there is no store in {place.folder}", hint="`learnt init` creates one")
+            raise NoStore(f"there is no store in {place.folder}", hint=_way_to_a_store(place.folder))
         self.place = place
         self.spool = Spool(place.folder)
         self._version = version
@@ -72,6 +74,7 @@ class Store:
         """The connection, made on first use; the schema is then up to date."""
         if self._database is None:
             self._database = self._opened()
+            self.take_up_spool()
         return self._database
 
     def transaction(self) -> Transaction:
@@ -92,23 +95,23 @@ class Store:
         record = Record(new_id("op", now_ms), kind, now_ms, body)
         try:
             self._apply(record)
-        except WrongRequest:
-            raise
-        except LearntError:
-            self._make_folder()
+        except LearntError as error:
+            if isinstance(error, WrongRequest) and not isinstance(error, NewerDatabase | NoStore):
+                raise
+            self.make_folder()
             self.spool.append(record)
             return False
         return True
 
     def take_up_spool(self) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
-        if self.spool.is_empty() or self.database.read_only:
+        if self.spool.is_empty() or self.place.read_only or self.database.read_only:
             return 0
         wait_ms = self.database.wait_at_most(_PATIENCE_MS)
         try:
             return self.spool.replay(self._apply)
-        except TryAgain:
-            return 0  # the next one tries again
+        except (LearntError, OSError):
+            return 0  # what waits must not stop what somebody came for; the next one tries again
         finally:
             self.database.wait_at_most(wait_ms)
 
@@ -123,7 +126,7 @@ class Store:
 
     def may_hold_traces(self) -> bool:
         """Say whether a deletion for good was interrupted before its traces were gone."""
-        return os.path.exists(os.path.join(self.place.folder, _SCRUB_FILE))
+        return unfinished_purge(self.place.folder)
 
     def is_writable(self) -> bool:
         """Say whether the database was opened and takes changes."""
@@ -153,20 +156,25 @@ class Store:
                 apply(self.database, record.body)
 
     def _opened(self) -> Database:
-        if self.place.create:
-            self._make_folder()
-        database = self._connected()
+        new = self.place.create and not self.place.exists()
+        if new:
+            self.make_folder()
+        database = self._connected(new=new)
         try:
             number = migrate.schema_number(database)
             migrate.refuse_newer(database, number)
+            if number == 0 and not self.place.create:
+                raise NoStore(f"there is no store in {database.path}", hint="`learnt init` creates one")
             if number < migrate.newest():
                 self._migrate(database)
+            if self.place.create and not os.path.isdir(self.place.folder):
+                self.make_folder()  # beside a server, for the spool
         except BaseException:
             database.close()
             raise
         return database
 
-    def _connected(self) -> Database:
+    def _connected(self, *, new: bool) -> Database:
         place = self.place
         if place.address:
             from learnt.store.postgres import PostgresDatabase
@@ -174,7 +182,7 @@ class Store:
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
         from learnt.store.sqlite import SqliteDatabase
 
-        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=place.create)
+        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=new)
 
     def _migrate(self, database: Database) -> None:
         if self.place.read_only or database.read_only:
@@ -184,7 +192,7 @@ class Store:
             )
         migrate.bring_up_to_date(database, version=self._version, now_ms=self._clock())
 
-    def _make_folder(self) -> None:
+    def make_folder(self) -> None:
         """Make the folder, for its owner only, with a note to git that it is not to be committed."""
         folder = self.place.folder
         try:
@@ -200,6 +208,18 @@ class Store:
             ) from None
 
 
+def unfinished_purge(folder: str) -> bool:
+    """Say whether a deletion for good was interrupted in this folder."""
+    return os.path.exists(os.path.join(folder, _SCRUB_FILE))
+
+
+def _way_to_a_store(folder: str) -> str:
+    backups = os.path.join(folder, BACKUPS_FOLDER)
+    if os.path.isdir(backups) and os.listdir(backups):
+        return f"there are backups in {backups}: `learnt init`, then `learnt backup --restore FILE`"
+    return "`learnt init` creates one"
+
+
 class Scrubbing:
     """Leaves a note while it lasts, so that an interrupted deletion can be finished by repeating it."""
 
@@ -208,6 +228,7 @@ class Scrubbing:
         self._note = os.path.join(store.place.folder, _SCRUB_FILE)
 
     def __enter__(self) -> None:
+        self._store.make_folder()
         os.close(os.open(self._note, os.O_CREAT | os.O_WRONLY, 0o600))
 
     def __exit__(

@@ -12,7 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from learnt.store.database import Database
+    from learnt.store.database import Database, Row
+
+# Made anew from the learnings: each engine has its own.
+_INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
 
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
@@ -30,15 +33,15 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
     except OSError as error:
         raise LearntError(f"cannot write {path}: {error.strerror}", hint="choose a place that you can write") from None
     finally:
-        for leftover in (unfinished, unfinished + "-wal", unfinished + "-shm"):
-            if os.path.exists(leftover):
-                os.unlink(leftover)
+        for ending in ("", "-wal", "-shm", "-journal"):
+            if os.path.exists(unfinished + ending):
+                os.unlink(unfinished + ending)
 
 
 def purge_from_backups(folder: str, id: str) -> int:
     """Delete a learning from every backup in a folder; return how many held it."""
     holding, damaged = 0, []
-    for path in _files(folder, ".unfinished"):
+    for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
         os.unlink(path)  # left by a backup that was killed: nobody can use it
     for path in _files(folder, ".db"):
         try:
@@ -51,6 +54,43 @@ def purge_from_backups(folder: str, id: str) -> int:
             hint="delete that backup, and run the same command again",
         )
     return holding
+
+
+def restore(database: Database, path: str) -> None:
+    """Put the content of a backup in the place of what the database holds, wholly or not at all."""
+    if not os.path.isfile(path):
+        raise WrongRequest(f"there is no backup {path}", hint="`learnt backup` says where it writes them")
+    source = SqliteDatabase(path, wait_ms=1000, read_only=True)
+    try:
+        number = migrate.schema_number(source)
+        migrate.refuse_newer(source, number)
+        if number < migrate.newest():
+            raise WrongRequest(f"{path} has the older schema {number}", hint="open a copy of it as a store first")
+        if source.check():
+            raise CorruptDatabase(f"{path} is damaged: {source.check()[0]}", hint="use another backup")
+        _replace_rows(database, source)
+    finally:
+        source.close()
+
+
+def _replace_rows(target: Database, source: Database) -> None:
+    tables = _tables(source)
+    with target.transaction():
+        target.lock_words()
+        for table in reversed(tables):
+            if target.has_table(table):
+                target.execute(f"delete from {table} where project = :project")
+        for table in tables:
+            if table not in _INDEX_TABLES:
+                for row in source.rows(f"select * from {table}"):
+                    _insert(target, table, {**row, "project": target.project})
+        learnings.index_project(target)
+
+
+def _insert(database: Database, table: str, row: Row) -> None:
+    columns = ", ".join(row)
+    values = ", ".join(f":{column}" for column in row)
+    database.execute(f"insert into {table} ({columns}) values ({values})", **row)
 
 
 def _purge(database: Database, id: str) -> bool:
@@ -70,7 +110,7 @@ def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:
         database.close()
 
 
-def _files(folder: str, ending: str) -> list[str]:
+def _files(folder: str, ending: str | tuple[str, ...]) -> list[str]:
     if not os.path.isdir(folder):
         return []
     return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(ending)]
@@ -85,10 +125,7 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
             source.execute("set transaction isolation level repeatable read")
             for table in _tables(target):
                 for row in source.rows(f"select * from {table} where project = :project"):
-                    row["project"] = target.project
-                    columns = ", ".join(row)
-                    values = ", ".join(f":{column}" for column in row)
-                    target.execute(f"insert into {table} ({columns}) values ({values})", **row)
+                    _insert(target, table, {**row, "project": target.project})
         target.run("pragma wal_checkpoint(truncate)", {})
     finally:
         target.close()
@@ -96,4 +133,5 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
 
 def _tables(database: Database) -> list[str]:
     rows = database.rows("select name from sqlite_master where type = 'table' and name != 'migration' order by rowid")
-    return [row["name"] for row in rows if not row["name"].startswith("sqlite_")]
+    made_by_the_engine = ("sqlite_", "learning_index")
+    return [row["name"] for row in rows if not row["name"].startswith(made_by_the_engine)]

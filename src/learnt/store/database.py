@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
     from typing import Any
 
@@ -56,6 +57,18 @@ class Database:
         """Run a statement and return how many rows it changed."""
         return self.run(sql, {"project": self.project, **parameters})[1]
 
+    def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
+        """Run a statement once for each set of parameters."""
+        raise NotImplementedError(self.engine)
+
+    def one_of(self, column: str, name: str) -> str:
+        """Return a condition: the column holds one of the values of the list parameter `name`."""
+        raise NotImplementedError(self.engine)
+
+    def list_value(self, values: Sequence[str]) -> object:
+        """Return a list as the parameter that `one_of` takes."""
+        raise NotImplementedError(self.engine)
+
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""
         return Transaction(self)
@@ -64,8 +77,18 @@ class Database:
         """Set how long a statement waits for others; return what it was. A server keeps its own time."""
         return wait_ms
 
+    def lock_words(self) -> None:
+        """Within a transaction: let other writers of the word index wait until it ends."""
+
     def lock_schema(self) -> None:
         """Within a transaction: keep other migrating processes out until it ends."""
+
+    def enforce_foreign_keys(self, enforced: bool) -> None:
+        """Switch the enforcing of foreign keys, where an engine allows it; outside any transaction."""
+
+    def astray(self) -> list[str]:
+        """Return the rows whose foreign keys lead nowhere, in words."""
+        return []
 
     def has_table(self, name: str) -> bool:
         """Say whether the database has this table."""

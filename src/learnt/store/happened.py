@@ -49,7 +49,7 @@ def apply_brief(database: Database, body: dict[str, Any]) -> None:
         receipt=json.dumps(brief.receipt, ensure_ascii=False),
         created_at=brief.created_at,
     )
-    for injection in brief.injections:
+    for injection in sorted(brief.injections, key=lambda injection: injection.learning):  # one order for all writers
         _apply_injection(database, injection)
 
 
@@ -114,6 +114,7 @@ def _apply_injection(database: Database, injection: Injection) -> None:
              where project = :project
                and learning = :learning
                and task = :task
+               and injected_at <= :injected_at
             """,
             brief=injection.brief,
             injected_at=injection.injected_at,
@@ -124,7 +125,8 @@ def _apply_injection(database: Database, injection: Injection) -> None:
         database.execute(
             """
             update learning
-               set times_injected = times_injected + 1, last_injected_at = :at
+               set times_injected = times_injected + 1,
+                   last_injected_at = case when last_injected_at > :at then last_injected_at else :at end
              where project = :project
                and id = :id
             """,

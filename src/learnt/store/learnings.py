@@ -6,12 +6,12 @@ import json
 
 from learnt.errors import NotFound
 from learnt.model import Event, Learning, Value, new_id
-from learnt.store import events
+from learnt.store import events, index
 from learnt.text.records import as_record, read_triggers, triggers_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import Any
 
     from learnt.store.database import Database, Row
@@ -40,13 +40,43 @@ _BLANK = Learning(id="learn_0", title="-")
 class Filter(Value):
     """Which learnings to list; None means any."""
 
-    statuses: tuple[str, ...] | None = ("active",)
+    status: str | None = "active"
     domain: str | None = None
     category: str | None = None
     tag: str | None = None
     kind: str | None = None
     goal: str | None = None
+    exclude_goal: str | None = None
     min_confidence: float | None = None
+
+
+class Candidate:
+    """A learning that may fit, not built yet, and its words field by field."""
+
+    __slots__ = ("_row", "words")
+
+    def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
+        self._row = row
+        self.words = words
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return str(self._row["id"])
+
+    @property
+    def confidence(self) -> float:
+        """Its confidence."""
+        return float(self._row["confidence"])
+
+    @property
+    def created_at(self) -> int:
+        """When it was added."""
+        return int(self._row["created_at"])
+
+    def learning(self) -> Learning:
+        """Build the learning."""
+        return _learning(self._row)
 
 
 class Change(Value):
@@ -61,7 +91,9 @@ class Change(Value):
 
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event of its birth."""
+    database.lock_words()
     database.execute(_INSERT, **_row(learning))
+    index.put(database, learning)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
@@ -69,6 +101,7 @@ def change(
     database: Database, id: str, decide: Callable[[Learning], dict[str, Any]], change: Change
 ) -> tuple[Learning, Learning]:
     """Change what `decide` says of the present learning; return it before and after, the same if nothing changes."""
+    database.lock_words()
     before = get(database, id, for_update=True)
     after = before.replace(**decide(before))
     old, new = _difference(before, after)
@@ -76,6 +109,8 @@ def change(
         return before, before
     after = after.replace(version=before.version + 1, updated_at=max(change.at, before.updated_at))
     database.execute(_UPDATE, **_row(after))
+    if any(name in new for name in (*index.FIELDS, "triggers")):
+        index.put(database, after)
     _append_event(database, after, change, old=old, new=new)
     return before, after
 
@@ -153,6 +188,40 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
 
 
+def with_words(
+    database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
+) -> list[Candidate]:
+    """Return the likeliest learnings that hold one of the words, each with its words field by field."""
+    where, parameters = _conditions(which)
+    found = index.candidates(database, weights, where, parameters, limit=limit, newest=newest)
+    return [Candidate(row, words) for row, words in found]
+
+
+def with_triggers(
+    database: Database, anchors: Mapping[str, set[str]], which: Filter
+) -> list[tuple[Learning, str, str]]:
+    """Return the learnings with a trigger whose anchor occurs, each with the trigger's kind and pattern."""
+    where, parameters = _conditions(which)
+    return [
+        (_learning(row), kind, pattern) for row, kind, pattern in index.triggered(database, anchors, where, parameters)
+    ]
+
+
+def index_all(database: Database) -> None:
+    """Index the learnings of every project that were stored before there was an index."""
+    own = database.project
+    for row in database.rows("select distinct project from learning order by project"):
+        database.project = row["project"]
+        index_project(database)
+    database.project = own
+
+
+def index_project(database: Database) -> None:
+    """Index all learnings of this project."""
+    for learning in each(database, Filter(status=None)):
+        index.put(database, learning)
+
+
 def superseded_by(database: Database, id: str) -> list[str]:
     """Return the ids of the learnings that this one replaces."""
     rows = database.rows(
@@ -190,8 +259,13 @@ def without_event(database: Database) -> int:
 
 def delete(database: Database, id: str) -> None:
     """Delete a learning with its events, injections and marks. Only a person's purge does this."""
+    database.lock_words()
+    index.remove(database, id)
+    database.execute("delete from word where project = :project and learnings <= 0")
     database.execute("delete from learning where project = :project and id = :id", id=id)
     database.execute("delete from event where project = :project and subject = :id", id=id)
+    database.execute("delete from mark where project = :project and learning = :id", id=id)
+    database.execute("delete from injection where project = :project and learning = :id", id=id)
 
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -219,21 +293,20 @@ def _append_event(
 
 
 def _conditions(which: Filter) -> tuple[str, dict[str, Any]]:
-    conditions = ["project = :project"]
+    conditions = ["learning.project = :project"]
     parameters: dict[str, Any] = {}
-    if which.statuses is not None:
-        names = {f"status_{letter}": status for letter, status in zip("abcde", which.statuses, strict=False)}
-        conditions.append(f"status in ({', '.join(f':{name}' for name in names)})")
-        parameters.update(names)
-    for field in ("domain", "category", "kind", "goal"):
+    for field in ("status", "domain", "category", "kind", "goal"):
         if getattr(which, field) is not None:
-            conditions.append(f"{field} = :{field}")
+            conditions.append(f"learning.{field} = :{field}")
             parameters[field] = getattr(which, field)
+    if which.exclude_goal is not None:
+        conditions.append("learning.goal != :exclude_goal")
+        parameters["exclude_goal"] = which.exclude_goal
     if which.min_confidence is not None:
-        conditions.append("confidence >= :min_confidence")
+        conditions.append("learning.confidence >= :min_confidence")
         parameters["min_confidence"] = which.min_confidence
     if which.tag is not None:
-        conditions.append("tags like :tag escape '\\'")
+        conditions.append("learning.tags like :tag escape '\\'")
         parameters["tag"] = f"%{_like_literally(json.dumps(which.tag.lower(), ensure_ascii=False))}%"
     return " and ".join(conditions), parameters
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from learnt.errors import LearntError, NewerDatabase
+from learnt.store import learnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ create table if not exists migration (
     applied_at bigint not null
 )
 """
+
+
+# What SQL alone cannot do: words are cut by our own code. Runs in the migration's transaction.
+_AFTERWARDS = {"recall": learnings.index_all}
 
 
 class Migration:
@@ -68,10 +73,13 @@ def schema_number(database: Database) -> int:
 def bring_up_to_date(database: Database, *, version: str, now_ms: int, folder: str = FOLDER) -> list[str]:
     """Apply what is missing and return the names; refuse a database newer than this program."""
     applied = []
-    known = migrations(database.engine, folder)
-    for migration in known:
-        if _apply(database, migration, version=version, now_ms=now_ms):
-            applied.append(migration.name)
+    database.enforce_foreign_keys(False)  # a table that is built anew must not take its children along
+    try:
+        for migration in migrations(database.engine, folder):
+            if _apply(database, migration, version=version, now_ms=now_ms, folder=folder):
+                applied.append(migration.name)
+    finally:
+        database.enforce_foreign_keys(True)
     return applied
 
 
@@ -86,15 +94,19 @@ def refuse_newer(database: Database, number: int, folder: str = FOLDER) -> None:
     )
 
 
-def _apply(database: Database, migration: Migration, *, version: str, now_ms: int) -> bool:
+def _apply(database: Database, migration: Migration, *, version: str, now_ms: int, folder: str) -> bool:
     with database.transaction():
         database.lock_schema()
-        if schema_number(database) >= migration.number:
+        present = schema_number(database)
+        refuse_newer(database, present, folder)
+        if present >= migration.number:
             return False
         database.script(_RECORD)
         for path in migration.paths:
             with open(path, encoding="utf-8") as file:
                 database.script(file.read())
+        if migration.name in _AFTERWARDS:
+            _AFTERWARDS[migration.name](database)
         database.execute(
             "insert into migration (number, name, learnt, applied_at) values (:number, :name, :version, :now)",
             number=migration.number,
@@ -102,4 +114,9 @@ def _apply(database: Database, migration: Migration, *, version: str, now_ms: in
             version=version,
             now=now_ms,
         )
+        astray = database.astray()
+        if astray:
+            raise LearntError(
+                f"migration {migration.name} would leave {astray[0]}", hint="report this; nothing changed"
+            )
     return True

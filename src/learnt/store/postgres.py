@@ -23,13 +23,15 @@ except ImportError as error:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from learnt.store.database import Row
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
-_TABLES_WITH_TEXT = "learning, event, injection, mark, operation"
+_WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
+_TABLES_WITH_TEXT = "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word"
 
 
 class PostgresDatabase(Database):
@@ -51,6 +53,25 @@ class PostgresDatabase(Database):
             return (cursor.fetchall() if cursor.description else []), cursor.rowcount
         except psycopg.Error as error:
             raise self._translated(error) from None
+
+    def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
+        try:
+            with self._connected().cursor() as cursor:
+                cursor.executemany(self._translate(sql), [{"project": self.project, **one} for one in parameters])
+        except psycopg.Error as error:
+            raise self._translated(error) from None
+
+    def one_of(self, column: str, name: str) -> str:
+        return f"{column} = any (:{name})"
+
+    def list_value(self, values: Sequence[str]) -> object:
+        return list(values)
+
+    def lock_words(self) -> None:
+        # Words are shared by all learnings of a project: without an order of their own, writers would lock each other.
+        self.run(
+            "select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": _WORDS_LOCK, "project": self.project}
+        )
 
     def script(self, sql: str) -> None:
         try:
@@ -92,15 +113,22 @@ class PostgresDatabase(Database):
 
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
+            # What the address says of `options` is part of ours.
             self._connection = psycopg.connect(
                 self._address,
                 autocommit=True,
                 row_factory=dict_row,
                 connect_timeout=max(2, self._wait_ms // 1000),
                 application_name="learnt",
-                options=f"-c lock_timeout={self._wait_ms} -c client_min_messages=warning",
+                options=self._options(),
             )
         return self._connection
+
+    def _options(self) -> str:
+        """Return the session's settings: those of the address, and ours."""
+        theirs = psycopg.conninfo.conninfo_to_dict(self._address).get("options") or ""
+        ours = f"-c lock_timeout={self._wait_ms} -c client_min_messages=warning -c synchronous_commit=on"
+        return f"{theirs} {ours}".strip()
 
     def _translate(self, sql: str) -> str:
         known = self._translations.get(sql)

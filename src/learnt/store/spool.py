@@ -32,6 +32,10 @@ else:
 _UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
 
 
+_GONE = object()
+_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write its own line ends, and every checksum would fail
+
+
 class Record:
     """One spooled happening."""
 
@@ -53,14 +57,15 @@ class Spool:
     def __init__(self, folder: str) -> None:
         self._path = os.path.join(folder, "spool.jsonl")
         self._taken = os.path.join(folder, "spool.taken.jsonl")
-        self._refused = os.path.join(folder, "spool.refused.jsonl")
-        self._lock = os.path.join(folder, "spool.lock")
+        self.refused_path = os.path.join(folder, "spool.refused.jsonl")
+        self._append_lock = os.path.join(folder, "spool.lock")
+        self._replay_lock = os.path.join(folder, "spool.replay.lock")
 
     def append(self, record: Record) -> None:
         """Put a record on the disk, or raise TryAgain with nothing acknowledged."""
         try:
-            with _Locked(self._path) as file:
-                _append_line(file, self._path, record.line())
+            with _Locked(self._append_lock):
+                _append_line(self._path, record.line())
         except OSError as error:
             raise TryAgain(
                 f"neither the database nor {self._path} can be written: {error.strerror}",
@@ -69,11 +74,11 @@ class Spool:
 
     def waiting(self) -> list[Record]:
         """Return the records that wait for a replay, oldest first."""
-        return [*_records(self._taken), *_records(self._path)]
+        return [record for path in (self._taken, self._path) for record in _records(path)]
 
     def refused(self) -> int:
         """Return how many records could not be applied and were set aside."""
-        return len({record.op for record in _records(self._refused)})
+        return len({record.op for record in _records(self.refused_path)})
 
     def is_empty(self) -> bool:
         """Say quickly whether nothing waits."""
@@ -81,34 +86,34 @@ class Spool:
 
     def replay(self, apply: Callable[[Record], None]) -> int:
         """Apply what waits, oldest first, and return how many records; 0 while another process does it."""
-        with _Locked(self._lock, wait=False) as alone:
-            if alone < 0:
+        with _Locked(self._replay_lock, wait=False) as alone:
+            if not alone:
                 return 0
             applied = self._replay_taken(apply)
             if _has_content(self._path):
-                with _Locked(self._path):
+                with _Locked(self._append_lock):
                     os.replace(self._path, self._taken)
                 applied += self._replay_taken(apply)
             return applied
 
-    def forget(self, word: str) -> int:
-        """Remove every record that mentions a word; return how many."""
-        removed = 0
-        with _Locked(self._lock):
-            for path in (self._taken, self._path, self._refused):
-                if _has_content(path):
-                    with _Locked(path) as file:
-                        kept = [line for line in _lines(path) if word.encode() not in line]
-                        removed += len(_lines(path)) - len(kept)
-                        os.ftruncate(file, 0)
-                        os.lseek(file, 0, os.SEEK_SET)
-                        _write_all(file, b"".join(kept))
-                        os.fsync(file)
-        return removed
+    def forget(self, id: str) -> None:
+        """Take everything that is about one thing out of all records."""
+        if not any(id.encode() in line for path in self._files() for line in _lines(path)):
+            return
+        with _Locked(self._replay_lock), _Locked(self._append_lock):
+            for path in self._files():
+                _replace_file(path, b"".join(_without(line, id) for line in _lines(path)))
+
+    def _files(self) -> tuple[str, ...]:
+        return (self._taken, self._path, self.refused_path)
 
     def _replay_taken(self, apply: Callable[[Record], None]) -> int:
         applied = 0
-        for record in _records(self._taken):
+        for line in _lines(self._taken):
+            record = _record(line)
+            if record is None:
+                self._set_aside(_unreadable(line), "the line is damaged")
+                continue
             try:
                 apply(record)
             except _UNUSABLE as error:
@@ -119,69 +124,78 @@ class Spool:
         return applied
 
     def _set_aside(self, record: Record, reason: str) -> None:
+        if any(known.op == record.op for known in _records(self.refused_path)):
+            return  # a replay that was killed had come as far as this
         refused = Record(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
         try:
-            with _Locked(self._refused) as file:
-                _append_line(file, self._refused, refused.line())
+            _append_line(self.refused_path, refused.line())
         except OSError as error:
-            raise TryAgain(f"cannot write {self._refused}: {error.strerror}", hint="free some disk space") from None
+            raise TryAgain(f"cannot write {self.refused_path}: {error.strerror}", hint="free some disk space") from None
 
 
 class _Locked:
-    """An open file under an exclusive lock; -1 when it is taken and we must not wait."""
+    """An exclusive lock on a file of its own, so that the files it guards can be renamed; False when it is taken."""
 
     def __init__(self, path: str, *, wait: bool = True) -> None:
         self._path = path
         self._wait = wait
         self._file = -1
 
-    def __enter__(self) -> int:
-        while True:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-            if not _lock(self._file, wait=self._wait):
-                os.close(self._file)
-                self._file = -1
-                return -1
-            if self._is_still_there():
-                return self._file
-            os.close(self._file)  # replayed and moved aside while we waited
+    def __enter__(self) -> bool:
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        while not _lock(self._file, wait=self._wait):
+            if not self._wait:
+                return False
+        return True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-
-    def _is_still_there(self) -> bool:
-        try:
-            return os.path.samestat(os.stat(self._path), os.fstat(self._file))
-        except FileNotFoundError:
-            return False
+        os.close(self._file)
 
 
 def _lock(file: int, *, wait: bool) -> bool:
     try:
         if sys.platform == "win32":
-            msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # LK_LOCK gives up after a while
         else:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
+    except (BlockingIOError, PermissionError):
         return False
     return True
 
 
-def _append_line(file: int, path: str, line: bytes) -> None:
+def _append_line(path: str, line: bytes) -> None:
     """Write a whole line at the end and wait for the disk; on failure leave the file as it was."""
-    size = os.fstat(file).st_size
-    torn = size > 0 and _last_byte(file, size) != b"\n"
+    file = os.open(path, _BINARY | os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        _write_all(file, (b"\n" if torn else b"") + line)
+        size = os.fstat(file).st_size
+        torn = size > 0 and _last_byte(file, size) != b"\n"
+        try:
+            _write_all(file, (b"\n" if torn else b"") + line)
+            os.fsync(file)
+        except OSError:
+            os.ftruncate(file, size)
+            raise
+    finally:
+        os.close(file)
+    if size == 0:
+        _sync_folder(path)
+
+
+def _replace_file(path: str, content: bytes) -> None:
+    """Give a file new content, wholly or not at all."""
+    if not os.path.exists(path):
+        return
+    unfinished = path + ".unfinished"
+    file = os.open(unfinished, _BINARY | os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        _write_all(file, content)
         os.fsync(file)
-        if size == 0:
-            _sync_folder(path)
-    except OSError:
-        os.ftruncate(file, size)
-        raise
+    finally:
+        os.close(file)
+    os.replace(unfinished, path)
+    _sync_folder(path)
 
 
 def _last_byte(file: int, size: int) -> bytes:
@@ -206,17 +220,51 @@ def _sync_folder(path: str) -> None:
 
 
 def _records(path: str) -> Iterator[Record]:
-    for line in _lines(path):
-        checksum, _, content = line.rstrip(b"\n").partition(b" ")
-        if checksum == b"%08x" % zlib.crc32(content) and line.endswith(b"\n"):
-            fields = json.loads(content)
-            yield Record(fields["op"], fields["kind"], fields["at"], fields["body"])
+    return (record for record in map(_record, _lines(path)) if record is not None)
+
+
+def _record(line: bytes) -> Record | None:
+    """Return what a line says, or None when it is damaged."""
+    checksum, _, content = line.rstrip(b"\n").partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(content):
+        return None
+    try:
+        fields = json.loads(content)
+        return Record(fields["op"], fields["kind"], fields["at"], fields["body"])
+    except (ValueError, LookupError, TypeError):
+        return None
+
+
+def _unreadable(line: bytes) -> Record:
+    return Record(f"op_{zlib.crc32(line):08x}", "damaged", 0, {"line": line.decode("utf-8", "replace")})
+
+
+def _without(line: bytes, id: str) -> bytes:
+    """Return a line without what it says about one thing; empty when it is about nothing else."""
+    if id.encode() not in line:
+        return line
+    record = _record(line)
+    rest: Any = _GONE if record is None else _pruned(record.body, id)
+    return b"" if record is None or rest is _GONE else Record(record.op, record.kind, record.at, rest).line()
+
+
+def _pruned(value: Any, id: str) -> Any:
+    """Return a JSON value without the id: an object that names it goes, and so does an entry of a list."""
+    if isinstance(value, dict):
+        if id in value.values():
+            return _GONE
+        pruned = {name: _pruned(item, id) for name, item in value.items()}
+        return {name: item for name, item in pruned.items() if item is not _GONE}
+    if isinstance(value, list):
+        return [item for item in (_pruned(item, id) for item in value) if item is not _GONE]
+    return _GONE if value == id else value
 
 
 def _lines(path: str) -> list[bytes]:
+    """Return the finished lines; a torn last one was never acknowledged."""
     try:
         with open(path, "rb") as file:
-            return file.readlines()
+            return [line for line in file if line.endswith(b"\n")]
     except FileNotFoundError:
         return []
 

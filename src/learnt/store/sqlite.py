@@ -6,6 +6,7 @@ jittered retry instead of SQLite's own back-off, under which some wait for ever.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 
@@ -16,6 +17,7 @@ from learnt.store.database import Database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from learnt.store.database import Row
@@ -36,7 +38,7 @@ class SqliteDatabase(Database):
         if create:
             _create_private(path)
         try:
-            self._connection = _connect(path)
+            self._connection = _connect(path, wait_ms)
             self.read_only = read_only or self._connection.readonly("main")
             self._connection.set_busy_handler(self._wait)
             self._prepare()
@@ -93,6 +95,18 @@ class SqliteDatabase(Database):
         except apsw.Error as error:
             raise self._translated(error) from None
 
+    def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
+        try:
+            self._connection.executemany(sql, ({"project": self.project, **one} for one in parameters))
+        except apsw.Error as error:
+            raise self._translated(error) from None
+
+    def one_of(self, column: str, name: str) -> str:
+        return f"{column} in (select value from json_each(:{name}))"
+
+    def list_value(self, values: Sequence[str]) -> object:
+        return json.dumps(values, ensure_ascii=False)
+
     def script(self, sql: str) -> None:
         self.run(sql, {})
 
@@ -102,10 +116,14 @@ class SqliteDatabase(Database):
 
     def check(self) -> list[str]:
         found = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]
-        astray = self.rows("pragma foreign_key_check")
-        return [line for line in found if line != "ok"] + [
-            f"a row of {row['table']} points to a missing {row['parent']}" for row in astray
-        ]
+        return [line for line in found if line != "ok"] + self.astray()
+
+    def enforce_foreign_keys(self, enforced: bool) -> None:
+        self.run(f"pragma foreign_keys = {'on' if enforced else 'off'}", {})
+
+    def astray(self) -> list[str]:
+        rows = self.rows("pragma foreign_key_check")
+        return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
 
     def scrub(self) -> None:
         # A vacuum writes every page anew, so that no freed page keeps old text; then the log is emptied.
@@ -123,8 +141,7 @@ class SqliteDatabase(Database):
         try:
             target = apsw.Connection(path)
             with target.backup("main", self._connection, "main") as backup:
-                while not backup.done:
-                    backup.step(1000)
+                backup.step(-1)  # all at once: in steps it would start anew after every change by others
             target.close()
         except apsw.Error as error:
             raise self._translated(error) from None
@@ -159,10 +176,10 @@ class SqliteDatabase(Database):
         return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
 
 
-def _connect(path: str) -> apsw.Connection:
+def _connect(path: str, wait_ms: int) -> apsw.Connection:
     """Open for writing if the place allows it, else for reading."""
     for flags in (apsw.SQLITE_OPEN_READWRITE, apsw.SQLITE_OPEN_READONLY):
-        connection = _try_connect(path, flags)
+        connection = _try_connect(path, flags, wait_ms)
         if connection is not None:
             return connection
     if _size(path + "-wal") == 0:
@@ -172,11 +189,11 @@ def _connect(path: str) -> apsw.Connection:
     raise apsw.CantOpenError("the folder is read-only, and the log holds changes that are not in the file yet")
 
 
-def _try_connect(path: str, flags: int) -> apsw.Connection | None:
+def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
     connection = None
     try:
         connection = apsw.Connection(path, flags=flags)
-        connection.set_busy_timeout(1000)
+        connection.set_busy_timeout(wait_ms)
         connection.execute("select count(*) from sqlite_master").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError, apsw.FullError):
         if connection is not None:

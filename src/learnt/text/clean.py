@@ -20,6 +20,9 @@ _INVISIBLE = (
     (0x115F, 0x1160),
     (0x17B4, 0x17B5),
     (0x180B, 0x180F),
+    (0x1BCA0, 0x1BCA3),
+    (0x13430, 0x13438),
+    (0x2800, 0x2800),
     (0x200B, 0x200B),
     (0x200E, 0x200F),
     (0x202A, 0x202E),
@@ -39,8 +42,7 @@ def clean(text: str) -> str:
     """Return the text without what must not be stored; line breaks become plain ones."""
     if text.isascii() and text.isprintable():
         return text
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     text = text.translate(_DROPPED)
     if text.isascii():
         return text

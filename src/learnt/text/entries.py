@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 
 from learnt.errors import InvalidValue
+from learnt.model import PARAGRAPHS
 from learnt.text.records import PLACE, as_record
 
 TYPE_CHECKING = False
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
     from learnt.model import Learning
 
-_PARAGRAPHS = ("context", "observation", "implication", "action")
-_LABELS = {f"**{name.capitalize()}**:": name for name in _PARAGRAPHS}
+_LABELS = {f"**{name.capitalize()}**:": name for name in PARAGRAPHS}
+_READ_AS_LABELS = {**_LABELS, **{f"**{name.capitalize()}:**": name for name in PARAGRAPHS}}
 _COMMENT, _COMMENT_END = "<!-- learnt: ", " -->"
 
 
@@ -36,7 +37,7 @@ def render_entry(learning: Learning) -> str:
     """Return one learning as a Markdown entry that reads back as the same record."""
     record = {name: value for name, value in as_record(learning).items() if name not in PLACE}
     title = record.pop("title")
-    paragraphs = {name: record.pop(name) for name in _PARAGRAPHS}
+    paragraphs = {name: record.pop(name) for name in PARAGRAPHS}
     # `--` must not stand inside an HTML comment, and `>` could end it.
     details = json.dumps(record, ensure_ascii=False).replace("--", "-\\u002d").replace(">", "\\u003e")
     return render_form(title, paragraphs, comment=f"{_COMMENT}{details}{_COMMENT_END}\n")
@@ -78,9 +79,9 @@ def _read_entry(block: list[str]) -> dict[str, Any]:
         if line.startswith(_COMMENT) and line.rstrip().endswith(_COMMENT_END):
             record.update(_read_comment(line, record["title"]))
             continue
-        label = next((label for label in _LABELS if line.startswith(label)), None)
+        label = next((label for label in _READ_AS_LABELS if line.startswith(label)), None)
         if label:
-            name, line = _LABELS[label], line.removeprefix(label)  # noqa: PLW2901 - the rest of the line is its text
+            name, line = _READ_AS_LABELS[label], line.removeprefix(label)  # noqa: PLW2901 - the rest of the line is its text
         gathered.setdefault(name, []).append(_unescape(line))
     record.update({name: "\n".join(lines).strip() for name, lines in gathered.items() if any(lines)})
     return record
@@ -89,7 +90,7 @@ def _read_entry(block: list[str]) -> dict[str, Any]:
 def _read_comment(line: str, title: str) -> dict[str, Any]:
     try:
         details = json.loads(line.rstrip().removeprefix(_COMMENT).removesuffix(_COMMENT_END))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidValue(
             f"the comment below `{title}` is not JSON: {error}",
             hint="restore the comment, or delete it to make the entry a new learning",
@@ -113,4 +114,4 @@ def _unescape(line: str) -> str:
 
 def _is_structure(line: str) -> bool:
     plain = line.lstrip("\\")
-    return plain.startswith(("## ", _COMMENT, *_LABELS))
+    return plain.startswith(("## ", _COMMENT, *_READ_AS_LABELS))

@@ -7,7 +7,7 @@ misspelt field would otherwise be lost without a word.
 from __future__ import annotations
 
 from learnt.errors import InvalidValue
-from learnt.model import Learning, Triggers
+from learnt.model import PARAGRAPHS, Learning, Triggers
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
@@ -15,15 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.model import Event
-
 # Fields that a person or a program may set; the rest is kept by the store.
 WRITABLE = (
     "title",
-    "context",
-    "observation",
-    "implication",
-    "action",
+    *PARAGRAPHS,
     "tags",
     "domain",
     "category",
@@ -43,7 +38,6 @@ PLACE = ("version", "scope")
 
 # Far beyond every limit: refused before any work is spent on it.
 _NOT_EVEN_CLEANED = 1_000_000
-_PARAGRAPHS = ("context", "observation", "implication", "action")
 _LISTS = ("tags",)
 _NUMBERS = ("confidence",)
 _FLAGS = ("pinned",)
@@ -66,11 +60,6 @@ def as_record(learning: Learning) -> dict[str, Any]:
     record["tags"] = list(learning.tags)
     record["triggers"] = triggers_record(learning.triggers)
     return record
-
-
-def event_record(event: Event) -> dict[str, Any]:
-    """Return the event as a JSON object."""
-    return event.as_dict()
 
 
 def triggers_record(triggers: Triggers) -> dict[str, list[str]]:
@@ -104,13 +93,13 @@ def _read(name: str, value: object) -> object:
     if name == "triggers":
         return read_triggers(value)
     if name in _LISTS:
-        return tuple(sorted({tag.lower() for tag in _words(name, value)}))
+        return tuple(sorted({tag.lower().removeprefix("#") for tag in _words(name, value)}))
     if name in _FLAGS:
         if not isinstance(value, bool):
             raise _wrong(name, value, "true or false")
         return value
     if name in _NUMBERS:
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
             raise _wrong(name, value, "a number")
         return float(value)
     return _read_count(name, value) if name in _COUNTS else _read_text(name, value)
@@ -120,7 +109,7 @@ def _read_count(name: str, value: object) -> int | None:
     if value is None and name.startswith("last_"):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise _wrong(name, value, "a whole number from 0 on")
+        raise _wrong(name, value, f"a whole number from 0 to {2**53}")
     return value
 
 
@@ -129,7 +118,7 @@ def _read_text(name: str, value: object) -> str:
         raise _wrong(name, value, "a text")
     if len(value) > _NOT_EVEN_CLEANED:
         raise InvalidValue(f"{name} has {len(value):,} characters", hint=f"give {name} in a few sentences")
-    return clean(value).strip() if name in _PARAGRAPHS else fold(value)
+    return clean(value).strip() if name in PARAGRAPHS else fold(value)
 
 
 def _words(name: str, value: object) -> tuple[str, ...]:

@@ -32,9 +32,11 @@ def run(words: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        _tell(LearntError(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"))
+        message = f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}"
+        _tell(LearntError(message, hint="the result may not have been printed; `learnt list` shows what was kept"))
         return 1
     except KeyboardInterrupt:
+        print("\ninterrupted", file=sys.stderr)
         return 130
     return code
 

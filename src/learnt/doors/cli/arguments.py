@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 
-from learnt.doors.cli.screen import use_color
+from learnt.doors.cli.screen import note, use_color
 from learnt.errors import WrongRequest
-from learnt.model import KINDS, ORIGINS, Triggers
+from learnt.model import KINDS, ORIGINS, PARAGRAPHS, Triggers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from learnt.doors.cli.commands import Command
     from learnt.memory import Memory
 
-PARAGRAPHS = {
+_MEANINGS = {
     "context": "what one was working on",
     "observation": "what one noticed",
     "implication": "how it should change future work",
@@ -74,18 +74,18 @@ def add_reason(parser: argparse.ArgumentParser) -> None:
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
     """Let a command set the fields of a learning; an option that is not given is None."""
-    for name, meaning in PARAGRAPHS.items():
-        parser.add_argument(f"--{name}", metavar="TEXT", help=meaning)
+    for name in PARAGRAPHS:
+        parser.add_argument(f"--{name}", metavar="TEXT", help=_MEANINGS[name])
     parser.add_argument("--tag", action="append", dest="tags", metavar="TAG", help="a tag; repeatable")
     parser.add_argument("--domain", metavar="NAME", help="the field of work: database, ui, …")
     parser.add_argument("--category", metavar="NAME", help="the section that it stands in")
     parser.add_argument("--kind", choices=KINDS, help="what sort of learning it is")
     polarity = parser.add_mutually_exclusive_group()
-    polarity.add_argument("--do", dest="polarity", action="store_const", const="do", help="something to do (default)")
+    polarity.add_argument("--do", dest="polarity", action="store_const", const="do", help="something to do")
     polarity.add_argument("--avoid", dest="polarity", action="store_const", const="avoid", help="something to avoid")
     for field, (option, metavar, meaning) in _TRIGGERS.items():
         parser.add_argument(option, action="append", dest=f"on_{field}", metavar=metavar, help=f"{meaning}; repeatable")
-    parser.add_argument("--origin", choices=ORIGINS, help="who it comes from (default: person)")
+    parser.add_argument("--origin", choices=ORIGINS, help="who it comes from; a new one: person")
     parser.add_argument("--goal", metavar="NAME", help="the goal that it was learnt for")
     parser.add_argument("--task", metavar="ID", help="the task that it was learnt in")
     parser.add_argument("--commit", metavar="HASH", help="the commit that it belongs to")
@@ -112,4 +112,6 @@ def open_memory(arguments: argparse.Namespace) -> Memory:
 
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
+    for remark in memory.remarks:
+        note(remark)
     return memory

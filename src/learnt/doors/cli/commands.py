@@ -36,6 +36,7 @@ COMMANDS = (
     Command(name="add", group="Learnings", summary="Keep a new learning", module="learnings"),
     Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
     Command(name="show", group="Learnings", summary="Show one learning in full", module="learnings"),
+    Command(name="search", group="Learnings", summary="Find learnings by their words and triggers", module="search"),
     Command(name="history", group="Learnings", summary="Show every change of a learning", module="learnings"),
     Command(name="edit", group="Change a learning", summary="Change a learning's text or fields", module="learnings"),
     Command(name="archive", group="Change a learning", summary="Put a learning away", module="verbs"),

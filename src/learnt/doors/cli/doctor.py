@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from learnt.doors.cli.screen import paint, say, show_json
 
 TYPE_CHECKING = False
@@ -17,8 +15,9 @@ def doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 def doctor_run(arguments: argparse.Namespace) -> int:
     from learnt.doctor import examine
+    from learnt.memory import now_ms
 
-    findings = list(examine(".", clock=lambda: time.time_ns() // 1_000_000))
+    findings = list(examine(".", clock=now_ms))
     fine = all(finding.fine for finding in findings)
     if arguments.json:
         show_json({"fine": fine, "findings": [finding.as_dict() for finding in findings]})

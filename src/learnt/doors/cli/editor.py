@@ -24,12 +24,18 @@ def edit_text(text: str, keep: Callable[[str], Kept]) -> Kept:
     with open(handle, "w", encoding="utf-8") as file:
         file.write(text)
     _run_editor(path)
-    with open(path, encoding="utf-8", errors="replace") as file:
-        edited = file.read()
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            edited = file.read()
+    except FileNotFoundError:
+        raise WrongRequest("the editor removed the file, so nothing was kept", hint="save the file instead") from None
     try:
         result = keep(edited)
     except LearntError as error:
-        error.hint = f"{error.hint}{'; ' if error.hint else ''}your text is kept in {path}"
+        if edited == text:
+            os.unlink(path)
+        else:
+            error.hint = f"{error.hint}{'; ' if error.hint else ''}your text is kept in {path}"
         raise
     os.unlink(path)
     return result
@@ -43,4 +49,4 @@ def _run_editor(path: str) -> None:
         os.unlink(path)
         raise WrongRequest(f"cannot start the editor `{editor}`: {error}", hint="set $EDITOR to a program") from None
     if code:
-        raise WrongRequest(f"the editor `{editor}` ended with code {code}", hint=f"nothing was changed; text: {path}")
+        raise WrongRequest(f"the editor `{editor}` ended with code {code}", hint=f"your text is kept in {path}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from learnt.doors.cli.arguments import (
-    PARAGRAPHS,
     add_fields,
     add_id,
     add_reason,
@@ -15,8 +14,8 @@ from learnt.doors.cli.arguments import (
 )
 from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
-from learnt.model import KINDS, STATUSES, Learning
-from learnt.text.records import as_record, event_record
+from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
+from learnt.text.records import as_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,12 +85,15 @@ def list_run(arguments: argparse.Namespace) -> None:
         show_json({"learnings": [as_record(learning) for learning in page.learnings], "total": page.total})
         return
     if not page.total:
-        note('No learnings fit. `learnt add "…"` keeps one, `learnt list --status all` shows all.')
+        note('No learnings fit. `learnt add "…"` keeps one, `learnt list --status all` without filters shows all.')
         return
     show_table(("id", "confidence", "title"), [_row(learning) for learning in page.learnings], wide=2)
     shown = arguments.offset + len(page.learnings)
-    if shown < page.total:
-        note(f"{len(page.learnings)} of {page.total:,}; `--offset {shown}` shows more")
+    if not page.learnings:
+        note(f"There are {page.total:,} in all; this page is empty.")
+    elif shown < page.total or arguments.offset:
+        more = f"; `--offset {shown}` shows more" if shown < page.total else ""
+        note(f"{arguments.offset + 1} to {shown} of {page.total:,}{more}")
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
@@ -114,13 +116,15 @@ def show_run(arguments: argparse.Namespace) -> None:
     say()
     for name, value in _particulars(learning, supersedes).items():
         if value:
-            say(f"{name + ':':<13}{value}")
+            say(f"{name + ':':<15}{value}")
 
 
 def edit_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
     parser.add_argument("--title", metavar="TEXT", help="the learning in one sentence")
     add_fields(parser)
+    parser.add_argument("--no-tags", dest="tags", action="store_const", const=[], help="remove all tags")
+    parser.add_argument("--no-triggers", action="store_true", help="remove all triggers")
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="one more tag; repeatable")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="a tag to remove; repeatable")
     parser.add_argument("--edit", action="store_true", help="change it in $EDITOR (also without any option)")
@@ -130,19 +134,19 @@ def edit_arguments(parser: argparse.ArgumentParser) -> None:
 
 def edit_run(arguments: argparse.Namespace) -> None:
     fields = given_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
+    if arguments.no_triggers:
+        fields["triggers"] = {}
+    tags = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
-        if arguments.add_tag or arguments.drop_tag:
-            dropped = {tag.lower() for tag in arguments.drop_tag or ()}
-            tags = [*fields.get("tags", before.tags), *(arguments.add_tag or ())]
-            fields["tags"] = [tag for tag in tags if tag.lower() not in dropped]
 
         def keep(changes: dict[str, Any]) -> Learning:
-            return memory.edit(arguments.id, reason=arguments.reason, **changes)
+            _refuse_changed_meanwhile(before, memory.get(arguments.id), changes)
+            return memory.edit(arguments.id, reason=arguments.reason, **tags, **changes)
 
-        if arguments.edit or (not fields and is_terminal(sys.stdin)):
-            after = _edited({**_editable(before), **fields}, keep)
-        elif fields:
+        if arguments.edit or (not fields and not any(tags.values()) and is_terminal(sys.stdin)):
+            after = _edited({**_editable(before), **fields}, lambda edited: keep(_differing(before, edited)))
+        elif fields or any(tags.values()):
             after = keep(fields)
         else:
             raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or give --edit")
@@ -163,7 +167,7 @@ def history_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         history = memory.history(arguments.id)
     if arguments.json:
-        show_json([event_record(event) for event in history])
+        show_json([event.as_dict() for event in history])
         return
     for event in history:
         reason = f" ({event.reason})" if event.reason else ""
@@ -216,21 +220,16 @@ def _difference(event: Event) -> list[str]:
         if name == "created_at":
             continue  # the event's own time says it
         old, new = _as_lines(event.old.get(name)), _as_lines(value)
-        if len(old) <= 1 and len(new) <= 1:
-            changed = [f"-{line}" for line in old] + [f"+{line}" for line in new]
-        else:
-            changed = [
-                line for line in difflib.unified_diff(old, new, n=1, lineterm="") if line[:3] not in ("---", "+++")
-            ]
-        lines += [
-            paint(f"{line[0]} {name}: {line[1:]}", {"-": "red", "+": "green"}.get(line[0], "dim")) for line in changed
-        ]
+        changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
+        lines += [paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green") for line in changed]
     return lines
 
 
 def _as_lines(value: Any) -> list[str]:
     if value is None or value in ("", [], {}):
         return []
+    if isinstance(value, bool):
+        return ["yes" if value else "no"]
     if isinstance(value, list):
         return [", ".join(map(str, value))]
     if isinstance(value, dict):
@@ -248,9 +247,23 @@ def _records_on_stdin(title: str | None) -> list[dict[str, Any]]:
     records = list(read_json(sys.stdin.buffer.read(), "stdin"))
     if not records:
         raise WrongRequest(
-            "there is no title, and nothing on stdin", hint='`learnt add "Run make lint before commits"`'
+            "there is no title, and no learning on stdin", hint='`learnt add "Run make lint before commits"`'
         )
     return records
+
+
+def _differing(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
+    """Return what the person changed; the rest may have been changed by others meanwhile."""
+    return {name: value for name, value in edited.items() if getattr(before, name) != value}
+
+
+def _refuse_changed_meanwhile(before: Learning, now: Learning, changes: dict[str, Any]) -> None:
+    for name in changes:
+        if getattr(now, name) != getattr(before, name):
+            raise WrongRequest(
+                f"{name} of {now.id} was changed by somebody else meanwhile",
+                hint=f"look at `learnt history {now.id}`, then edit again",
+            )
 
 
 def _editable(learning: Learning) -> dict[str, Any]:
@@ -264,11 +277,10 @@ def _edited(fields: dict[str, Any], keep: Callable[[dict[str, Any]], Kept]) -> K
 
     def read_and_keep(text: str) -> Kept:
         entries = list(read_entries(text))
-        if len(entries) != 1 or not entries[0]["title"]:
-            raise WrongRequest(
-                f"the text holds {len(entries)} entries with a title; it must hold one",
-                hint="the line that starts with `## ` is the title",
-            )
+        if not entries or not entries[0]["title"]:
+            raise WrongRequest("there is no title, so nothing was kept", hint="the title stands behind the `##`")
+        if len(entries) > 1:
+            raise WrongRequest(f"the text holds {len(entries)} entries", hint="edit one learning at a time")
         # A paragraph that was emptied is gone; one that was never there stays away.
         return keep({**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]})
 

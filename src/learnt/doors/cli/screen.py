@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self, TextIO
 
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_NARROW = 60  # columns under which a table would be a column of letters
 _choice = "auto"
 
 
@@ -33,7 +34,8 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
     """Return the text in a style, where colour is wanted."""
-    wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not os.environ.get("NO_COLOR"))
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not plain)
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if wanted else text
 
 
@@ -54,7 +56,7 @@ def show_json(content: Any) -> None:
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int) -> None:
     """Print rows: a table on a terminal, where column `wide` takes what room there is; else padded columns."""
-    if not is_terminal():
+    if not is_terminal() or os.get_terminal_size().columns < _NARROW:
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(heads))]
         for row in rows:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
+    from learnt.memory import Memory
+
 
 def init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="ADDRESS", help="keep the learnings in this PostgreSQL database")
@@ -26,20 +28,23 @@ def init_run(arguments: argparse.Namespace) -> None:
     if arguments.user:
         with Memory.open_user() as memory:
             place = memory.store.database.path
-        written = None
+        written, remark = None, ""
     else:
         here = project.find_project(".") or project.new_project(".")
         if arguments.database is not None:
             _check_new_database(here, arguments.database)
         with Memory.open(arguments.database or ".") as memory:
             place = memory.store.database.path
+            remark = _joined(memory)
         written = _write_settings(here, arguments.database)
     if arguments.json:
         show_json({"id": place, "database": place, "settings": written})
         return
     say(f"Learnings are kept in {place}")
+    if remark:
+        say(remark)
     if written:
-        say(f"Settings are in {written}, all commented out")
+        say(f"Settings are in {written}" + ("" if arguments.database else ", all commented out"))
     say('Next: `learnt add "…"` keeps a learning' + (", with `--user`" if arguments.user else ""))
 
 
@@ -48,11 +53,10 @@ def config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config_run(arguments: argparse.Namespace) -> None:
-    environ = dict(os.environ)
+    from learnt.memory import settings_files
+
     here = project.find_project(".")
-    files = [project.user_settings_file(environ)]
-    files += [os.path.join(here.root, project.SETTINGS_FILE)] if here else []
-    configuration = config.load(files, environ)
+    configuration = config.load(settings_files(here.root if here else None), dict(os.environ))
     use_color(configuration.settings.color)
     origins = [origin for origin in configuration.origins if arguments.key in (None, origin.setting.key)]
     if not origins:
@@ -78,6 +82,15 @@ def _record(origin: config.Origin) -> dict[str, object]:
 
 def _shown(origin: config.Origin) -> object:
     return without_password(origin.value) if origin.setting.key == "database" and origin.value else origin.value
+
+
+def _joined(memory: Memory) -> str:
+    """Tell of learnings that are already there: of a team, or of another project with the same name."""
+    total = memory.learnings(status=None, scope="project", limit=0).total
+    if not (total and memory.store.place.address):
+        return ""
+    name = memory.store.place.project
+    return f"Project `{name}` is there already and holds {total:,}; if it is another one, set `project` in learnt.toml"
 
 
 def _check_new_database(here: project.Project, database: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import sys
 
 from learnt.doors.cli.arguments import add_user, open_memory
 from learnt.doors.cli.screen import Progress, note, say, show_json
-from learnt.errors import InvalidValue, LearntError, WrongRequest
+from learnt.errors import InvalidValue, WrongRequest
 from learnt.model import STATUSES
 from learnt.text.records import PLACE, as_record
 
@@ -20,25 +21,30 @@ if TYPE_CHECKING:
     from learnt.model import Learning
 
 _FORMATS = ("jsonl", "markdown")
+_MARKDOWN_ENDINGS = (".md", ".markdown")
 
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=_FORMATS, default="jsonl", help="default: jsonl, one object a line")
-    parser.add_argument("--output", metavar="FILE", help="write into a file instead of stdout")
+    parser.add_argument("--format", choices=_FORMATS, help="default: by the file's ending, else jsonl")
+    parser.add_argument("--output", default="-", metavar="FILE", help="write into a file instead of stdout")
     parser.add_argument("--status", choices=(*STATUSES, "all"), default="all", help="default: all")
     add_user(parser)
 
 
 def export_run(arguments: argparse.Namespace) -> None:
+    is_markdown = arguments.output.endswith(_MARKDOWN_ENDINGS) and not arguments.json
+    format = arguments.format or ("markdown" if is_markdown else "jsonl")
     with open_memory(arguments) as memory:
-        learnings = memory.export(status=None if arguments.status == "all" else arguments.status)
-        pieces = _rendered(learnings, "jsonl" if arguments.json else arguments.format)
-        if arguments.output:
-            _write(arguments.output, pieces)
-            note(f"Exported to {arguments.output}")
-        else:
+        pieces = _rendered(memory.export(status=None if arguments.status == "all" else arguments.status), format)
+        if arguments.output == "-":
             for piece in pieces:
                 sys.stdout.write(piece)
+            return
+        _write(arguments.output, pieces)
+    if arguments.json:
+        show_json({"id": arguments.output, "format": format})
+    else:
+        note(f"Exported to {arguments.output}")
 
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,16 +65,24 @@ def import_run(arguments: argparse.Namespace) -> None:
     kept = counts.pop("kept")
     say("Imported: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
     if kept:
-        note(f"{kept} were changed here after the file was written; this store's version was kept")
+        note(f"Changed here after the file was written, so this store's version was kept: {kept}")
 
 
 def backup_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="default: a new file in .learnt/backups")
+    parser.add_argument("--restore", metavar="FILE", help="put this backup in the store's place, after backing that up")
     add_user(parser)
 
 
 def backup_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
+        if arguments.restore:
+            before = memory.restore_backup(arguments.restore)
+            if arguments.json:
+                show_json({"id": arguments.restore, "before": before})
+            else:
+                say(f"Restored {arguments.restore}; what was there before is in {before}")
+            return
         path = memory.backup(arguments.output)
     if arguments.json:
         show_json({"id": path, "path": path})
@@ -110,8 +124,8 @@ def _object(record: object, where: str) -> dict[str, Any]:
 
 def _records(content: bytes, name: str, format: str | None) -> Iterable[dict[str, Any]]:
     if format is None:
-        looks_like_json = content.lstrip()[:1] in (b"{", b"[", b"")
-        format = "markdown" if name.endswith((".md", ".markdown")) or not looks_like_json else "jsonl"
+        looks_like_json = content.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
+        format = "markdown" if name.endswith(_MARKDOWN_ENDINGS) or not looks_like_json else "jsonl"
     if format == "jsonl":
         return read_json(content, name)
     from learnt.text.entries import read_entries
@@ -159,4 +173,4 @@ def _write(path: str, pieces: Iterator[str]) -> None:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(pieces)
     except OSError as error:
-        raise LearntError(f"cannot write {path}: {error.strerror}", hint="choose another file") from None
+        raise WrongRequest(f"cannot write {path}: {error.strerror}", hint="choose another file") from None

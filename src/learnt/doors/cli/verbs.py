@@ -91,7 +91,7 @@ def undo_run(arguments: argparse.Namespace) -> None:
 
 def purge_arguments(parser: argparse.ArgumentParser) -> None:
     add_id(parser)
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask; only a terminal is asked")
     add_user(parser)
 
 
@@ -105,7 +105,7 @@ def purge_run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json({"id": arguments.id, "backups": backups})
     else:
-        say(f"Purged {arguments.id} from the store, its history and {backups} backups in .learnt/backups")
+        say(f"Purged {arguments.id} from the store and its history; backups beside the store that held it: {backups}")
         say(
             "Copies elsewhere are yours to find: exports, commits, other backups" + on_server * ", the server's own log"
         )

@@ -154,8 +154,7 @@ create table injection (
     brief text not null,                                    -- the latest brief of the task that carried it
     injected_at bigint not null,
     held_out smallint not null default 0 check (held_out in (0, 1)),
-    primary key (project, learning, task),
-    foreign key (project, learning) references learning (project, id) on delete cascade,
+    primary key (project, learning, task),                  -- no key to the learning: it may live in the user-wide store
     foreign key (project, task) references task (project, id) on delete cascade
 );
 create index injection_by_task on injection (project, task);

@@ -1,0 +1,176 @@
+"""Find what an agent says itself, as opposed to what it quotes.
+
+An agent's output repeats prompts, briefs, files and what tools printed. A sigil or a mark in there was not meant by
+the agent, and may have been planted; so everything quoted is blanked, and only what is left counts.
+
+Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), inline code,
+comments, and whatever stands inside one of `ELEMENTS`. They are read from left to right: what opens first wins, and
+what opens inside it means nothing. In doubt the text is quoted, since a lost sigil costs less than a planted one:
+
+- a fence is closed only by a line that holds nothing but an equal or longer fence, in as many block quotes and less
+  than four columns deeper; a fence, an element or a comment that nobody closes runs to the end;
+- an element ends when everything that was opened since is closed: `<prompt><quoted></prompt>` is still open;
+- inline code ends within its paragraph; a backtick without a partner there, or after a backslash, is just a backtick.
+
+Every character keeps its position, line breaks stay, and reading twice changes nothing: a blank is white space, so a
+`>` behind blanks starts its line. Hence a text is read until nothing changes. Four readings are the most that any text
+was seen to need; one that is not settled after `_READINGS` is blanked whole, so that the time grows with the length of
+the text, whatever is in it.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ELEMENTS = (
+    "learnt-brief",
+    "system-reminder",
+    "hook_context",
+    "tool_result",
+    "tool_output",
+    "function_results",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-message",
+    "user-prompt",
+    "quoted",
+    "prompt",
+)
+# Without backtracking (`*+`, `?>`): a failed match must not be tried again in many ways.
+ATTRIBUTES = r"""(?>\s++[^\s"'<>/=]++(?>\s*+=\s*+(?>"[^"]*+"|'[^']*+'|[^\s"'<>]++))?+)*+\s*+"""
+END_OF_NAME = r"(?![\w.:-])"
+
+_READINGS = 8
+_FLAGS = re.IGNORECASE | re.ASCII
+_NAMES = "|".join(ELEMENTS)
+_ITEM = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
+_FENCE = rf"\n(?P<lead>[ \t]*+(?:>[ \t]*+|{_ITEM})*+)(?P<fence>`{{3,}}+(?=[^`\n]*+(?:\n|\Z))|~{{3,}}+)"
+_QUOTE = rf"\n(?P<quote>[ \t]*+(?:{_ITEM})*+>[^\n]*+)"
+
+# Each way to open starts with a letter of its own, the line break included: such a search skips plain text quickly.
+_OPENS = re.compile(
+    rf"{_FENCE}|{_QUOTE}|`(?P<ticks>`*+)|\\[\\`]|<(?P<comment>!--)|<(?P<element>{_NAMES}){END_OF_NAME}", _FLAGS
+)
+_CLOSES_FENCE = re.compile(r"\n(?P<lead>[ \t>]*+)(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)")
+_ENDS_PARAGRAPH = re.compile(rf"\n[ \t]*+(?:\n|\Z)|{_FENCE}|{_QUOTE}", _FLAGS)
+_TICKS = re.compile("`+")
+_TAG = re.compile(
+    rf"</(?P<closed>{_NAMES}){END_OF_NAME}[^<>]*+>|<(?P<opened>{_NAMES}){END_OF_NAME}(?:{ATTRIBUTES}(?P<empty>/)?+>)?+",
+    _FLAGS,
+)
+_LETTER = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+def own_words(output: str) -> str:
+    """Return the output with everything quoted replaced by spaces, character by character."""
+    text = "\n" + output.replace("\r\n", " \n").replace("\r", "\n")
+    for _ in range(_READINGS):
+        left = _without_quoted(text)
+        if left == text:
+            break
+        text = left
+    else:
+        text = _LETTER.sub(" ", text)
+    own = text[1:]
+    if "\r" not in output:
+        return own
+    return "".join("\r" if letter == "\r" else kept for letter, kept in zip(output, own, strict=True))
+
+
+def _without_quoted(text: str) -> str:
+    kept: list[str] = []
+    end = 0
+    for start, stop in _quoted(text):
+        kept += (text[end:start], _LETTER.sub(" ", text[start:stop]))
+        end = stop
+    kept.append(text[end:])
+    return "".join(kept)
+
+
+def _quoted(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each quoted part starts and stops, from left to right."""
+    spans = _CodeSpans(text)
+    position = 0
+    while found := _OPENS.search(text, position):
+        stop = _end_of_quoted(found, spans)
+        if stop:
+            yield found.start(), stop
+        position = stop or found.end()
+
+
+def _end_of_quoted(found: re.Match[str], spans: _CodeSpans) -> int:
+    """Return where that which was opened ends, or 0 when nothing was."""
+    text = found.string
+    kind = found.lastgroup
+    if kind == "ticks":
+        return spans.end(found.start(), found.end() - found.start())
+    if kind == "fence":
+        return _end_of_fence(found)
+    if kind == "element":
+        return _end_of_element(text, found.start())
+    if kind == "comment":
+        stop = text.find("-->", found.end())
+        return len(text) if stop < 0 else stop + 3
+    return found.end() if kind == "quote" else 0
+
+
+def _end_of_fence(opening: re.Match[str]) -> int:
+    fence, lead = opening["fence"], opening["lead"]
+    deepest = len(lead.expandtabs(4)) + 3
+    for closing in _CLOSES_FENCE.finditer(opening.string, opening.end()):
+        if (
+            closing["fence"].startswith(fence)
+            and closing["lead"].count(">") == lead.count(">")
+            and len(closing["lead"].expandtabs(4)) <= deepest
+        ):
+            return closing.end()
+    return len(opening.string)
+
+
+def _end_of_element(text: str, start: int) -> int:
+    opened = dict.fromkeys(ELEMENTS, 0)
+    depth = 0
+    for tag in _TAG.finditer(text, start):
+        if tag["opened"] and not tag["empty"]:
+            opened[tag["opened"].lower()] += 1
+            depth += 1
+        elif tag["closed"] and opened[tag["closed"].lower()]:
+            opened[tag["closed"].lower()] -= 1
+            depth -= 1
+        if not depth:
+            return tag.end()
+    return len(text)
+
+
+class _CodeSpans:
+    """Finds the partner of a run of backticks; to be asked from left to right.
+
+    The runs of a paragraph are gathered once: looking for each partner anew would take ages on runs that have none.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._paragraph_end = 0
+        self._runs: dict[int, list[int]] = {}
+
+    def end(self, start: int, length: int) -> int:
+        """Return where the span that starts here ends, or 0 when it has no partner in its paragraph."""
+        if start >= self._paragraph_end:
+            self._read_paragraph(start)
+        ahead = self._runs.get(length, [])
+        while ahead and ahead[-1] <= start:
+            ahead.pop()
+        return ahead[-1] + length if ahead else 0
+
+    def _read_paragraph(self, start: int) -> None:
+        boundary = _ENDS_PARAGRAPH.search(self._text, start)
+        self._paragraph_end = boundary.start() if boundary else len(self._text)
+        self._runs = {}
+        for run in _TICKS.finditer(self._text, start, self._paragraph_end):
+            self._runs.setdefault(run.end() - run.start(), []).append(run.start())
+        for starts in self._runs.values():
+            starts.reverse()

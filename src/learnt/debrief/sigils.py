@@ -1,0 +1,322 @@
+"""Read the sigils in an agent's output: what it learnt, how it ended, and what the next attempt should know.
+
+    <learning category="pitfall" tags="sqlite, locking">Close the cursor before the commit.</learning>
+    <failure-report>
+    what_tried: …
+    why_failed: …
+    </failure-report>           also error_category, relevant_files, stack_trace, avoid
+    <difficulty-estimate>hard</difficulty-estimate>
+    <retry-suggestion>Start with the migration.</retry-suggestion>
+    <task-done/>                or <task-failed/>, either also with a text
+    <next-model>opus</next-model>
+
+Everything is optional, and nothing here is ever an error: what cannot be read is left out and named in `ignored`.
+A sigil counts when its tags stand in the agent's own words; its text is then taken as it is, quotations included,
+and sigils inside it are not read. A learning may come any number of times; of the others the first valid one counts,
+and a failed task is failed even if the output also says that it is done.
+
+The lines of a failure report are `key: value`, one field a line. Lines that are indented deeper or have no key
+continue the value above; so do lines with a key that is not ours below `stack_trace`, where `error: …` is no field.
+Elsewhere a lower-case key that is not ours is a field of a later version: it is skipped with what belongs to it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
+from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Value
+from learnt.text.clean import clean, fold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}
+
+_IGNORED_LIMIT = 50
+_NAMES = "learning|failure-report|difficulty-estimate|retry-suggestion|task-done|task-failed|next-model"
+_TAG = re.compile(
+    rf"(?<!\\)<(?:/(?P<closed>{_NAMES})\s*+>|(?P<opened>{_NAMES}){END_OF_NAME}"
+    rf"(?P<whole>(?P<attributes>{ATTRIBUTES})(?P<empty>/)?+>)?+)",
+    re.IGNORECASE | re.ASCII,
+)
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.ASCII)
+_MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
+# A stop, then perhaps what closes a quotation, then the end or a word that could start a sentence.
+_SENTENCE_END = re.compile(
+    r"""(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]""",
+    re.IGNORECASE,
+)
+
+_KEYS = {
+    "what_tried": "tried",
+    "what_was_tried": "tried",
+    "why_failed": "reason",
+    "why_it_failed": "reason",
+    "error_category": "category",
+    "relevant_files": "files",
+    "stack_trace": "error",
+    "avoid": "avoid",
+    "what_to_avoid": "avoid",
+}
+_FIELD = re.compile(
+    r"[ \t]*(?:[-*+][ \t]+)?[*_`]*([A-Za-z](?:[\w -]{0,40}[A-Za-z])?)[*_`]*[ \t]*:[*_`]*(?:[ \t]+|$)(.*)", re.ASCII
+)
+_FOREIGN_KEY = re.compile(r"[a-z][a-z0-9_-]*")
+_CATEGORIES = {
+    "test_failure": "test",
+    "build_error": "build",
+    "logic_error": "logic",
+    "type_error": "type",
+    "dependency_error": "dependency",
+    **{category.replace("-", "_"): category for category in FAILURE_CATEGORIES},
+}
+_NO_FILE = ("", "none", "n/a", "-")
+
+
+class LearningSigil(Value):
+    """A learning as the agent wrote it: the text is the observation."""
+
+    title: str
+    text: str
+    category: str = ""
+    tags: tuple[str, ...] = ()
+    domain: str = ""
+    kind: str = ""
+
+
+class FailureSigil(Value):
+    """The agent's own report on why it failed."""
+
+    tried: str
+    reason: str
+    category: str = "unknown"
+    files: tuple[str, ...] = ()
+    error: str = ""
+    avoid: str = ""
+
+
+class Sigils(Value):
+    """All that an output says in sigils; `ignored` gives a reason for each one that could not be read."""
+
+    learnings: tuple[LearningSigil, ...] = ()
+    failure: FailureSigil | None = None
+    difficulty: str = ""
+    suggestion: str = ""
+    result: str = ""
+    note: str = ""
+    next_model: str = ""
+    ignored: tuple[str, ...] = ()
+
+
+def read_sigils(output: str) -> Sigils:
+    """Return the sigils of an output."""
+    reading = _Reading()
+    for name, attributes, text, flaw in _found(clean(output)):
+        reading.take(name, attributes, clean(text).strip(), flaw)
+    return reading.sigils()
+
+
+def discovery_of(category: str) -> str:
+    """Return the kind of discovery that a learning of this category is."""
+    return DISCOVERY_OF_CATEGORY.get(_key(category), "pattern")
+
+
+def _found(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
+    """Yield each outermost sigil: its name, its attributes, its text, and what is wrong with its tags."""
+    own = own_words(text)
+    tags = list(_TAG.finditer(own))
+    ends = _ends(tags)
+    position = 0
+    for tag in tags:
+        if tag["closed"] or tag.start() < position:
+            continue
+        end = ends.get(tag.start())
+        flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
+        inside = text[tag.end() : end.start()] if end else ""
+        yield tag["opened"].lower(), _attributes(tag, text), inside, flaw
+        position = end.end() if end else tag.end()
+
+
+def _ends(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
+    """Return for each start tag that is closed, by its position, the tag that closes it."""
+    ends: dict[int, re.Match[str]] = {}
+    waiting: dict[str, list[int]] = {}
+    for tag in tags:
+        if tag["closed"]:
+            starts = waiting.get(tag["closed"].lower())
+            if starts:
+                ends[starts.pop()] = tag
+        elif tag["empty"]:
+            # An empty sigil is its own end, with nothing between.
+            ends[tag.start()] = tag
+        elif tag["whole"]:
+            waiting.setdefault(tag["opened"].lower(), []).append(tag.start())
+    return ends
+
+
+def _attributes(tag: re.Match[str], text: str) -> dict[str, str]:
+    """Read the attributes where the own words have them, and their values from the text itself."""
+    found: dict[str, str] = {}
+    if not tag["attributes"]:
+        return found
+    for attribute in _ATTRIBUTE.finditer(tag.string, *tag.span("attributes")):
+        value = attribute.lastindex or 1
+        if value > 1:
+            found.setdefault(attribute[1].lower(), fold(text[slice(*attribute.span(value))]))
+    return found
+
+
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self._learnings: list[LearningSigil] = []
+        self._failure: FailureSigil | None = None
+        self._only: dict[str, str] = {}
+        self._ignored: list[str] = []
+
+    def take(self, name: str, attributes: dict[str, str], text: str, flaw: str) -> None:
+        """Read one sigil, or note why it cannot be read."""
+        flaw = flaw or _flaw(name, text)
+        if not flaw and name == "learning":
+            self._learnings.append(_learning(attributes, text))
+        elif not flaw and (name in self._only or (name == "failure-report" and self._failure)):
+            flaw = "came before, and the first one counts"
+        elif not flaw and name == "failure-report":
+            self._failure, flaw = _failure(text)
+        elif not flaw:
+            self._only[name] = text
+        if flaw:
+            self._ignored.append(f"<{name}> {flaw}")
+
+    def sigils(self) -> Sigils:
+        result = next((result for result in ("failed", "done") if f"task-{result}" in self._only), "")
+        if "task-failed" in self._only and "task-done" in self._only:
+            self._ignored.append("<task-done> stands beside <task-failed>, which counts")
+        return Sigils(
+            learnings=tuple(self._learnings),
+            failure=self._failure,
+            difficulty=self._only.get("difficulty-estimate", "").lower(),
+            suggestion=self._only.get("retry-suggestion", ""),
+            result=result,
+            note=self._only.get(f"task-{result}", ""),
+            next_model=self._only.get("next-model", ""),
+            ignored=_shortened(self._ignored),
+        )
+
+
+def _flaw(name: str, text: str) -> str:
+    """Say what is wrong with the text of a sigil, if anything is."""
+    if not text and name not in ("task-done", "task-failed"):
+        return "is empty"
+    if len(text) > TEXT_LIMIT:
+        return f"has more than {TEXT_LIMIT:,} characters"
+    if name == "difficulty-estimate" and text.lower() not in DIFFICULTIES:
+        return f"is none of {', '.join(DIFFICULTIES)}"
+    if name == "next-model" and not _MODEL.fullmatch(text):
+        return "is not the name of a model"
+    return ""
+
+
+def _shortened(reasons: list[str]) -> tuple[str, ...]:
+    more = len(reasons) - _IGNORED_LIMIT
+    return (*reasons[:_IGNORED_LIMIT], f"and {more:,} more") if more > 0 else tuple(reasons)
+
+
+def _learning(attributes: dict[str, str], text: str) -> LearningSigil:
+    kind = _key(attributes.get("kind", "")).replace("_", "-")
+    return LearningSigil(
+        title=_cut(attributes.get("title", "") or _first_sentence(text)),
+        text=text,
+        category=_cut(_key(attributes.get("category", ""))),
+        tags=_listed(attributes.get("tags", "").split(",")),
+        domain=_cut(attributes.get("domain", "")),
+        kind=kind if kind in KINDS else "",
+    )
+
+
+def _first_sentence(text: str) -> str:
+    """Return the first sentence of the first line that says something in own words, or else of the first line."""
+    lines = text.split("\n")
+    saying = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
+    # Nobody looks for the end of a sentence beyond where the title is cut.
+    line = fold(next(saying, "") or text.partition("\n")[0])[: 2 * TITLE_LIMIT]
+    for end in _SENTENCE_END.finditer(line):
+        if not end[1] or not end[1].islower():
+            return line[: end.end()]
+    return line
+
+
+def _cut(text: str) -> str:
+    """Return at most as much as a title holds, up to the end of a word if one is near."""
+    if len(text) <= TITLE_LIMIT:
+        return text
+    space = text.rfind(" ", TITLE_LIMIT // 2, TITLE_LIMIT + 1)
+    return fold(text[: space if space > 0 else TITLE_LIMIT])
+
+
+def _listed(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words without white space around them and without empty ones, each once."""
+    return tuple(dict.fromkeys(_cut(fold(word)) for word in words if fold(word)))[:TAG_LIMIT]
+
+
+def _key(text: str) -> str:
+    """Return a name in the one way in which names are compared: `Code structure` is `code_structure`."""
+    return re.sub(r"[\s_-]+", "_", text.strip().lower())
+
+
+def _failure(text: str) -> tuple[FailureSigil | None, str]:
+    """Return the report, or what is missing in it."""
+    fields = _fields(text)
+    for field, key in (("tried", "what_tried"), ("reason", "why_failed")):
+        if not fields.get(field):
+            return None, f"has no {key}"
+    category = _key(fields.get("category", "").strip("`'\"*. "))
+    report = FailureSigil(
+        tried=fields["tried"],
+        reason=fields["reason"],
+        category=_CATEGORIES.get(category, "unknown"),
+        files=_files(fields.get("files", "")),
+        error=fields.get("error", ""),
+        avoid=fields.get("avoid", ""),
+    )
+    return report, ""
+
+
+def _fields(text: str) -> dict[str, str]:
+    """Return the fields of a report; of a field that comes twice, the first."""
+    lines = [_Line(line) for line in text.split("\n")]
+    # The text was stripped, so the depth of its first line says nothing. One column more is a slip.
+    deepest = min((line.depth for line in lines[1:] if line.name), default=0) + 1
+    fields: dict[str, list[str]] = {}
+    current = ""
+    for line in lines:
+        starts = bool(line.name) and line.depth <= deepest
+        if starts:
+            current = line.name if line.name not in fields else ""
+        elif line.has_foreign_key and line.depth <= deepest and current != "error":
+            current = ""
+        if current:
+            value = line.value if starts else line.text
+            fields.setdefault(current, []).append(value.rstrip() if current == "error" else value.strip())
+    return {name: "\n".join(values).strip() for name, values in fields.items()}
+
+
+class _Line:
+    """A line of a report: how deep it is indented, and the field that it starts, if it starts one."""
+
+    def __init__(self, text: str) -> None:
+        found = _FIELD.match(text)
+        key = found[1] if found else ""
+        self.text = text
+        self.depth = len(text.expandtabs(4)) - len(text.expandtabs(4).lstrip())
+        self.name = _KEYS.get(_key(key), "")
+        self.value = found[2] if found else ""
+        self.has_foreign_key = not self.name and _FOREIGN_KEY.fullmatch(key) is not None
+
+
+def _files(text: str) -> tuple[str, ...]:
+    names = (name.strip(" \t`'\"[]()*").removeprefix("- ").strip(" `'\"") for name in re.split(r"[,\n]", text))
+    return tuple(dict.fromkeys(name for name in names if name.lower() not in _NO_FILE))[:TAG_LIMIT]

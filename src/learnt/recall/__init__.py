@@ -1,0 +1,1 @@
+"""Find the learnings that matter for a text: exact triggers first, then words."""

@@ -1,0 +1,221 @@
+"""The words and triggers of learnings in the database, and the candidates that they give.
+
+Words are cut by our own code before either engine sees them. SQLite finds candidates with its full-text index,
+PostgreSQL with a table of postings; both hand over the words themselves, and the caller makes the order, by one rule.
+"""
+
+from __future__ import annotations
+
+from learnt.model import PARAGRAPHS, Learning, Value
+from learnt.text.patterns import anchor_of
+from learnt.text.words import words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from learnt.store.database import Database, Row
+
+FIELDS = ("title", *PARAGRAPHS, "tags")
+_CUT = ", ".join(f"learning_words.{field} as cut_{field}" for field in FIELDS)
+
+
+class Counts(Value):
+    """How many learnings are indexed, how many words they have, and in how many some words stand."""
+
+    learnings: int
+    words: int
+    frequencies: Mapping[str, int]
+
+
+def put(database: Database, learning: Learning) -> None:
+    """Index a learning, or index it anew."""
+    remove(database, learning.id)
+    cut = {field: words(_text_of(learning, field)) for field in FIELDS}
+    everything = [word for field in FIELDS for word in cut[field]]
+    database.execute(
+        f"""
+        insert into learning_words (project, learning, {", ".join(FIELDS)}, length)
+        values (:project, :learning, {", ".join(f":{field}" for field in FIELDS)}, :length)
+        """,
+        learning=learning.id,
+        length=len(everything),
+        **{field: " ".join(cut[field]) for field in FIELDS},
+    )
+    if database.engine == "postgres":
+        _put_postings(database, learning.id, everything)
+    _count(database, sorted(set(everything)), learnings=1, length=len(everything))
+    _put_triggers(database, learning)
+
+
+def remove(database: Database, id: str) -> None:
+    """Take a learning out of the index, as far as it is in it."""
+    row = database.row(f"select {_CUT}, length from learning_words where project = :project and learning = :id", id=id)
+    if row is None:
+        return
+    held = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
+    _count(database, sorted(held), learnings=-1, length=-row["length"])
+    for table in ("learning_words", "learning_trigger", *(("posting",) if database.engine == "postgres" else ())):
+        database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
+
+
+def counts(database: Database, wanted: Sequence[str]) -> Counts:
+    """Return what must be known of all learnings to weigh these words."""
+    corpus = database.row("select learnings, words from corpus where project = :project")
+    rows = database.rows(
+        f"select word, learnings from word where project = :project and {database.one_of('word', 'wanted')}",
+        wanted=database.list_value(wanted),
+    )
+    return Counts(
+        learnings=corpus["learnings"] if corpus else 0,
+        words=corpus["words"] if corpus else 0,
+        frequencies={row["word"]: row["learnings"] for row in rows},
+    )
+
+
+def candidates(
+    database: Database,
+    weights: Mapping[str, float],
+    conditions: str,
+    parameters: dict[str, Any],
+    *,
+    limit: int,
+    newest: int | None,
+) -> list[tuple[Row, dict[str, list[str]]]]:
+    """Return the rows of the likeliest learnings that hold one of the words, each with its words field by field.
+
+    `newest` bounds how many learnings, counted from the newest, are looked at.
+    """
+    parameters = {**parameters, "limit": limit}
+    if database.engine == "postgres":
+        rows = _found_by_postings(database, weights, conditions, parameters)
+    else:
+        rows = _found_by_index(database, weights, conditions, parameters, newest)
+    return [(row, {field: row[f"cut_{field}"].split() for field in FIELDS}) for row in rows]
+
+
+def triggered(
+    database: Database, anchors: Mapping[str, set[str]], conditions: str, parameters: dict[str, Any]
+) -> list[tuple[Row, str, str]]:
+    """Return the rows of learnings with a trigger whose anchor occurs, each with the trigger's kind and pattern."""
+    found: list[tuple[Row, str, str]] = []
+    for kind, words_of_kind in anchors.items():
+        if not words_of_kind:
+            continue
+        rows = database.rows(
+            f"""
+            select learning.*, learning_trigger.pattern as trigger_pattern
+              from learning_trigger
+              join learning on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
+             where learning_trigger.project = :project
+               and learning_trigger.kind = :trigger_kind
+               and {database.one_of("learning_trigger.anchor", "anchors")}
+               and {conditions}
+             order by learning.id
+            """,
+            trigger_kind=kind,
+            anchors=database.list_value(sorted(words_of_kind)),
+            **parameters,
+        )
+        found += [(row, kind, row["trigger_pattern"]) for row in rows]
+    return found
+
+
+def _found_by_index(
+    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any], newest: int | None
+) -> list[Row]:
+    last = database.value("select max(number) as last from learning_words") or 0
+    return database.rows(
+        f"""
+        select learning.*, {_CUT}
+          from learning_index
+         cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
+         cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
+         where learning_index match :match
+           and learning_index.rowid > :floor
+           and {conditions}
+         order by learning_index.rank
+         limit :limit
+        """,
+        match=" OR ".join(f'"{word}"' for word in weights),
+        floor=0 if newest is None else last - newest,
+        **parameters,
+    )
+
+
+def _found_by_postings(
+    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any]
+) -> list[Row]:
+    return database.rows(
+        f"""
+        with found as (
+            select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
+              from posting
+              join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
+             where posting.project = :project
+             group by posting.learning
+        )
+        select learning.*, {_CUT}
+          from found
+          join learning_words on learning_words.project = :project and learning_words.learning = found.learning
+          join learning on learning.project = :project and learning.id = found.learning
+         where {conditions}
+         order by found.score desc, learning.id
+         limit :limit
+        """,
+        words=list(weights),
+        weights=list(weights.values()),
+        **parameters,
+    )
+
+
+def _put_postings(database: Database, id: str, everything: list[str]) -> None:
+    times: dict[str, int] = {}
+    for word in everything:
+        times[word] = times.get(word, 0) + 1
+    database.execute_many(
+        """
+        insert into posting (project, word, learning, times)
+        values (:project, :word, :learning, :times)
+        """,
+        [{"word": word, "learning": id, "times": count} for word, count in times.items()],
+    )
+
+
+def _count(database: Database, distinct: list[str], *, learnings: int, length: int) -> None:
+    database.execute_many(
+        """
+        insert into word (project, word, learnings)
+        values (:project, :word, :step)
+        on conflict (project, word) do update set learnings = word.learnings + :step
+        """,
+        [{"word": word, "step": learnings} for word in distinct],
+    )
+    database.execute(
+        """
+        insert into corpus (project, learnings, words)
+        values (:project, :step, :length)
+        on conflict (project) do update set learnings = corpus.learnings + :step, words = corpus.words + :length
+        """,
+        step=learnings,
+        length=length,
+    )
+
+
+def _put_triggers(database: Database, learning: Learning) -> None:
+    database.execute_many(
+        """
+        insert into learning_trigger (project, learning, kind, pattern, anchor)
+        values (:project, :learning, :kind, :pattern, :anchor)
+        """,
+        [
+            {"learning": learning.id, "kind": kind, "pattern": pattern, "anchor": anchor_of(kind, pattern)}
+            for kind, patterns in learning.triggers.as_dict().items()
+            for pattern in patterns
+        ],
+    )
+
+
+def _text_of(learning: Learning, field: str) -> str:
+    return " ".join(learning.tags) if field == "tags" else str(getattr(learning, field))

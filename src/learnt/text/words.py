@@ -1,0 +1,92 @@
+"""Cut text into the words that are indexed and searched: the same words for every database.
+
+An identifier gives itself and its parts: `build_prompt`, `buildPrompt`, `--no-learnings` and `E0308` are found by
+either. Words are folded to lower case without accents and stemmed, words that say nothing are dropped, and scripts
+without spaces are cut into pairs of letters. Any text gives a list of words; none raises.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+# A run of letters and digits, joined inside by dots, dashes and underscores; `c++`, `c#` and `f#` are names, too.
+_CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
+_APOSTROPHE = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
+_WITHOUT_SPACES = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]")
+_LONGEST = 64
+
+STOP_WORDS = frozenset(
+    (
+        "a about above after again all also am an and any are as at be because been before being below "
+        "between both but by can could did do does doing don down during each few for from further had has "
+        "have having he her here hers him his how i if in into is isn it its itself just let ll me more most "
+        "my myself no nor not now of off on once only or other our ours out over own please re s same shall "
+        "she should so some such t than that the their theirs them then there these they this those through "
+        "to too under until up us ve very was wasn we were what when where which while who whom why will with "
+        "won would you your yours "
+    ).split()
+)
+
+_stems: dict[str, str] = {}
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text in their order, repeated as often as they stand there."""
+    found: list[str] = []
+    for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)):
+        found += _words_of(chunk)
+    return found
+
+
+def mark(text: str, wanted: Container[str]) -> str:
+    """Return the text with everything in `<mark>` that gives one of the wanted words."""
+    return _CHUNK.sub(lambda found: f"<mark>{found[0]}</mark>" if _gives(found[0], wanted) else found[0], text)
+
+
+def _gives(chunk: str, wanted: Container[str]) -> bool:
+    return any(word in wanted for word in _words_of(chunk))
+
+
+def _words_of(chunk: str) -> list[str]:
+    if not chunk.isascii():
+        chunk = _without_accents(chunk)
+        if _WITHOUT_SPACES.search(chunk):
+            return _pairs(chunk)
+    parts = _PART.findall(chunk)
+    whole = chunk.strip("_-.").lower()[:_LONGEST]
+    if len(parts) == 1 and len(whole) == len(parts[0]):
+        return [_stem(whole)] if _says_something(whole) else []
+    found = [whole] if len(whole) > 1 else []
+    return found + [_stem(part.lower()[:_LONGEST]) for part in parts if _says_something(part.lower())]
+
+
+def _says_something(word: str) -> bool:
+    return len(word) > 1 and word not in STOP_WORDS
+
+
+def _pairs(chunk: str) -> list[str]:
+    letters = chunk.lower()
+    return [letters[position : position + 2] for position in range(max(1, len(letters) - 1))]
+
+
+def _without_accents(text: str) -> str:
+    import unicodedata
+
+    composed = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFKC", "".join(letter for letter in composed if not unicodedata.combining(letter)))
+
+
+def _stem(word: str) -> str:
+    stem = _stems.get(word)
+    if stem is None:
+        if len(_stems) > 50_000:
+            _stems.clear()
+        from learnt.text.stem import stem as cut_ending
+
+        stem = _stems[word] = cut_ending(word) if word.isascii() and word.isalpha() else word
+    return stem

@@ -1,0 +1,204 @@
+"""Finding learnings by words and triggers, the same on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from learnt import Memory, WrongRequest
+from learnt.recall.query import MOST_POSTINGS, looked_up, query_words
+from learnt.store import learnings
+from learnt.text.patterns import Situation, anchor_of, fits
+from learnt.text.stem import stem
+from learnt.text.words import mark, words
+from tests.support.postgres import PostgresServer
+
+IDENTIFIERS = ("build_prompt", "buildPrompt", "--no-learnings", "E0308", "C++", "re-use", "memory.py")
+ODD_TEXTS = (
+    '"',
+    "'; drop table learning; --",
+    "NOT",
+    "AND OR NEAR(",
+    "a:b",
+    "title:x",
+    "*",
+    "C++ -- ^x",
+    "{a b}",
+    "🎉",
+)
+
+
+@pytest.mark.parametrize("text", IDENTIFIERS)
+def test_an_identifier_is_found_as_a_whole_and_by_its_parts(memory: Memory, text: str) -> None:
+    learning = memory.add("Something else")
+    wanted = memory.add(f"Beware of {text} here")
+    for query in (text, text.lower(), f"why does {text} fail?", *(part for part in words(text) if len(part) > 2)):
+        assert [hit.learning.id for hit in memory.search(query)] == [wanted.id], query
+    assert memory.search("something")[0].learning.id == learning.id
+
+
+@pytest.mark.parametrize("text", [*ODD_TEXTS, "", " ", "\x00\ud800"])
+def test_no_text_raises_or_means_anything_but_its_words(memory: Memory, text: str) -> None:
+    memory.add("Plain words only")
+    assert memory.search(text) == []
+
+
+def test_a_megabyte_of_text_is_searched_like_any_other(memory: Memory) -> None:
+    wanted = memory.add("Deadlocks come from lock order")
+    memory.add("Unrelated matter")
+    text = "deadlock " + " ".join(f"word{number}" for number in range(120_000)) + " lock order"
+    assert [hit.learning.id for hit in memory.search(text)] == [wanted.id]
+
+
+def test_a_hit_tells_its_score_its_fields_and_its_words(memory: Memory) -> None:
+    memory.add("Nothing to see")
+    learning = memory.add("Failing builds", observation="The linker failed", tags=["build"], action="Look")
+
+    [hit] = memory.search("build failure: it fails")
+
+    assert hit.learning == learning
+    assert hit.score > 0
+    assert hit.score == pytest.approx(sum(hit.words.values()))
+    assert hit.matched_fields == ("title", "observation", "tags")
+    assert hit.highlights["title"] == "<mark>Failing</mark> <mark>builds</mark>"
+
+
+def test_better_fits_come_first_and_equal_ones_by_confidence(memory: Memory) -> None:
+    weak = memory.add("Cache the schema", confidence=0.6)
+    strong = memory.add("Cache the schema", confidence=0.9)
+    best = memory.add("Cache the schema of the replica", confidence=0.5)
+    found = [hit.learning.id for hit in memory.search("cache schema replica")]
+    assert found == [best.id, strong.id, weak.id]
+
+
+def test_search_is_filtered(memory: Memory) -> None:
+    wanted = memory.add("Match here", domain="db", category="sql", goal="mine", confidence=0.6)
+    doubtful = memory.add("Match here", confidence=0.3)
+    hidden = memory.hide(memory.add("Match here").id)
+
+    def found(**filters: object) -> set[str]:
+        return {hit.learning.id for hit in memory.search("match", **filters)}  # type: ignore[arg-type]
+
+    assert found() == {wanted.id}
+    assert found(min_confidence=0.0) == {wanted.id, doubtful.id}
+    assert found(status=None, min_confidence=0.0) == {wanted.id, doubtful.id, hidden.id}
+    assert found(domain="db") == found(category="sql") == {wanted.id}
+    assert found(exclude_goal="mine", min_confidence=0.0) == {doubtful.id}
+    with pytest.raises(WrongRequest):
+        memory.search("match", strategy="guess")
+
+
+def test_a_trigger_that_holds_comes_before_any_likeness(memory: Memory) -> None:
+    likely = memory.add("Deploy with care when you deploy the deploy script")
+    triggers = {
+        "files": ["src/**/auth*.py", "Makefile"],
+        "commands": ["git push"],
+        "errors": ["Connection refused"],
+    }
+    exact = memory.add("Ask the lead first", triggers=triggers)
+    for text in (
+        "deploy after you change src/web/auth_views.py",
+        "deploy: edit the ./Makefile",
+        "then run `git push --force` to deploy",
+        "deploy fails with: connection   refused (111)",
+    ):
+        hits = memory.search(text)
+        assert [hit.learning.id for hit in hits] == [exact.id, likely.id], text
+        assert hits[0].trigger
+    assert memory.search("anything", paths=["src/auth.py"])[0].learning.id == exact.id
+    assert all(hit.learning.id != exact.id for hit in memory.search("push the git author to deploy author.py"))
+
+
+def test_an_edited_learning_is_found_by_its_new_words_alone(memory: Memory) -> None:
+    learning = memory.add("Old wording", triggers={"files": ["*.old"]})
+    memory.edit(learning.id, title="New phrase", triggers={"files": ["*.new"]})
+    assert memory.search("wording") == memory.search("x.old") == []
+    assert memory.search("phrase")[0].learning.title == "New phrase"
+    assert memory.search("x.new")[0].trigger == "files: *.new"
+    memory.undo(learning.id)
+    assert memory.search("wording")[0].learning.id == learning.id
+    memory.purge(learning.id)
+    assert memory.search("wording phrase x.old", min_confidence=0.0, status=None) == []
+
+
+def test_a_purged_word_is_nowhere_in_the_files(sqlite_memory: Memory, project: Path) -> None:
+    learning = sqlite_memory.add("The password is xyzzyplugh", observation="xyzzyplugh again")
+    sqlite_memory.edit(learning.id, title="Redacted", observation="")
+    sqlite_memory.purge(learning.id)
+    sqlite_memory.close()
+    for file in (project / ".learnt").rglob("*"):
+        assert b"xyzzyplugh" not in (file.read_bytes() if file.is_file() else b""), file
+
+
+def test_both_databases_find_the_same(
+    project: Path, tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(5)
+
+    def text(count: int) -> str:
+        return " ".join(f"w{min(399, int(chance.paretovariate(0.6)))}x" for _ in range(count))
+
+    records = [{"title": text(6)[:100], "observation": text(30)} for _ in range(600)]
+    queries = [text(12) for _ in range(60)]
+    tops = []
+    for folder, address in ((project, ""), (tmp_path / "team", postgres.address())):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.setenv("LEARNT_DATABASE", address)
+        with Memory.open(folder) as memory:
+            places = {learning.id: place for place, learning in enumerate(memory.add_all(records))}
+            tops.append([{places[hit.learning.id] for hit in memory.search(query)} for query in queries])
+    overlap = [len(ours & theirs) / 10 for ours, theirs in zip(*tops, strict=True)]
+    assert sum(overlap) / len(overlap) >= 0.95
+
+
+def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Memory) -> None:
+    learning = memory.add("Stored long ago")
+    database = memory.store.database
+    with memory.store.transaction():
+        for table in ("learning_words", "learning_trigger", "word", "corpus", "posting"):
+            if database.has_table(table):
+                database.execute(f"delete from {table}")
+    assert memory.search("stored") == []
+    with memory.store.transaction():
+        learnings.index_all(database)
+    assert memory.search("stored")[0].learning.id == learning.id
+
+
+def test_rare_words_are_looked_up_first_and_common_ones_only_while_there_is_room() -> None:
+    frequencies = {"rare": 2, "some": 900, "common": MOST_POSTINGS, "more": MOST_POSTINGS + 1}
+    assert looked_up(("common", "rare", "unknown", "some"), frequencies) == ["rare", "some"]
+    assert looked_up(("more",), frequencies) == ["more"], "better one common word than none"
+
+
+def test_endings_are_cut_alike() -> None:
+    for word, expected in {
+        "failing": "fail",
+        "failed": "fail",
+        "fails": "fail",
+        "migrations": "migrat",
+        "is": "is",
+    }.items():
+        assert stem(word) == expected
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=200))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
+    for word in query_words(text):
+        assert word == word.strip()
+        assert " " not in word
+        assert '"' not in word
+    assert mark(text, ()) == text
+
+
+@given(
+    st.sampled_from(["files", "commands", "errors", "tools", "task_types"]), st.text(max_size=30), st.text(max_size=100)
+)
+def test_whatever_matches_holds_the_anchor(kind: str, pattern: str, text: str) -> None:
+    situation = Situation(text=f"{text} {pattern}", paths=(text,), tools=(pattern,), task_type=pattern)
+    if pattern.strip() and fits(kind, pattern, situation):
+        assert anchor_of(kind, pattern) in situation.anchors()[kind]
