@@ -35,7 +35,7 @@ class Situation(Value):
         return {
             "files": {ANY, *names, *endings} if paths else set(),
             "commands": set(self.command_words()),
-            "errors": {word.lower() for word in _WORD.findall(self.text[:_LONGEST_TEXT])},
+            "errors": {ANY, *_WORD.findall(self.text[:_LONGEST_TEXT].lower())} if self.text else set(),
             "tools": {tool.lower() for tool in self.tools},
             "task_types": {self.task_type.lower()} if self.task_type else set(),
         }
