@@ -662,7 +662,7 @@ class TestExportAndImport:
     ) -> None:
         id = shop.add("Title")
         text = shop.text("export").replace("Title", "From the file")
-        monkeypatch.setattr("learnt.memory.now_ms", lambda: 4_000_000_000_000)
+        monkeypatch.setattr("learnt.memory.system_clock", lambda: 4_000_000_000_000)
         shop.text("edit", id, "--title", "From the store")
         done = shop("import", "-", stdin=text)
         assert done.code == 0
@@ -993,7 +993,7 @@ class TestDoctorDemoAndHelp:
         stage.mkdir()
         monkeypatch.setattr("tempfile.tempdir", str(stage))
         told = line.text("demo")
-        for text in ("$ learnt init", "Added learn_", "+ title: Run `make check`", "2 unchanged"):
+        for text in ("$ learnt init", "Added learn_", "+ title: Run `make check`", "3 unchanged"):
             assert text in told
         assert [*stage.iterdir(), *project.iterdir(), *home.iterdir()] == []
 

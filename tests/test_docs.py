@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tools.generate_docs import DOCS, pages
 
-from learnt.doors.cli import parser_of
+from learnt.doors.cli.arguments import full_parser
 from learnt.doors.cli.commands import COMMANDS
 
 ROOT = DOCS.parent
@@ -34,4 +34,4 @@ def test_commands_in_examples_exist_and_take_these_options(page: Path) -> None:
         assert name in known or name.startswith("-"), line
         options = re.findall(r"(?<=\s)(--[a-z-]+)", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)) if name in known else []
         for option in options:
-            assert option in parser_of(known[name])._option_string_actions, line
+            assert option in full_parser(known[name])._option_string_actions, line

@@ -97,6 +97,12 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "WAIT_MS": "7",
         "PAGE_SIZE": "8",
         "COLOR": "never",
+        "BRIEF_LEARNINGS": "3",
+        "BRIEF_CONFIDENCE": "0.5",
+        "BRIEF_RELEVANCE": "0.25",
+        "BRIEF_TOKENS": "500",
+        "TRIAL_SLOTS": "2",
+        "STUCK_AFTER": "4",
     }
     for name, value in values.items():
         settings.patch.setenv(f"LEARNT_{name}", value)
@@ -109,6 +115,12 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         7,
         8,
         "never",
+        3,
+        0.5,
+        0.25,
+        500,
+        2,
+        4,
     ]
     assert {record["origin"] for record in settings.shown().values()} == {setting.variable for setting in SETTINGS}
 

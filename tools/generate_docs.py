@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from learnt.config import SETTINGS, as_toml, example_value
-from learnt.doors.cli import parser_of
+from learnt.doors.cli.arguments import full_parser
 from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
 from learnt.store.migrate import FOLDER
 
@@ -81,7 +81,7 @@ def schema() -> str:
 
 
 def _command(command: Command) -> list[str]:
-    parser = parser_of(command)
+    parser = full_parser(command)
     actions = [action for action in parser._actions if action.dest not in ("help", "json", "folder")]
     usage = " ".join(["learnt", command.name, *(_usage(action) for action in actions if not action.option_strings)])
     options = [action for action in actions if action.option_strings]

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
         WrongRequest,
     )
     from learnt.memory import Memory
-    from learnt.model import Event, Hit, Learning, Triggers
+    from learnt.model import Brief, Debrief, Event, Hit, Learning, Task, Triggers
 
 _HOMES = {
     "Memory": "learnt.memory",
     "Learning": "learnt.model",
+    "Brief": "learnt.model",
+    "Debrief": "learnt.model",
+    "Task": "learnt.model",
     "Event": "learnt.model",
     "Hit": "learnt.model",
     "Triggers": "learnt.model",
@@ -42,7 +45,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "Brief",
     "CorruptDatabase",
+    "Debrief",
     "Event",
     "Hit",
     "InvalidValue",
@@ -52,6 +57,7 @@ __all__ = [
     "NewerDatabase",
     "NoStore",
     "NotFound",
+    "Task",
     "Triggers",
     "TryAgain",
     "WrongRequest",

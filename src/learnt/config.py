@@ -36,6 +36,12 @@ class Settings(Value):
     wait_ms: int = 10_000
     page_size: int = 50
     color: str = "auto"
+    brief_learnings: int = 5
+    brief_confidence: float = 0.6
+    brief_relevance: float = 0.35
+    brief_tokens: int = 1_000
+    trial_slots: int = 1
+    stuck_after: int = 3
 
 
 class Setting(Value):
@@ -94,6 +100,24 @@ SETTINGS = (
         meaning="Colour on a terminal. `auto` also heeds the NO_COLOR variable.",
         choices=("auto", "always", "never"),
     ),
+    Setting(key="brief_learnings", meaning="How many learnings a brief carries at most."),
+    Setting(
+        key="brief_confidence",
+        meaning="How trusted a learning must be to stand in a brief. Pinned ones and those on trial need not be.",
+        most=1,
+    ),
+    Setting(
+        key="brief_relevance",
+        meaning="How much of what a task is about, from 0 to 1, a learning must touch to stand in its brief, unless "
+        "one of its triggers holds. Higher: quieter.",
+        most=1,
+    ),
+    Setting(key="brief_tokens", meaning="How long a brief may be, in estimated tokens; never exceeded."),
+    Setting(
+        key="trial_slots",
+        meaning="How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance.",
+    ),
+    Setting(key="stuck_after", meaning="After how many failed attempts a task counts as stuck.", least=1),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 
@@ -168,7 +192,7 @@ def as_toml(value: Any) -> str:
     """Return a setting's value as it stands in a settings file."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(as_toml(item) for item in value) + "]"
@@ -229,6 +253,8 @@ def _checked(key: str, value: Any, where: str) -> Any:
         raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_did_you_mean(key))
     if isinstance(setting.default, tuple) and isinstance(value, list):
         value = tuple(value)
+    if isinstance(setting.default, float) and type(value) is int:
+        value = float(value)
     fits = type(value) is type(setting.default) and (
         not isinstance(value, tuple) or all(isinstance(item, str) for item in value)
     )
@@ -240,7 +266,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
         )
     if setting.choices and value not in setting.choices:
         raise WrongRequest(f"{where} sets `{key}` to {value!r}", hint=f"choose one of: {', '.join(setting.choices)}")
-    if isinstance(value, int) and not setting.least <= value <= setting.most:
+    if isinstance(value, int | float) and not setting.least <= value <= setting.most:
         raise WrongRequest(
             f"{where} sets `{key}` to {value}", hint=f"`{key}` goes from {setting.least} to {setting.most:,}"
         )
@@ -265,6 +291,8 @@ def _from_text(key: str, text: str) -> Any:
         return words.get(text.lower(), text)
     if isinstance(default, int):
         return int(text) if len(text) < 20 and text.removeprefix("-").isdecimal() else text
+    if isinstance(default, float):
+        return float(text) if len(text) < 20 and text.replace(".", "", 1).isdecimal() else text
     if isinstance(default, tuple):
         return [part for part in text.split(os.pathsep) if part]
     return text
@@ -278,7 +306,7 @@ def _beside(path: str, key: str, value: Any) -> Any:
 
 
 def _kind(default: Any) -> str:
-    kinds = {bool: "true or false", int: "a whole number", tuple: "a list of texts", str: "a text"}
+    kinds = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of texts", str: "a text"}
     return kinds[type(default)]
 
 

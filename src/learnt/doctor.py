@@ -10,8 +10,9 @@ import platform
 import stat
 import sys
 
-from learnt import __version__, config, memory, project
+from learnt import __version__, config, project
 from learnt.errors import LearntError
+from learnt.memory import places
 from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, unfinished_purge
 from learnt.store.learnings import Filter
@@ -41,7 +42,7 @@ def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     here = project.find_project(start)
     settings = config.Settings()
     try:
-        configuration = config.load(memory.settings_files(here.root if here else None), environ)
+        configuration = config.load(places.settings_files(here.root if here else None), environ)
     except LearntError as error:
         yield _wrong("settings", error)
     else:
@@ -50,13 +51,13 @@ def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     if here is None:
         yield Finding(subject="project", fine=False, detail="none around this folder", remedy="`learnt init` makes one")
     else:
-        yield from _examine_store("store", memory.own_place(here, settings), clock)
-    user = memory.user_place(settings)
+        yield from _examine_store("store", places.own_place(here, settings), clock)
+    user = places.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)
     for path in settings.sources:
         try:
-            place = memory.source_place(path)
+            place = places.source_place(path)
         except LearntError as error:
             yield _wrong("source", error)
         else:

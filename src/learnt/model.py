@@ -26,6 +26,7 @@ else:
 
 # The texts of a learning beside its title, in the order in which they are told.
 PARAGRAPHS = ("context", "observation", "implication", "action")
+COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT = 100
 TEXT_LIMIT = 20_000
 TAG_LIMIT = 50
@@ -240,6 +241,7 @@ class Learning(Value):
     times_injected: int = 0
     times_helpful: int = 0
     times_not_helpful: int = 0
+    recurrences: int = 0
     created_at: int = 0
     updated_at: int = 0
     last_injected_at: int | None = None
@@ -279,7 +281,7 @@ class Learning(Value):
                 f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
                 hint=f"give a number from {LEAST_CONFIDENCE} to 1.0",
             )
-        for field in ("times_injected", "times_helpful", "times_not_helpful", "created_at", "updated_at"):
+        for field in (*COUNTERS, "created_at", "updated_at"):
             _check_count(field, getattr(self, field))
         if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
             raise InvalidValue(
@@ -294,6 +296,8 @@ class Hit(Value):
     learning: Learning
     score: float
     matched_fields: tuple[str, ...] = ()
+    relevance: float = 0.0
+    """From 0 to 1: how much of what the text is about was found."""
     words: Mapping[str, float] = {}
     """What each found word adds to the score."""
     trigger: str = ""
@@ -451,11 +455,41 @@ class Brief(Value):
     text_hash: str = ""
     receipt: Mapping[str, Any] = {}
     injections: tuple[Injection, ...] = ()
+    # Not stored: rendered again from the receipt.
+    text: str = ""
+
+    @property
+    def learning_ids(self) -> tuple[str, ...]:
+        """The learnings that stand in it, in their order."""
+        return tuple(injection.learning for injection in self.injections if not injection.held_out)
 
     def check(self) -> None:
         _check_id("brief", self.id)
         if any(injection.brief != self.id for injection in self.injections):
             raise InvalidValue(f"an injection of {self.id} belongs to another brief")
+
+
+class Debrief(Value):
+    """What an agent's output said, and what became of it."""
+
+    task: str
+    attempt: str
+    result: str = ""
+    learnings: tuple[str, ...] = ()
+    """Learnings that are new."""
+    repeated: tuple[str, ...] = ()
+    """Learnings that were known already, and came again."""
+    failure: Failure | None = None
+    helpful: tuple[str, ...] = ()
+    not_helpful: tuple[str, ...] = ()
+    refused_marks: tuple[str, ...] = ()
+    """Marks that do not count: on learnings that the task was not given, given twice, or contradicting each other."""
+    next_model: str = ""
+    ignored: tuple[str, ...] = ()
+    """What looked like a sigil and was none, each with the reason."""
+    redactions: int = 0
+    spooled: bool = False
+    """The database could not take it yet; it is kept, and taken up later."""
 
 
 class Mark(Value):

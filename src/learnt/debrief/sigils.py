@@ -118,6 +118,11 @@ def read_sigils(output: str) -> Sigils:
     return reading.sigils()
 
 
+def kind_of(discovery: str) -> str:
+    """Return the kind of learning that a discovery makes."""
+    return {"blocker": "gotcha", "constraint": "constraint", "pattern": "best-practice"}.get(discovery, "solution")
+
+
 def discovery_of(category: str) -> str:
     """Return the kind of discovery that a learning of this category is."""
     return DISCOVERY_OF_CATEGORY.get(_key(category), "pattern")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from learnt.model import Hit
 from learnt.recall.query import looked_up, newest_looked_at, query_words
-from learnt.recall.rank import best_first, matched_fields, shares, worth_of
+from learnt.recall.rank import best_first, matched_fields, relevance, shares, worth_of
 from learnt.store import index, learnings
 from learnt.text.patterns import fits
 
@@ -42,15 +42,17 @@ def _by_words(database: Database, text: str, which: Filter, *, limit: int) -> li
     )
     worth = worth_of(wanted, counts)
     scored = [(sum(shares(one.words, worth, counts).values()), one) for one in found]
-    # The learnings themselves are built for the best only: that is what costs.
+    # The learnings themselves are read for the best only: that is what costs.
     scored.sort(key=lambda pair: (-pair[0], -pair[1].confidence, -pair[1].created_at, pair[1].id))
+    best = learnings.get_all(database, [one.id for _, one in scored[:limit]])
     return [
         Hit(
-            learning=one.learning(),
+            learning=best[one.id],
             score=score,
             matched_fields=matched_fields(one.words, worth),
-            words=shares(one.words, worth, counts),
+            words=found_words,
+            relevance=relevance(found_words, wanted, counts),
         )
         for score, one in scored[:limit]
-        if score > 0
+        if score > 0 and (found_words := shares(one.words, worth, counts))
     ]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 SATURATION = 0.9
 LENGTH_MATTERS = 0.75
+_TELLING = 12
+_LEAST_SIZE = 100
 
 
 def worth_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
@@ -27,8 +29,7 @@ def worth_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
     for word in wanted:
         having = counts.frequencies.get(word, 0)
         if having:
-            without = max(counts.learnings, having) - having
-            worth[word] = math.log(1 + (without + 0.5) / (having + 0.5))
+            worth[word] = _weight(having, counts.learnings)
     return worth
 
 
@@ -43,6 +44,28 @@ def shares(words: Mapping[str, Sequence[str]], worth: Mapping[str, float], count
             if word in worth:
                 times[word] = times.get(word, 0) + 1
     return {word: worth[word] * count * (SATURATION + 1) / (count + damping) for word, count in times.items()}
+
+
+def relevance(found: Iterable[str], wanted: Iterable[str], counts: Counts) -> float:
+    """Return, from 0 to 1, how much of what the text is about was found.
+
+    The mean of two shares: of everything that the text says, and of what it says most tellingly. The first alone would
+    leave long tasks with nothing, the second would take every long learning for relevant. A small store is weighed
+    as if it held more, so that a word is not taken for common because half of three learnings have it.
+    """
+    size = max(counts.learnings, _LEAST_SIZE)
+    weight = {word: _weight(counts.frequencies.get(word, 0), size) for word in wanted}
+    everything = sorted(weight.values(), reverse=True)
+    got = sorted((weight[word] for word in found if word in weight), reverse=True)
+    if not got:
+        return 0.0
+    whole = sum(got) / sum(everything)
+    telling = sum(got[:_TELLING]) / sum(everything[:_TELLING])
+    return min(1.0, math.sqrt(whole * telling))
+
+
+def _weight(having: int, size: int) -> float:
+    return math.log(1 + (max(size, having) - having + 0.5) / (having + 0.5))
 
 
 def matched_fields(words: Mapping[str, Sequence[str]], worth: Mapping[str, float]) -> tuple[str, ...]:

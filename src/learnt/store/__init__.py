@@ -15,11 +15,13 @@ from learnt.store.spool import Record, Spool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from types import TracebackType
     from typing import Any
 
     from learnt.store.database import Database, Transaction
+
+    Applier = Callable[[Database, dict[str, Any]], None]
 
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
@@ -60,13 +62,17 @@ class Place(Value):
 class Store:
     """One opened store; it connects when it is first used."""
 
-    def __init__(self, place: Place, *, version: str, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, place: Place, *, version: str, clock: Callable[[], int], appliers: Mapping[str, Applier] | None = None
+    ) -> None:
         if not place.exists() and not place.create:
             raise NoStore(f"there is no store in {place.folder}", hint=_way_to_a_store(place.folder))
         self.place = place
         self.spool = Spool(place.folder)
         self._version = version
         self._clock = clock
+        # How what happened takes effect, beyond what the store itself knows: some of it asks for rules.
+        self._appliers = appliers or {}
         self._database: Database | None = None
 
     @property
@@ -102,6 +108,22 @@ class Store:
             self.spool.append(record)
             return False
         return True
+
+    def record_first(self, kind: str, body: dict[str, Any]) -> None:
+        """Keep what happened on the disk before anything is made of it, then let it take effect if it can."""
+        now_ms = self._clock()
+        self.make_folder()
+        self.spool.append(Record(new_id("op", now_ms), kind, now_ms, body))
+        try:
+            self.take_up_spool()
+        except LearntError:
+            return  # the database cannot be opened now; the record waits
+
+    def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
+        """Do something in this store exactly once, however often the operation is repeated."""
+        with self.transaction():
+            if self._is_first(op):
+                act(self.database)
 
     def take_up_spool(self) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
@@ -140,20 +162,24 @@ class Store:
 
     def _apply(self, record: Record) -> None:
         with self.transaction():
-            fresh = self.database.execute(
+            if self._is_first(record.op):
+                apply = self._appliers.get(record.kind) or happened.APPLY.get(record.kind)
+                if apply is None:
+                    raise WrongRequest(f"this version does not know the kind `{record.kind}`")
+                apply(self.database, record.body)
+
+    def _is_first(self, op: str) -> bool:
+        return bool(
+            self.database.execute(
                 """
                 insert into operation (project, id, applied_at)
                 values (:project, :id, :now)
                 on conflict (project, id) do nothing
                 """,
-                id=record.op,
-                now=record.at,
+                id=op,
+                now=self._clock(),
             )
-            if fresh:
-                apply = happened.APPLY.get(record.kind)
-                if apply is None:
-                    raise WrongRequest(f"this version does not know the kind `{record.kind}`")
-                apply(self.database, record.body)
+        )
 
     def _opened(self) -> Database:
         new = self.place.create and not self.place.exists()

@@ -1,14 +1,16 @@
-"""What happened to agents: briefs with their injections, attempts with their failures.
+"""Briefs with their injections, and marks: what happened between learnings and agents.
 
-These are the records that may wait in the spool. Each is applied by one function, from a plain JSON object, the same
-whether the database takes it at once or a replay brings it later; applying one again changes nothing.
+Each is applied by one function from a plain JSON object, the same whether the database takes it at once or a replay of
+the spool brings it later; applying one again changes nothing.
 """
 
 from __future__ import annotations
 
 import json
 
-from learnt.model import DIFFICULTIES, Attempt, Brief, Failure, Injection, Task
+from learnt.errors import NotFound
+from learnt.model import Attempt, Brief, Failure, Injection, Mark, Task
+from learnt.store import tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +23,8 @@ if TYPE_CHECKING:
 def brief_body(task: Task | None, brief: Brief) -> dict[str, Any]:
     """Return a brief as the object that is applied or spooled."""
     injections = [injection.as_dict() for injection in brief.injections]
-    return {"task": task and task.as_dict(), "brief": {**brief.as_dict(), "injections": injections}}
+    fields = {name: value for name, value in brief.as_dict().items() if name != "text"}
+    return {"task": task and task.as_dict(), "brief": {**fields, "injections": injections}}
 
 
 def attempt_body(task: Task, attempt: Attempt, failure: Failure | None) -> dict[str, Any]:
@@ -34,7 +37,7 @@ def apply_brief(database: Database, body: dict[str, Any]) -> None:
     injections = tuple(Injection(**fields) for fields in body["brief"]["injections"])
     brief = Brief(**{**body["brief"], "injections": injections})
     if body["task"]:
-        _ensure_task(database, Task(**body["task"]))
+        tasks.ensure(database, Task(**body["task"]))
     database.execute(
         """
         insert into brief (project, id, task, agent, tokens, text_hash, receipt, created_at)
@@ -55,46 +58,43 @@ def apply_brief(database: Database, body: dict[str, Any]) -> None:
 
 def apply_attempt(database: Database, body: dict[str, Any]) -> None:
     """Record an attempt and, if it failed, its report."""
-    attempt = Attempt(**body["attempt"])
-    _ensure_task(database, Task(**body["task"]))
-    rank = DIFFICULTIES.index(attempt.difficulty) if attempt.difficulty else None
-    database.execute(
-        """
-        insert into attempt (project, id, task, number, result, model, model_reason, started_at, duration_ms,
-                             cost_usd, tokens_in, tokens_out, difficulty)
-        values (:project, :id, :task, :number, :result, :model, :model_reason, :started_at, :duration_ms,
-                :cost_usd, :tokens_in, :tokens_out, :difficulty)
-        on conflict (project, id) do nothing
-        """,
-        **{**attempt.as_dict(), "difficulty": rank},
-    )
-    if body["failure"]:
-        _apply_failure(database, Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])}))
+    tasks.ensure(database, Task(**body["task"]))
+    failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
+    tasks.add_attempt(database, Attempt(**body["attempt"]), failure)
 
 
 APPLY: dict[str, Callable[[Database, dict[str, Any]], None]] = {"brief": apply_brief, "attempt": apply_attempt}
 
 
-def _ensure_task(database: Database, task: Task) -> None:
-    """Insert the task on its first use."""
-    database.execute(
-        """
-        insert into task (project, id, title, text, type, status, goal, agent, created_at, updated_at)
-        values (:project, :id, :title, :text, :type, :status, :goal, :agent, :created_at, :updated_at)
-        on conflict (project, id) do nothing
-        """,
-        **task.as_dict(),
+def get_brief(database: Database, id: str) -> Brief:
+    """Return a brief with its receipt, or raise NotFound; its text is not stored."""
+    row = database.row("select * from brief where project = :project and id = :id", id=id)
+    if row is None:
+        raise NotFound(f"no brief `{id[:100]}`", hint="`learnt brief … --json` tells the id of a brief")
+    fields = {field: row[field] for field in Brief.fields if field in row}
+    return Brief(**{**fields, "receipt": json.loads(row["receipt"])})
+
+
+def injected(database: Database, task: str) -> dict[str, bool]:
+    """Return the learnings that a task was given, and whether each was held out."""
+    rows = database.rows(
+        "select learning, held_out from injection where project = :project and task = :task", task=task
     )
-    if task.goal:
+    return {row["learning"]: bool(row["held_out"]) for row in rows}
+
+
+def add_mark(database: Database, mark: Mark) -> bool:
+    """Record a mark on an injection; return False when there was one already."""
+    return bool(
         database.execute(
             """
-            insert into goal (project, name, created_at)
-            values (:project, :name, :created_at)
-            on conflict (project, name) do nothing
+            insert into mark (project, learning, task, helpful, at, who)
+            values (:project, :learning, :task, :helpful, :at, :who)
+            on conflict (project, learning, task) do nothing
             """,
-            name=task.goal,
-            created_at=task.created_at,
+            **{**mark.as_dict(), "helpful": int(mark.helpful)},
         )
+    )
 
 
 def _apply_injection(database: Database, injection: Injection) -> None:
@@ -122,27 +122,19 @@ def _apply_injection(database: Database, injection: Injection) -> None:
             task=injection.task,
         )
     elif not injection.held_out:
-        database.execute(
-            """
-            update learning
-               set times_injected = times_injected + 1,
-                   last_injected_at = case when last_injected_at > :at then last_injected_at else :at end
-             where project = :project
-               and id = :id
-            """,
-            at=injection.injected_at,
-            id=injection.learning,
-        )
+        count_use(database, injection.learning, at=injection.injected_at)
 
 
-def _apply_failure(database: Database, failure: Failure) -> None:
+def count_use(database: Database, id: str, *, at: int) -> None:
+    """Count that a learning was shown; where it lives elsewhere, nothing happens here."""
     database.execute(
         """
-        insert into failure (project, attempt, task, tried, reason, category, files, error, avoid, suggestion,
-                             created_at)
-        values (:project, :attempt, :task, :tried, :reason, :category, :files, :error, :avoid, :suggestion,
-                :created_at)
-        on conflict (project, attempt) do nothing
+        update learning
+           set times_injected = times_injected + 1,
+               last_injected_at = case when last_injected_at > :at then last_injected_at else :at end
+         where project = :project
+           and id = :id
         """,
-        **{**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)},
+        at=at,
+        id=id,
     )

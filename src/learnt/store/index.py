@@ -83,7 +83,7 @@ def candidates(
     limit: int,
     newest: int | None,
 ) -> list[tuple[Row, dict[str, list[str]]]]:
-    """Return the rows of the likeliest learnings that hold one of the words, each with its words field by field.
+    """Return id, confidence and time of the likeliest learnings that hold one of the words, each with its words.
 
     `newest` bounds how many learnings, counted from the newest, are looked at.
     """
@@ -128,7 +128,7 @@ def _found_by_index(
     last = database.value("select max(number) as last from learning_words") or 0
     return database.rows(
         f"""
-        select learning.*, {_CUT}
+        select learning.id, learning.confidence, learning.created_at, {_CUT}
           from learning_index
          cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
          cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
@@ -156,7 +156,7 @@ def _found_by_postings(
              where posting.project = :project
              group by posting.learning
         )
-        select learning.*, {_CUT}
+        select learning.id, learning.confidence, learning.created_at, {_CUT}
           from found
           join learning_words on learning_words.project = :project and learning_words.learning = found.learning
           join learning on learning.project = :project and learning.id = found.learning

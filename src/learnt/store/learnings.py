@@ -11,7 +11,7 @@ from learnt.text.records import as_record, read_triggers, triggers_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
@@ -51,32 +51,15 @@ class Filter(Value):
 
 
 class Candidate:
-    """A learning that may fit, not built yet, and its words field by field."""
+    """A learning that may fit, not read yet, and its words field by field."""
 
-    __slots__ = ("_row", "words")
+    __slots__ = ("confidence", "created_at", "id", "words")
 
     def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
-        self._row = row
+        self.id: str = row["id"]
+        self.confidence: float = row["confidence"]
+        self.created_at: int = row["created_at"]
         self.words = words
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-        return str(self._row["id"])
-
-    @property
-    def confidence(self) -> float:
-        """Its confidence."""
-        return float(self._row["confidence"])
-
-    @property
-    def created_at(self) -> int:
-        """When it was added."""
-        return int(self._row["created_at"])
-
-    def learning(self) -> Learning:
-        """Build the learning."""
-        return _learning(self._row)
 
 
 class Change(Value):
@@ -136,6 +119,15 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
     if learning is None:
         raise NotFound(f"no learning `{id}`", hint="`learnt list` shows the ids")
     return learning
+
+
+def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
+    """Return the learnings with these ids, by id."""
+    rows = database.rows(
+        f"select * from learning where project = :project and {database.one_of('id', 'ids')}",
+        ids=database.list_value(ids),
+    )
+    return {row["id"]: _learning(row) for row in rows}
 
 
 def count(database: Database, which: Filter) -> int:

@@ -7,7 +7,7 @@ misspelt field would otherwise be lost without a word.
 from __future__ import annotations
 
 from learnt.errors import InvalidValue
-from learnt.model import PARAGRAPHS, Learning, Triggers
+from learnt.model import COUNTERS, PARAGRAPHS, Learning, Triggers
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
@@ -42,9 +42,7 @@ _LISTS = ("tags",)
 _NUMBERS = ("confidence",)
 _FLAGS = ("pinned",)
 _COUNTS = (
-    "times_injected",
-    "times_helpful",
-    "times_not_helpful",
+    *COUNTERS,
     "created_at",
     "updated_at",
     "last_injected_at",

@@ -13,10 +13,6 @@ from learnt import __version__
 from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
 from learnt.errors import LearntError, WrongRequest
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-
 
 def run(words: list[str]) -> int:
     """Run one command line and return the exit code."""
@@ -39,15 +35,6 @@ def run(words: list[str]) -> int:
         print("\ninterrupted", file=sys.stderr)
         return 130
     return code
-
-
-def parser_of(command: Command) -> argparse.ArgumentParser:
-    """Return the parser of one command."""
-    from learnt.doors.cli.arguments import new_parser
-
-    parser = new_parser(command)
-    command.load("arguments")(parser)
-    return parser
 
 
 def _prepare_streams() -> None:
@@ -73,7 +60,9 @@ def _run(words: list[str]) -> int:
         print(f"learnt {__version__}")
         return 0
     command = _find(words[0])
-    arguments = parser_of(command).parse_args(words[1:])
+    from learnt.doors.cli.arguments import read_arguments
+
+    arguments = read_arguments(command, words[1:])
     if arguments.folder:
         _go_to(arguments.folder)
     _check_folder()

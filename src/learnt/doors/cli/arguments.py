@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 
 from learnt.doors.cli.screen import note, use_color
@@ -11,9 +10,11 @@ from learnt.model import KINDS, ORIGINS, PARAGRAPHS, Triggers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import argparse
     from typing import Any, NoReturn
 
     from learnt.doors.cli.commands import Command
+    from learnt.doors.cli.options import PlainParser
     from learnt.memory import Memory
 
 _MEANINGS = {
@@ -31,30 +32,49 @@ _TRIGGERS = {
 }
 
 
-class _Parser(argparse.ArgumentParser):
-    """Raises our error instead of leaving the process."""
+def read_arguments(command: Command, words: list[str]) -> argparse.Namespace:
+    """Return what a command line says; raise WrongRequest when it says nothing that can be done."""
+    from learnt.doors.cli.options import PlainParser, Unclear
 
-    def error(self, message: str) -> NoReturn:
-        raise WrongRequest(message, hint=f"`{self.prog} --help` shows what it takes")
+    plain = PlainParser()
+    _describe(command, plain)
+    try:
+        return plain.read(words)  # type: ignore[return-value] # the same attributes
+    except Unclear:
+        return full_parser(command).parse_args(words)
 
 
-def new_parser(command: Command) -> argparse.ArgumentParser:
-    """Return a parser with the options that every command has."""
-    parser = _Parser(
-        prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False, formatter_class=_formatter
+def full_parser(command: Command) -> argparse.ArgumentParser:
+    """Return the parser that knows the help page and the words for every mistake."""
+    import argparse
+
+    class Parser(argparse.ArgumentParser):
+        """Raises our error instead of leaving the process."""
+
+        def error(self, message: str) -> NoReturn:
+            raise WrongRequest(message, hint=f"`{self.prog} --help` shows what it takes")
+
+    def formatter(prog: str) -> argparse.HelpFormatter:
+        return argparse.HelpFormatter(prog, width=_width())
+
+    parser = Parser(
+        prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False, formatter_class=formatter
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("-C", dest="folder", metavar="FOLDER", help="work as if started in this folder")
+    _describe(command, parser)
     return parser
 
 
-def _formatter(prog: str) -> argparse.HelpFormatter:
-    """Return a formatter of the terminal's width; argparse itself would import half of `shutil` to ask for it."""
+def _describe(command: Command, parser: argparse.ArgumentParser | PlainParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("-C", dest="folder", metavar="FOLDER", help="work as if started in this folder")
+    command.load("arguments")(parser)
+
+
+def _width() -> int:
     try:
-        width = os.get_terminal_size().columns
+        return max(40, os.get_terminal_size().columns - 2)
     except OSError:
-        width = 100
-    return argparse.HelpFormatter(prog, width=max(40, width - 2))
+        return 100
 
 
 def add_id(parser: argparse.ArgumentParser, help: str = "the learning's id") -> None:

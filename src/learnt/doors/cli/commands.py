@@ -11,7 +11,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-GROUPS = ("Start", "Learnings", "Change a learning", "In and out", "Upkeep")
+GROUPS = ("Start", "Around an agent's work", "Learnings", "Change a learning", "In and out", "Upkeep")
+
+
+_WORK = GROUPS[1]
 
 
 class Command(Value):
@@ -33,6 +36,11 @@ class Command(Value):
 COMMANDS = (
     Command(name="init", group="Start", summary="Make this folder a project that keeps learnings", module="setup"),
     Command(name="demo", group="Start", summary="Show learnt at work in a throw-away project", module="demo"),
+    Command(name="brief", group=_WORK, summary="Say what an agent should know before a task", module="loop"),
+    Command(name="debrief", group=_WORK, summary="Read an agent's output (on stdin) after a task", module="loop"),
+    Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="loop"),
+    Command(name="explain", group=_WORK, summary="Show why a brief says what it says", module="loop"),
+    Command(name="task", group=_WORK, summary="Add or show a task", module="tasks"),
     Command(name="add", group="Learnings", summary="Keep a new learning", module="learnings"),
     Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
     Command(name="show", group="Learnings", summary="Show one learning in full", module="learnings"),

@@ -1,4 +1,4 @@
-"""Show the product at work: real commands, run one after the other in a throw-away project."""
+"""Show the product at work: real commands and a small scripted agent, in a throw-away project."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
 
+_BUILD = """import os, sys
+if not os.path.exists("settings.ini"):
+    sys.exit("error: settings.ini is missing; make_settings.py writes it")
+print("built")
+"""
+_MAKE_SETTINGS = 'open("settings.ini", "w").write("[shop]\\n")\n'
+
 
 def demo_arguments(parser: argparse.ArgumentParser) -> None:
     """It takes no arguments of its own."""
@@ -25,33 +32,50 @@ def demo_arguments(parser: argparse.ArgumentParser) -> None:
 def demo_run(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="learnt-demo-") as folder:
         stage = _Stage(folder, quiet=arguments.json)
-        _tell(stage)
+        _fail_learn_succeed(stage)
+        _weed_out(stage)
+        _by_hand(stage)
+        stage.say("Done. The project was a throw-away; nothing is left of it.")
     if arguments.json:
         show_json({"id": "demo", "commands": stage.commands})
 
 
-def _tell(stage: _Stage) -> None:
-    stage.say("A new project. Its learnings live in one SQLite file, out of git's sight.")
+def _fail_learn_succeed(stage: _Stage) -> None:
+    stage.say("A new project. Its build has a catch that no agent knows.")
     if shutil.which("git"):
         stage.run("git init -q")
+    stage.write("build.py", _BUILD)
+    stage.write("make_settings.py", _MAKE_SETTINGS)
     stage.run("learnt init")
-    stage.say("Somebody found out the hard way, and keeps it:")
-    lint = stage.add(
-        "Run `make lint` before each commit",
-        "--action 'make lint && git commit' --tag git --kind gotcha --on-command 'git commit'",
-    )
-    stage.add("Integration tests need the fake mail server", "--action 'make mail-up first' --tag testing")
+    stage.say("The agent gets its first task, with nothing to be briefed on, and fails:")
+    stage.work("Build the shop", task="task_build", goal="release")
+    stage.say("It tries again. The brief now holds what failed, and what it learnt from that:")
+    stage.work("Build the shop", task="task_build", goal="release")
+    stage.say("Another task, for another goal, in a fresh checkout: the learning is there at once.")
+    stage.remove("settings.ini")
+    stage.work("Run build.py for the stand at the trade fair", task="task_fair", goal="fair")
     stage.run("learnt list")
-    stage.say("The rule changes, and then turns out not to have changed:")
+
+
+def _weed_out(stage: _Stage) -> None:
+    stage.say("A bad piece of advice gets in. It is shown, marked down by the agent, and disappears:")
+    bad = stage.add("Paint the shop green before you build it", "--action 'Use green paint'")
+    for number in (1, 2, 3):
+        stage.work("Paint the shop, then build it", task=f"task_paint{number}", goal="fair", quietly=True)
+    stage.run(f"learnt show {bad}")
+    stage.run("learnt brief 'Paint the shop, then build it' --task task_paint4")
+
+
+def _by_hand(stage: _Stage) -> None:
+    stage.say("People see, change and take back everything:")
+    lint = stage.add("Run `make lint` before each commit", "--tag git --kind gotcha --on-command 'git commit'")
+    stage.run("learnt search 'git commit is rejected'")
     stage.run(f"learnt edit {lint} --title 'Run `make check` before each commit' --reason 'lint was renamed'")
-    stage.run(f"learnt history {lint}")
     stage.run(f"learnt undo {lint} --reason 'it was not'")
-    stage.run(f"learnt show {lint}")
-    stage.say("Everything comes out as text, and a second import adds nothing:")
-    stage.run("learnt export --format markdown --output learnings-export.md")
+    stage.run(f"learnt history {lint}")
+    stage.run("learnt export --output learnings-export.md")
     stage.run("learnt import learnings-export.md")
     stage.run("learnt doctor")
-    stage.say("Done. The project was a throw-away; nothing is left of it.")
 
 
 class _Stage:
@@ -70,24 +94,49 @@ class _Stage:
         if not self._quiet:
             say(f"\n{paint('# ' + text, 'bold')}")
 
+    def write(self, name: str, text: str) -> None:
+        with open(os.path.join(self._folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def remove(self, name: str) -> None:
+        os.unlink(os.path.join(self._folder, name))
+
     def add(self, title: str, options: str) -> str:
-        shown = self.run(f"learnt add {shlex.quote(title)} {options} --json", show_output=False)
-        learning = json.loads(shown)
+        learning = json.loads(self.run(f"learnt add {shlex.quote(title)} {options} --json", shows=False))
         if not self._quiet:
             say(f"Added {learning['id']}: {learning['title']}")
         return str(learning["id"])
 
-    def run(self, command: str, *, show_output: bool = True) -> str:
+    def work(self, text: str, *, task: str, goal: str, quietly: bool = False) -> None:
+        """Brief the agent, let it work, and debrief it."""
+        shows = not quietly
+        prompt = self.run(f"learnt brief {shlex.quote(text)} --task {task} --goal {goal}", shows=shows)
+        agent = [sys.executable, "-m", "learnt.doors.cli.demo_agent"]
+        said = self._started(agent, f"{prompt}\nYour task: {text}\n")
+        if shows and not self._quiet:
+            say(paint("  the agent says:", "dim"))
+            say("\n".join(f"  | {line}" for line in said.strip().splitlines()))
+        self.run(f"learnt debrief --task {task} --agent engineer", stdin=said, shows=shows)
+
+    def run(self, command: str, *, stdin: str = "", shows: bool = True) -> str:
         self.commands.append(command)
         if not self._quiet:
             say(paint(f"$ {command.removesuffix(' --json')}", "cyan"))
         words = shlex.split(command)
         program = [sys.executable, "-m", "learnt"] if words[0] == "learnt" else words[:1]
+        output = self._started([*program, *words[1:]], stdin, shows=shows)
+        if shows and not self._quiet and output:
+            say(output.rstrip())
+        return output
+
+    def _started(self, words: list[str], stdin: str, *, shows: bool = False) -> str:
         done = subprocess.run(
-            [*program, *words[1:]], cwd=self._folder, env=self._environ, capture_output=True, text=True, check=False
+            words, cwd=self._folder, env=self._environ, input=stdin, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            raise LearntError(f"`{command}` failed: {done.stderr.strip()}", hint="`learnt doctor` may tell why")
-        if show_output and not self._quiet and done.stdout:
-            say(done.stdout.rstrip())
+            raise LearntError(
+                f"`{shlex.join(words)}` failed: {done.stderr.strip()}", hint="`learnt doctor` may tell why"
+            )
+        if shows and not self._quiet and done.stderr:
+            say(paint(done.stderr.rstrip(), "dim"))
         return done.stdout

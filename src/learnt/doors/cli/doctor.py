@@ -15,7 +15,7 @@ def doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 def doctor_run(arguments: argparse.Namespace) -> int:
     from learnt.doctor import examine
-    from learnt.memory import now_ms
+    from learnt.memory.places import now_ms
 
     findings = list(examine(".", clock=now_ms))
     fine = all(finding.fine for finding in findings)

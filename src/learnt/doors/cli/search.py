@@ -58,7 +58,8 @@ def _show(hit: Hit, *, why: bool) -> None:
     say(f"{paint(learning.id, 'yellow')}  {score:>7}  {learning.title}{place}")
     if not why:
         return
-    say(f"    confidence {learning.confidence:.2f}; matched {', '.join(hit.matched_fields) or 'no words'}")
+    fields = ", ".join(hit.matched_fields) or "no words"
+    say(f"    relevance {hit.relevance:.2f}; confidence {learning.confidence:.2f}; matched {fields}")
     if hit.trigger:
         say(f"    trigger holds: {hit.trigger}")
     for word, share in sorted(hit.words.items(), key=lambda item: -item[1]):
@@ -69,6 +70,7 @@ def _record(hit: Hit) -> dict[str, Any]:
     return {
         "id": hit.learning.id,
         "score": hit.score,
+        "relevance": hit.relevance,
         "trigger": hit.trigger,
         "matched_fields": list(hit.matched_fields),
         "highlights": dict(hit.highlights),

@@ -53,7 +53,7 @@ def config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config_run(arguments: argparse.Namespace) -> None:
-    from learnt.memory import settings_files
+    from learnt.memory.places import settings_files
 
     here = project.find_project(".")
     configuration = config.load(settings_files(here.root if here else None), dict(os.environ))

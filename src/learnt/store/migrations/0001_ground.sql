@@ -26,6 +26,7 @@ create table learning (
     times_injected bigint not null default 0,
     times_helpful bigint not null default 0,
     times_not_helpful bigint not null default 0,
+    recurrences bigint not null default 0,                  -- how often the same was learnt again
     created_at bigint not null,
     updated_at bigint not null,
     last_injected_at bigint,

@@ -1,0 +1,39 @@
+"""What is known of a failed attempt: the agent's own report, or the least that can be said without one."""
+
+from __future__ import annotations
+
+from learnt.model import TEXT_LIMIT, Failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.debrief.sigils import Sigils
+
+_LONGEST_ENDING = 500
+
+
+def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
+    """Return the report on an attempt, or None when it was done."""
+    if result == "done":
+        return None
+    given = sigils.failure
+    if given is None:
+        return Failure(
+            attempt=attempt,
+            task=task,
+            reason=f"the attempt ended as {result}, without a report" + (f": {sigils.note}" if sigils.note else ""),
+            error=output.strip()[-_LONGEST_ENDING:],
+            suggestion=sigils.suggestion,
+            created_at=at,
+        )
+    return Failure(
+        attempt=attempt,
+        task=task,
+        tried=given.tried[:TEXT_LIMIT],
+        reason=given.reason[:TEXT_LIMIT],
+        category=given.category,
+        files=given.files,
+        error=given.error[:TEXT_LIMIT],
+        avoid=given.avoid[:TEXT_LIMIT],
+        suggestion=sigils.suggestion,
+        created_at=at,
+    )

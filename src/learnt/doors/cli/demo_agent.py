@@ -1,0 +1,47 @@
+"""The agent of the demo: a small program that reads its prompt on stdin, works, and says how it went.
+
+It knows nothing but what the prompt tells it: it builds, and if a learning in its brief names a script to run first, it
+runs that one first. Nothing here is faked: the build really fails, and really succeeds.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+
+def work(prompt: str) -> str:
+    """Do the task of the prompt in the current folder and return what the agent says."""
+    advice = re.search(r"[Rr]un (\w+\.py) before the build", prompt)
+    if advice:
+        _run(advice[1])
+    code, output = _run("build.py")
+    said = [f"I ran build.py; it ended with {code}."]
+    ids = re.findall(r"_ID: (learn_[a-z0-9]+)", prompt)
+    if code == 0:
+        useful = set(re.findall(r"before the build.*?_ID: (learn_[a-z0-9]+)", prompt, re.DOTALL)[:1])
+        said += [f"LEARNING_{'HELPFUL' if id in useful else 'NOT_HELPFUL'}: {id}" for id in ids]
+        return "\n".join([*said, "<task-done/>"])
+    missing = re.search(r"(\w+\.py) writes it", output)
+    said += [
+        "<failure-report>",
+        "what_tried: running build.py straight away",
+        f"why_failed: {output.strip().splitlines()[-1]}",
+        "error_category: missing_file",
+        "relevant_files: build.py, settings.ini",
+        "</failure-report>",
+    ]
+    if missing:
+        lesson = f"Run {missing[1]} before the build. It writes settings.ini, which build.py needs."
+        said.append(f'<learning category="pitfall" tags="build">{lesson}</learning>')
+    return "\n".join([*said, "<task-failed/>"])
+
+
+def _run(script: str) -> tuple[int, str]:
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    print(work(sys.stdin.read()))

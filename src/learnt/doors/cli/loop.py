@@ -1,0 +1,164 @@
+"""Commands around an agent's work: brief, debrief, feedback, explain."""
+
+from __future__ import annotations
+
+import sys
+
+from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.screen import note, paint, say, show_json
+from learnt.errors import LearntError
+from learnt.model import RESULTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from learnt.model import Brief, Debrief
+
+
+def brief_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TASK", nargs="+", help="what the agent is to do")
+    parser.add_argument("--task", metavar="ID", help="the task; without it, a new one is made")
+    parser.add_argument("--agent", metavar="NAME", help="the role that is briefed: engineer, tester, …")
+    parser.add_argument("--goal", metavar="NAME", help="what a new task serves")
+    parser.add_argument("--exclude-goal", metavar="NAME", help="none that were learnt for this goal")
+    parser.add_argument("--type", default="", metavar="TYPE", help="the type of a new task: implement, review, …")
+    parser.add_argument(
+        "--path", action="append", default=[], metavar="PATH", help="a file to be worked on; repeatable"
+    )
+    parser.add_argument("--budget-tokens", type=int, metavar="N", help="how long it may be (setting `brief_tokens`)")
+
+
+def brief_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        brief = memory.brief(
+            " ".join(arguments.text),
+            agent=arguments.agent,
+            task=arguments.task,
+            goal=arguments.goal,
+            exclude_goal=arguments.exclude_goal,
+            task_type=arguments.type,
+            paths=arguments.path,
+            budget_tokens=arguments.budget_tokens,
+        )
+    if arguments.json:
+        show_json({**_brief_record(brief), "text": brief.text})
+    elif brief.text:
+        sys.stdout.write(brief.text)
+    else:
+        note(f"Nothing known matters for this task. `learnt explain {brief.id}` shows what was considered.")
+
+
+def debrief_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", metavar="ID", help="the task that was worked on; without it, a new one is made")
+    parser.add_argument("--result", choices=RESULTS, help="how it ended; default: what the output says")
+    parser.add_argument("--agent", default="", metavar="NAME", help="the role that worked")
+    parser.add_argument("--model", default="", metavar="NAME", help="the model that worked")
+    parser.add_argument("--duration-ms", type=int, metavar="N", help="how long it took")
+    parser.add_argument("--cost-usd", type=float, metavar="N", help="what it cost")
+    parser.add_argument("--tokens-in", type=int, metavar="N", help="how many tokens went in")
+    parser.add_argument("--tokens-out", type=int, metavar="N", help="how many tokens came out")
+    parser.add_argument("--verbose", action="store_true", help="also tell what was ignored, and why")
+
+
+def debrief_run(arguments: argparse.Namespace) -> None:
+    output = sys.stdin.buffer.read().decode("utf-8", "replace")
+    with open_memory(arguments) as memory:
+        read = memory.debrief(
+            arguments.task or memory.new_task_id(),
+            output,
+            result=arguments.result,
+            agent=arguments.agent,
+            model=arguments.model,
+            duration_ms=arguments.duration_ms,
+            cost_usd=arguments.cost_usd,
+            tokens_in=arguments.tokens_in,
+            tokens_out=arguments.tokens_out,
+        )
+    if arguments.json:
+        show_json({"id": read.attempt, **_debrief_record(read)})
+        return
+    if read.spooled:
+        say(f"Kept the output of {read.task}; the database takes it later")
+        return
+    say(f"Debriefed {read.task}: {read.result}")
+    for name, ids in (("learnt", read.learnings), ("known already", read.repeated), ("helpful", read.helpful)):
+        if ids:
+            say(f"  {name}: {', '.join(ids)}")
+    for name, ids in (("not helpful", read.not_helpful), ("marks that do not count", read.refused_marks)):
+        if ids:
+            say(f"  {name}: {', '.join(ids)}")
+    if read.redactions:
+        say(f"  secrets redacted: {read.redactions}")
+    if arguments.verbose:
+        for reason in read.ignored:
+            say(f"  ignored: {reason}")
+
+
+def feedback_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the learning's id")
+    parser.add_argument("--task", metavar="ID", required=True, help="the task that was given it")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--helpful", action="store_true", help="it helped")
+    which.add_argument("--not-helpful", dest="helpful", action="store_false", help="it did not")
+
+
+def feedback_run(arguments: argparse.Namespace) -> None:
+    from learnt.text.records import as_record
+
+    with open_memory(arguments) as memory:
+        learning = memory.mark(arguments.id, arguments.task, arguments.helpful)
+    if arguments.json:
+        show_json(as_record(learning))
+    else:
+        how = "helpful" if arguments.helpful else "not helpful"
+        say(f"Marked {learning.id} as {how}: confidence {learning.confidence:.2f}")
+
+
+def explain_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="BRIEF", help="the brief's id")
+    parser.add_argument(
+        "--replay", action="store_true", help="render its text again, and check it against what was said"
+    )
+
+
+def explain_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        brief = memory.explain(arguments.id)
+        as_said = memory.is_as_said(brief)
+    if arguments.replay and not as_said:
+        raise LearntError(f"{brief.id} cannot be rendered as it was said", hint="a learning in it was purged, perhaps")
+    if arguments.json:
+        show_json({**_brief_record(brief), "as_said": as_said, **({"text": brief.text} if arguments.replay else {})})
+    elif arguments.replay:
+        sys.stdout.write(brief.text)
+    else:
+        _explain(brief)
+
+
+def _explain(brief: Brief) -> None:
+    receipt = brief.receipt
+    say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {receipt['settings']['budget_tokens']}")
+    say(f"query: {receipt['query']}")
+    for entry in receipt["considered"]:
+        verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
+        say(f"{entry['id']}  {verdict}")
+        trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
+        figures = (
+            f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, confidence {entry['confidence']:.2f}"
+        )
+        say(f"    {figures}{trigger}: {entry['title']}")
+    if not receipt["considered"]:
+        say("no learning shares a word or a trigger with it")
+
+
+def _brief_record(brief: Brief) -> dict[str, Any]:
+    record = {name: value for name, value in brief.as_dict().items() if name not in ("injections", "text")}
+    shown = [entry["id"] for entry in brief.receipt["shown"]]
+    return {**record, "learning_ids": shown}
+
+
+def _debrief_record(read: Debrief) -> dict[str, Any]:
+    record = read.as_dict()
+    return {**record, "failure": read.failure.as_dict() if read.failure else None}

@@ -1,0 +1,79 @@
+"""The façade: everything that learnt can do. Doors parse, call one method of `Memory`, and render.
+
+    memory = Memory.open(".")
+    brief = memory.brief("Add password reset", task="task_1")
+    …the agent works…
+    memory.debrief("task_1", output, result="done")
+
+What it does stands in the modules beside this one, by occasion; they alone know the order of the flow, and import a
+room inside the method that needs it, so that a hook pays only for its own.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt import __version__, config, project
+from learnt.errors import NoStore
+from learnt.memory.by_hand import ByHand
+from learnt.memory.debriefing import Debriefing
+from learnt.memory.places import now_ms as system_clock
+from learnt.memory.places import own_place, read_along, settings_files, user_place
+from learnt.memory.stores import COMPILED_SETTINGS
+from learnt.memory.transfer import Transfer
+from learnt.store import Place, Store
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+
+class Memory(ByHand, Transfer, Debriefing):
+    """What a project has learnt."""
+
+    @classmethod
+    def open(
+        cls, path_or_url: str | os.PathLike[str] = ".", *, create: bool = True, clock: Callable[[], int] | None = None
+    ) -> Self:
+        """Open the store of the project around a folder, or at a PostgreSQL address; create a missing one."""
+        start = os.fspath(path_or_url)
+        is_address = start.startswith(("postgresql://", "postgres://"))
+        found = project.find_project("." if is_address else start)
+        if found is None and not (create or is_address):
+            raise NoStore(
+                f"{os.path.abspath(start)} is not inside a project",
+                hint="go to a project, or make this folder one with `learnt init`",
+            )
+        here = found or project.new_project("." if is_address else start)
+        compiled = os.path.join(here.folder, COMPILED_SETTINGS)
+        configuration = config.load(settings_files(here.root), dict(os.environ), compiled=compiled)
+        settings = configuration.settings
+        address = start if is_address else settings.database
+        own = own_place(here, settings).replace(address=address, create=create)
+        along, remarks = read_along(settings)
+        memory = cls._opened([own, *(place for place in along if place.folder != own.folder)], configuration, clock)
+        memory.remarks = remarks
+        memory._settings_files = settings_files(here.root)
+        return memory
+
+    @classmethod
+    def open_user(cls, *, create: bool = True, clock: Callable[[], int] | None = None) -> Self:
+        """Open the user-wide store alone: what is true across all projects."""
+        configuration = config.load(settings_files(None), dict(os.environ))
+        place = user_place(configuration.settings).replace(create=create, read_only=False)
+        if not place.exists() and not create:
+            raise NoStore("there is no user-wide store yet", hint="`learnt init --user` creates it")
+        return cls._opened([place], configuration, clock)
+
+    @classmethod
+    def _opened(cls, places: list[Place], configuration: config.Configuration, clock: Callable[[], int] | None) -> Self:
+        clock = clock or system_clock
+        memory = cls([], configuration=configuration, clock=clock)
+        appliers = {"debrief": memory._apply_debrief}
+        stores = [Store(place, version=__version__, clock=clock, appliers=appliers) for place in places]
+        memory._stores = tuple(stores)
+        own = stores[0]
+        if not own.place.exists():
+            _ = own.database
+        return memory

@@ -1,0 +1,228 @@
+"""Before a task: recall what matters, brief the agent, keep the receipt, and render it again on demand."""
+
+from __future__ import annotations
+
+from learnt.errors import WrongRequest
+from learnt.memory.stores import Stores
+from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
+from learnt.store.learnings import Filter
+from learnt.text.clean import clean, fold
+from learnt.text.records import read_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from learnt.brief.render import Loop, Past
+    from learnt.model import Hit
+    from learnt.text.patterns import Situation
+
+STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
+_CONSIDERED = 15
+_RECENT_MS = 2 * 60 * 60 * 1000
+
+
+class Briefing(Stores):
+    """What is done before a task."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        min_confidence: float = 0.5,
+        strategy: str = "hybrid",
+        status: str | None = "active",
+        domain: str | None = None,
+        category: str | None = None,
+        exclude_goal: str | None = None,
+        paths: Sequence[str] = (),
+    ) -> list[Hit]:
+        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words."""
+        from learnt.recall.rank import highlights
+        from learnt.text.patterns import Situation
+
+        if strategy not in STRATEGIES:
+            raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
+        situation = Situation(text=clean(query), paths=tuple(map(clean, paths)))
+        which = Filter(
+            status=status,
+            domain=domain,
+            category=category,
+            exclude_goal=exclude_goal,
+            min_confidence=min_confidence,
+        )
+        hits = self._found_everywhere(situation, which, limit=limit)
+        return [hit.replace(highlights=highlights(hit)) for hit in hits]
+
+    def brief(
+        self,
+        task_text: str,
+        *,
+        agent: str | None = None,
+        task: str | None = None,
+        goal: str | None = None,
+        exclude_goal: str | None = None,
+        budget_tokens: int | None = None,
+        paths: Sequence[str] = (),
+        task_type: str = "",
+    ) -> Brief:
+        """Return what an agent should know before this task, and keep the receipt; the text may be empty."""
+        from learnt.brief.receipt import write_receipt
+        from learnt.brief.render import Content, Shown, fit, render
+        from learnt.brief.select import Rules, choose
+        from learnt.text.redact import redact
+        from learnt.text.tokens import estimate_tokens
+
+        now = self._clock()
+        text = redact(clean(task_text))[0]
+        known = self._task_for(task, text, agent=agent or "", goal=goal or "", task_type=task_type, now=now)
+        rules = Rules(
+            max_learnings=self.settings.brief_learnings,
+            min_confidence=self.settings.brief_confidence,
+            min_relevance=self.settings.brief_relevance,
+            trial_slots=self.settings.trial_slots,
+        )
+        choices = choose(self._recalled(text, known, paths=paths, exclude_goal=exclude_goal), rules)
+        shown = [Shown(learning=one.hit.learning, on_trial=one.on_trial) for one in choices if not one.left_out]
+        budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
+        past, loop = self._past_of(known.id, now=now)
+        whole = Content(
+            id=new_id("brief", now),
+            now_ms=now,
+            learnings=tuple(shown),
+            attempts=past,
+            loop=loop,
+            stuck=loop.failures >= self.settings.stuck_after,
+        )
+        content, no_room = fit(whole, budget)
+        rendered = render(content)
+        settings = {**rules.as_dict(), "budget_tokens": budget}
+        made = Brief(
+            id=content.id,
+            created_at=now,
+            task=known.id,
+            agent=agent or "",
+            tokens=estimate_tokens(rendered),
+            text_hash=_hash(rendered),
+            receipt=write_receipt(query=text, choices=choices, content=content, no_room=no_room, settings=settings),
+            injections=tuple(
+                Injection(learning=one.learning.id, task=known.id, brief=content.id, injected_at=now)
+                for one in content.learnings
+            ),
+            text=rendered,
+        )
+        self._record_brief(known, made)
+        return made
+
+    def explain(self, id: str) -> Brief:
+        """Return a brief with its receipt, rendered again from the history; raise when it is not what was said."""
+        from learnt.brief.receipt import read_receipt
+        from learnt.brief.render import render
+        from learnt.store import happened, tasks
+
+        brief = happened.get_brief(self.store.database, id)
+        reports = tasks.failures(self.store.database, brief.task)
+        content = read_receipt(
+            id, dict(brief.receipt), learning_at=self._learning_at, failure_of=lambda attempt: reports[attempt]
+        )
+        return brief.replace(text=render(content))
+
+    def is_as_said(self, brief: Brief) -> bool:
+        """Say whether the text of a brief is, byte for byte, what the agent was given."""
+        return _hash(brief.text) == brief.text_hash
+
+    def _found_everywhere(self, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
+        from learnt.recall.find import find
+        from learnt.recall.rank import best_first
+
+        hits = [
+            hit.replace(learning=hit.learning.replace(scope=store.place.scope))
+            for store in self._stores
+            for hit in find(store.database, situation, which, limit=limit)
+        ]
+        return best_first(hits)[:limit]
+
+    def _recalled(self, text: str, task: Task, *, paths: Sequence[str], exclude_goal: str | None) -> list[Hit]:
+        """Return what could stand in a brief: a conversation is not given back what it taught itself."""
+        from learnt.text.patterns import Situation
+
+        situation = Situation(text=text, paths=tuple(map(clean, paths)), task_type=task.type)
+        hits = self._found_everywhere(situation, Filter(exclude_goal=exclude_goal), limit=_CONSIDERED)
+        return [hit for hit in hits if not (task.type == "session" and hit.learning.task == task.id)]
+
+    def _task_for(self, id: str | None, text: str, *, agent: str, goal: str, task_type: str, now: int) -> Task:
+        """Return the task of a brief: the known one, or a new one made of the text."""
+        from learnt.store import tasks
+
+        id = id or new_id("task", now)
+        known = tasks.find(self.store.database, id)
+        return known or Task(
+            id=id,
+            title=fold(text)[:TITLE_LIMIT] or "(no title)",
+            text=text[:TEXT_LIMIT],
+            type=task_type or "implement",
+            goal=goal,
+            agent=agent,
+            created_at=now,
+            updated_at=now,
+        )
+
+    def _past_of(self, task: str, *, now: int) -> tuple[tuple[Past, ...], Loop]:
+        """Return the failed attempts at a task, newest first, and how its loop goes."""
+        from learnt.brief.render import Loop, Past
+        from learnt.store import tasks
+
+        attempts = tasks.attempts(self.store.database, task)
+        if not attempts:
+            return (), Loop()
+        reports = tasks.failures(self.store.database, task)
+        past = [
+            Past(number=attempt.number, result=attempt.result, model=attempt.model, failure=reports[attempt.id])
+            for attempt in attempts
+            if attempt.id in reports
+        ]
+        failed = 0
+        for attempt in attempts:
+            if attempt.result == "done":
+                break
+            failed += 1
+        recent = tasks.results_since(self.store.database, now - _RECENT_MS)
+        loop = Loop(attempts=len(attempts), failures=failed, recent=len(recent), recent_done=recent.count("done"))
+        return tuple(past), loop
+
+    def _record_brief(self, task: Task, brief: Brief) -> None:
+        from learnt.store.happened import brief_body, count_use
+
+        given_before = self._injected(task.id)
+        self.store.record("brief", brief_body(task, brief))
+        for store in self._stores[1:]:
+            if not store.place.read_only:
+                with store.transaction():
+                    for id in brief.learning_ids:
+                        if id not in given_before:
+                            count_use(store.database, id, at=brief.created_at)
+
+    def _injected(self, task: str) -> dict[str, bool]:
+        from learnt.store.happened import injected
+
+        return injected(self.store.database, task)
+
+    def _learning_at(self, id: str, version: int) -> Learning:
+        """Return a learning as it was at one of its versions."""
+        fields: dict[str, Any] = {}
+        for event in self.history(id):
+            if event.version <= version:
+                fields.update(event.new)
+        return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
+
+
+def _hash(text: str) -> str:
+    # `hashlib` loads all of OpenSSL, which a brief would wait for; these are Python's own, under two names.
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found]
+    except ImportError:
+        from _sha256 import sha256  # type: ignore[import-not-found]
+
+    return str(sha256(text.encode()).hexdigest())

@@ -1,0 +1,233 @@
+"""After a task: read the agent's output, and keep its learnings, its report, its marks and its figures."""
+
+from __future__ import annotations
+
+from learnt.errors import WrongRequest
+from learnt.memory.briefing import Briefing
+from learnt.model import Attempt, Debrief, Learning, Mark, Task, new_id
+from learnt.store import learnings
+from learnt.store.learnings import Change, Filter
+from learnt.text.clean import clean, fold
+from learnt.weigh import confidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from learnt.debrief.marks import Marks
+    from learnt.debrief.sigils import LearningSigil
+    from learnt.store.database import Database
+
+
+class Debriefing(Briefing):
+    """What is done after a task."""
+
+    def debrief(
+        self,
+        task: str,
+        output: str,
+        *,
+        result: str | None = None,
+        model: str = "",
+        duration_ms: int | None = None,
+        cost_usd: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        agent: str = "",
+    ) -> Debrief:
+        """Read an agent's output: keep its learnings, its failure report, its marks and its figures."""
+        from learnt.text.redact import redact
+
+        now = self._clock()
+        text, redactions = redact(clean(output))
+        started_at = now - (duration_ms or 0)
+        attempt = Attempt(
+            id=new_id("attempt", now),
+            task=task,
+            number=1,
+            result=result or "incomplete",
+            model=fold(model),
+            started_at=max(0, started_at),
+            duration_ms=duration_ms,
+            cost_usd=cost_usd,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+        )
+        body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "agent": agent, "at": now}
+        self.store.record_first("debrief", body)
+        read = self._debriefed.pop(attempt.id, None) or Debrief(task=task, attempt=attempt.id, spooled=True)
+        return read.replace(redactions=redactions)
+
+    def mark(self, learning: str, task: str, helpful: bool) -> Learning:
+        """Say whether a learning helped with a task that was given it; counts once for each pair."""
+        store, _ = self._holder(learning, writable=True)
+        with self.store.transaction():
+            if self._injected(task).get(learning) is not False:
+                raise WrongRequest(
+                    f"`{learning}` was not given to `{task}`", hint="only what stood in a brief of a task can be marked"
+                )
+            done = self._add_mark(learning, task, helpful=helpful, at=self._clock(), who=self.person)
+        if not done:
+            raise WrongRequest(f"`{learning}` is marked for `{task}` already", hint="a mark counts once")
+        return learnings.get(store.database, learning).replace(scope=store.place.scope)
+
+    def new_task_id(self) -> str:
+        """Return an id for a task that nobody named."""
+        return new_id("task", self._clock())
+
+    def add_task(self, title: str, *, text: str = "", type: str = "implement", goal: str = "", agent: str = "") -> Task:
+        """Keep a piece of work for an agent."""
+        from learnt.store import tasks
+
+        now = self._clock()
+        task = Task(
+            id=new_id("task", now),
+            title=fold(title),
+            text=clean(text).strip(),
+            type=fold(type),
+            goal=fold(goal),
+            agent=fold(agent),
+            created_at=now,
+            updated_at=now,
+        )
+        with self.store.transaction():
+            tasks.ensure(self.store.database, task)
+        return task
+
+    def get_task(self, id: str) -> Task:
+        """Return a task."""
+        from learnt.store import tasks
+
+        return tasks.get(self.store.database, id)
+
+    def attempts(self, task: str) -> list[Attempt]:
+        """Return the attempts at a task, the latest first."""
+        from learnt.store import tasks
+
+        return tasks.attempts(self.store.database, task)
+
+    def _apply_debrief(self, database: Database, body: dict[str, Any]) -> None:
+        """Make of an agent's output what can be made of it; runs inside one transaction of the store's."""
+        from learnt.debrief.marks import read_marks
+        from learnt.debrief.reports import report_of
+        from learnt.debrief.sigils import read_sigils
+        from learnt.store import tasks
+
+        at, output = body["at"], body["output"]
+        attempt = Attempt(**body["attempt"])
+        sigils, marks = read_sigils(output), read_marks(output)
+        result = body["result"] or sigils.result or "incomplete"
+        task = tasks.find(database, attempt.task) or Task(
+            id=attempt.task, title=attempt.task, agent=body["agent"], created_at=at, updated_at=at
+        )
+        tasks.ensure(database, task)
+        number = max((earlier.number for earlier in tasks.attempts(database, task.id)), default=0) + 1
+        attempt = attempt.replace(number=number, result=result, difficulty=sigils.difficulty)
+        failure = report_of(sigils, output, attempt=attempt.id, task=task.id, result=result, at=at)
+        tasks.add_attempt(database, attempt, failure)
+        if result in ("done", "failed"):
+            tasks.set_status(database, task.id, result, at=at)
+        added, repeated = self._learn(database, sigils.learnings, task, at=at)
+        taken, refused = self._take_marks(marks, task.id, at=at, who=body["agent"] or "agent")
+        self._debriefed[attempt.id] = Debrief(
+            task=task.id,
+            attempt=attempt.id,
+            result=result,
+            learnings=added,
+            repeated=repeated,
+            failure=failure,
+            helpful=tuple(id for id in marks.helpful if id in taken),
+            not_helpful=tuple(id for id in marks.not_helpful if id in taken),
+            refused_marks=refused,
+            next_model=sigils.next_model,
+            ignored=sigils.ignored,
+        )
+
+    def _learn(
+        self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keep what an agent says it learnt; what is known already is counted instead. Return new and known ids."""
+        from learnt.debrief.sigils import discovery_of, kind_of
+        from learnt.debrief.tags import tags_in
+
+        added, repeated = [], []
+        for sigil in sigils:
+            known = self._same_as(database, sigil.text)
+            if known is not None:
+                change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
+                learnings.change(database, known.id, lambda one: {"recurrences": one.recurrences + 1}, change)
+                repeated.append(known.id)
+                continue
+            discovery = discovery_of(sigil.category)
+            learning = Learning(
+                id=new_id("learn", at),
+                title=sigil.title,
+                observation=sigil.text,
+                tags=tuple(sorted({*sigil.tags, *tags_in(f"{task.title} {task.text} {sigil.text}")})),
+                domain=sigil.domain,
+                category=sigil.category,
+                kind=sigil.kind or kind_of(discovery),
+                origin="agent",
+                goal=task.goal,
+                task=task.id,
+                discovery=discovery,
+                confidence=confidence.start_of_discovery(discovery),
+                created_at=at,
+                updated_at=at,
+            )
+            learnings.add(database, learning, Change(what="add", who=task.agent or "agent", at=at))
+            added.append(learning.id)
+        return tuple(added), tuple(repeated)
+
+    def _same_as(self, database: Database, text: str) -> Learning | None:
+        """Return the learning that says exactly this, but for case, white space and punctuation."""
+        from learnt.recall.find import find
+        from learnt.text.normalise import normalised
+        from learnt.text.patterns import Situation
+
+        wanted = normalised(text)
+        for hit in find(database, Situation(text=text), Filter(status=None), limit=10):
+            told = hit.learning.observation or hit.learning.title
+            if normalised(told) == wanted or normalised(hit.learning.title) == wanted:
+                return hit.learning
+        return None
+
+    def _take_marks(self, marks: Marks, task: str, *, at: int, who: str) -> tuple[set[str], tuple[str, ...]]:
+        """Count the marks on what the task was given, once each; return those, and those that do not count."""
+        given = self._injected(task)
+        taken: set[str] = set()
+        refused = list(marks.contradicting)
+        for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
+            for id in ids:
+                if given.get(id) is False and self._add_mark(id, task, helpful=helpful, at=at, who=who):
+                    taken.add(id)
+                else:
+                    refused.append(id)
+        return taken, tuple(refused)
+
+    def _add_mark(self, id: str, task: str, *, helpful: bool, at: int, who: str) -> bool:
+        """Within a transaction of the own store: record a mark and let it move the learning's confidence."""
+        from learnt.store.happened import add_mark
+
+        if not add_mark(self.store.database, Mark(learning=id, task=task, helpful=helpful, at=at, who=who)):
+            return False
+        change = Change(what="mark", who=who, at=at, reason=task)
+        holder = next((store for store in self._stores if learnings.find(store.database, id)), None)
+        if holder is self.store:
+            learnings.change(holder.database, id, _marked(helpful, at), change)
+        elif holder is not None and not holder.place.read_only:
+            holder.apply_once(
+                f"op_mark{id}{task}", lambda database: learnings.change(database, id, _marked(helpful, at), change)
+            )
+        return True
+
+
+def _marked(helpful: bool, at: int) -> Callable[[Learning], dict[str, Any]]:
+    def decide(learning: Learning) -> dict[str, Any]:
+        changes: dict[str, Any] = {"confidence": confidence.marked(learning.confidence, helpful=helpful)}
+        if helpful:
+            return {**changes, "times_helpful": learning.times_helpful + 1, "last_helpful_at": at}
+        return {**changes, "times_not_helpful": learning.times_not_helpful + 1}
+
+    return decide

@@ -1,0 +1,148 @@
+"""Learnings in and out: export, import, backup, and deletion for good."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from learnt import __version__
+from learnt.errors import InvalidValue
+from learnt.memory.stores import Stores
+from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id, text_id
+from learnt.store import BACKUPS_FOLDER, events, learnings
+from learnt.store.learnings import Filter
+from learnt.text.records import PLACE, read_fields
+from learnt.weigh import confidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
+
+_IMPORTED_AT_ONCE = 500
+
+
+class Imported(Value):
+    """What became of the learnings of a file."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    kept: int = 0
+    """Changed here after the file was written, so the file's version was not taken."""
+
+
+class Transfer(Stores):
+    """What moves whole stores."""
+
+    def export(self, *, status: str | None = None) -> Iterator[Learning]:
+        """Yield the learnings of the own store, oldest first."""
+        which = Filter(status=status)
+        for learning in learnings.each(self.store.database, which):
+            yield learning.replace(scope=self.store.place.scope)
+
+    def import_all(
+        self, records: Iterable[dict[str, Any]], *, progress: Callable[[int], None] = lambda _: None
+    ) -> Imported:
+        """Take in exported learnings: same ids, no duplicates, and nothing newer overwritten."""
+        counts = dict.fromkeys(Imported.fields, 0)
+        everything = list(records)
+        for number, record in enumerate(everything, 1):
+            self._check_import(record, number)
+        for start in range(0, len(everything), _IMPORTED_AT_ONCE):
+            self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
+            progress(start)
+        return Imported(**counts)
+
+    def purge(self, id: str) -> int:
+        """Really delete a learning: rows, history, spool, backups and log. Return how many backups held it.
+
+        Interrupted, it can be repeated: the traces are looked for even when the learning itself is gone.
+        """
+        from learnt.store.backup import purge_from_backups
+
+        own = [store for store in self._stores if not store.place.read_only]
+        holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
+        holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces()]
+        if not holding:
+            self._holder(id, writable=True)  # says what is wrong
+        backups = 0
+        for store in holding:
+            with store.scrubbing():
+                with store.transaction():
+                    learnings.delete(store.database, id)
+                store.spool.forget(id)
+                backups += purge_from_backups(os.path.join(store.place.folder, BACKUPS_FOLDER), id)
+        return backups
+
+    def backup(self, path: str | None = None) -> str:
+        """Write a copy of the store into a SQLite file and return its path."""
+        from learnt.store.backup import back_up
+
+        if path is None:
+            moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock() / 1000))
+            name = f"{moment}-{new_id('backup', self._clock())[-6:]}.db"
+            self.store.make_folder()
+            path = os.path.join(self.store.place.folder, BACKUPS_FOLDER, name)
+        back_up(self.store.database, path, version=__version__, now_ms=self._clock())
+        return path
+
+    def restore_backup(self, path: str) -> str:
+        """Put a backup in the store's place, after a backup of what is there; return that one's path."""
+        from learnt.store.backup import restore
+
+        before = self.backup()
+        restore(self.store.database, path)
+        return before
+
+    def _check_import(self, record: dict[str, Any], number: int) -> None:
+        """Refuse the whole file for one bad entry, before anything is written."""
+        try:
+            self._imported(record, now=0)
+        except InvalidValue as error:
+            raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
+
+    def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> None:
+        now = self._clock()
+        # Without a time of its own, an entry is as new as its place in the file says.
+        read = [(record, self._imported(record, now=now + place)) for place, record in enumerate(records)]
+        with self.store.transaction():
+            self.store.database.lock_words()  # of two that import the same, the second must see what the first added
+            for record, learning in read:
+                counts[self._take_in(record, learning, now=now)] += 1
+
+    def _imported(self, record: dict[str, Any], *, now: int) -> Learning:
+        known = {name: value for name, value in record.items() if name not in PLACE}
+        fields = read_fields(known, allowed=tuple(name for name in Learning.fields if name not in PLACE))
+        if "id" not in fields:
+            fields["id"] = _id_of_text(fields)
+        fields.setdefault("origin", "import")
+        fields.setdefault("confidence", confidence.start(fields["origin"]))
+        fields.setdefault("created_at", now)
+        fields.setdefault("updated_at", fields["created_at"])
+        return Learning(**{"title": "", **fields})
+
+    def _take_in(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
+        """Add or update one learning; what the record does not state stays as it is here."""
+        database = self.store.database
+        change = self._change("import", at=now)
+        self._refuse_circle(learning.id, learning.superseded_by)
+        present = learnings.find(database, learning.id, for_update=True)
+        if present is None:
+            learnings.add(database, learning, change)
+            return "added"
+        stated = [name for name in record if name not in ("updated_at", *PLACE)]
+        theirs = {name: getattr(learning, name) for name in stated}
+        if all(getattr(present, name) == value for name, value in theirs.items()):
+            return "unchanged"
+        last = events.of(database, learning.id)[-1]
+        if present.updated_at > record.get("updated_at", 0) and last.what != "import":
+            return "kept"  # changed here meanwhile, and not by an earlier version of the same file
+        learnings.change(database, learning.id, lambda _: theirs, change)
+        return "updated"
+
+
+def _id_of_text(fields: dict[str, Any]) -> str:
+    """Return an id that depends on the text alone, so that a second import of the same file adds nothing."""
+    parts = [str(fields.get(name, "")) for name in ("title", *PARAGRAPHS)]
+    return text_id("learn", "\0".join(parts))

@@ -1,0 +1,273 @@
+"""The loop: brief → output → marks and learnings → another brief. On SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from learnt import Learning, Memory, NotFound, WrongRequest
+from learnt.brief.render import Content, Loop, Past, Shown, fit, render
+from learnt.model import Failure
+from learnt.text.tokens import estimate_tokens
+from tests.conftest import Clock, Done
+
+
+def test_a_learning_marked_unhelpful_three_times_leaves_the_brief(memory: Memory) -> None:
+    learning = memory.add("Skip the slow tests when in a hurry")
+    for task in ("task_1", "task_2", "task_3"):
+        assert learning.id in memory.brief("run the slow tests", task=task).learning_ids
+        memory.debrief(task, f"LEARNING_NOT_HELPFUL: {learning.id}", result="done")
+
+    assert learning.id not in memory.brief("run the slow tests", task="task_4").learning_ids
+    assert memory.get(learning.id).confidence == 0.4
+
+
+def test_from_the_command_line_a_mark_changes_the_order_of_the_next_brief(
+    database: str, learnt: Callable[..., Done]
+) -> None:
+    assert learnt("init").code == 0
+    first, second = (
+        json.loads(learnt("add", title, "--json").out)["id"]
+        for title in ("Cache the schema of the replica", "Cache the schema of a replica always")
+    )
+
+    def order(task: str) -> list[str]:
+        brief = json.loads(learnt("brief", "cache the schema of the replica", "--task", task, "--json").out)
+        assert all(id in brief["text"] for id in brief["learning_ids"])
+        return list(brief["learning_ids"])
+
+    before = order("task_1")
+    assert set(before) == {first, second}
+    output = f"I cached it.\nLEARNING_HELPFUL: {before[1]}\nLEARNING_NOT_HELPFUL: {before[0]}\n<task-done/>\n"
+    done = learnt("debrief", "--task", "task_1", stdin=output)
+    assert done.code == 0, done.err
+
+    assert order("task_2") == before[::-1]
+
+
+def test_a_brief_is_empty_when_nothing_clears_the_bar(memory: Memory) -> None:
+    memory.add("Rotate the TLS certificates of the proxy")
+    memory.archive(memory.add("Paint the bicycle shed green").id)
+    brief = memory.brief("Paint the bicycle shed green")
+    assert (brief.text, brief.learning_ids) == ("", ())
+    assert memory.explain(brief.id).text == ""
+
+
+def test_at_most_five_learnings_pinned_first_and_no_repetition(memory: Memory) -> None:
+    for number in range(7):
+        memory.add(f"Deploy service{number} behind the gateway{number}", observation="deploy the service")
+    pinned = memory.add("Deploy the service by hand", pinned=True, confidence=0.2)
+    memory.add("Deploy the service by hand!", confidence=0.9)
+
+    brief = memory.brief("deploy the service by hand behind the gateway")
+
+    assert brief.learning_ids[0] == pinned.id
+    assert len(brief.learning_ids) == 5
+    reasons = {entry["left_out"] for entry in brief.receipt["considered"]}
+    assert {"repeats another", "enough others fit better"} <= reasons
+
+
+def test_one_doubtful_learning_gets_a_trial(memory: Memory) -> None:
+    doubtful = [
+        memory.add(title, origin="agent") for title in ("Restart the queue worker twice", "Queue worker restart hangs")
+    ]
+    brief = memory.brief("restart the queue worker")
+    assert len(brief.learning_ids) == 1
+    assert brief.learning_ids[0] in {learning.id for learning in doubtful}
+    assert "on trial" in brief.text
+
+
+def test_a_retry_is_briefed_with_what_failed_newest_first_and_warned_when_stuck(memory: Memory) -> None:
+    for number in (1, 2, 3):
+        memory.brief("Add password reset", task="task_1")
+        output = (
+            f"<failure-report>\nwhat_tried: approach {number}\nwhy_failed: reason {number}\n"
+            "error_category: test_failure\nrelevant_files: a.py, b.py\n</failure-report>\n<task-failed/>"
+        )
+        read = memory.debrief("task_1", output, model="sonnet", cost_usd=0.1, duration_ms=1000)
+        assert (read.result, read.failure and read.failure.category) == ("failed", "test")
+
+    text = memory.brief("Add password reset", task="task_1").text
+
+    assert text.index("approach 3") < text.index("approach 2") < text.index("approach 1")
+    assert "## Loop Status" in text
+    assert "Attempt 4 at this task; 3 failed so far" in text
+    assert "Stuck Loop Warning" in text
+    assert "Stuck" not in memory.brief("Add password reset", task="task_2").text
+
+
+def test_an_attempt_without_a_word_leaves_the_least_report(memory: Memory) -> None:
+    read = memory.debrief("task_1", "Traceback: it broke")
+    assert read.result == "incomplete"
+    assert read.failure is not None
+    assert "Traceback: it broke" in read.failure.error
+    assert "without a report" in memory.brief("again", task="task_1").text
+
+
+def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory) -> None:
+    text = "Close the cursor before the commit. Else store.py raises BusyError."
+    sigil = f'<learning category="pitfall" tags="db">{text}</learning>'
+    first = memory.debrief("task_1", sigil + "<task-done/>", agent="engineer")
+    again = memory.debrief("task_2", sigil.replace("Close", "CLOSE").replace(". Else", "  else") + "<task-done/>")
+
+    [id] = first.learnings
+    learning = memory.get(id)
+    assert (learning.title, learning.kind, learning.confidence) == (
+        "Close the cursor before the commit.",
+        "gotcha",
+        0.7,
+    )
+    assert (learning.origin, learning.task, learning.discovery) == ("agent", "task_1", "blocker")
+    assert {"db", "store.py", "busyerror"} <= set(learning.tags)
+    assert (again.learnings, again.repeated, learning.recurrences) == ((), (id,), 1)
+
+
+def test_only_marks_on_what_was_given_count_and_only_once(memory: Memory) -> None:
+    given = memory.add("Cache the schema")
+    never_given = memory.add("Unrelated")
+    memory.brief("cache the schema", task="task_1")
+    output = f"LEARNING_HELPFUL: {given.id}\nLEARNING_HELPFUL: {never_given.id}\nLEARNING_HELPFUL: learn_nobody\n"
+
+    first = memory.debrief("task_1", output)
+    second = memory.debrief("task_1", output)
+    quoted = memory.debrief("task_2", f"```\n{output}```\n> LEARNING_HELPFUL: {given.id}")
+
+    assert (first.helpful, set(first.refused_marks)) == ((given.id,), {never_given.id, "learn_nobody"})
+    assert second.helpful == quoted.helpful == quoted.refused_marks == ()
+    assert memory.get(given.id).confidence == 0.75
+    assert memory.get(given.id).times_helpful == 1
+    assert memory.get(never_given.id) == never_given
+    with pytest.raises(WrongRequest, match="already"):
+        memory.mark(given.id, "task_1", helpful=False)
+    with pytest.raises(WrongRequest, match="was not given"):
+        memory.mark(given.id, "task_9", helpful=True)
+
+
+def test_contradicting_marks_cancel_each_other(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    read = memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}\nLEARNING_NOT_HELPFUL: {learning.id}")
+    assert read.refused_marks == (learning.id,)
+    assert memory.get(learning.id).confidence == 0.7
+
+
+def test_a_brief_again_for_a_retry_counts_the_learning_once(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    for _ in range(3):
+        memory.brief("cache the schema", task="task_1")
+    assert memory.get(learning.id).times_injected == 1
+
+
+def test_a_conversation_is_not_given_back_what_it_taught_itself(memory: Memory) -> None:
+    memory.brief("start", task="task_1", task_type="session")
+    memory.debrief("task_1", "<learning category='pitfall'>Cache the schema of the replica</learning>")
+    assert memory.brief("cache the schema of the replica", task="task_1").learning_ids == ()
+    assert len(memory.brief("cache the schema of the replica", task="task_2").learning_ids) == 1
+
+
+def test_a_brief_can_be_rendered_again_after_everything_changed(memory: Memory, clock: Clock) -> None:
+    edited, archived, superseded = (
+        memory.add(f"Cache the schema, {word} way", action="Do it") for word in ("quick", "slow", "other")
+    )
+    memory.debrief("task_1", "<failure-report>\nwhat_tried: x\nwhy_failed: y\n</failure-report><task-failed/>")
+    brief = memory.brief("cache the schema the quick or slow or other way", task="task_1")
+    assert len(brief.learning_ids) == 3
+    assert "Previous Attempts" in brief.text
+
+    clock.advance(days=90)
+    memory.edit(edited.id, title="Something else", action="Do not")
+    memory.archive(archived.id)
+    memory.supersede(superseded.id, edited.id)
+    memory.debrief("task_1", f"LEARNING_HELPFUL: {edited.id}", result="done")
+    memory.brief("cache the schema the quick way", task="task_2")
+
+    again = memory.explain(brief.id)
+    assert again.text == brief.text
+    assert memory.is_as_said(again)
+    assert not memory.is_as_said(again.replace(text=again.text + " "))
+    with pytest.raises(NotFound):
+        memory.explain("brief_none")
+
+
+def test_secrets_never_reach_the_disk(sqlite_memory: Memory, project: Path) -> None:
+    secret = "ghp_" + "aB3dE6gH9j" * 3 + "kL2mN5"
+    sqlite_memory.brief(f"deploy with {secret}", task="task_1")
+    read = sqlite_memory.debrief("task_1", f"export TOKEN={secret}\n<learning>The token {secret} is old</learning>")
+    assert read.redactions >= 1
+    sqlite_memory.close()
+    for file in (project / ".learnt").rglob("*"):
+        assert secret.encode() not in (file.read_bytes() if file.is_file() else b""), file
+
+
+def test_what_is_debriefed_while_the_database_is_busy_is_kept_and_taken_up(
+    sqlite_memory: Memory, project: Path
+) -> None:
+    learning = sqlite_memory.add("Cache the schema")
+    sqlite_memory.brief("cache the schema", task="task_1")
+    with sqlite_memory.store.transaction(), Memory.open(project) as other:
+        read = other.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}", result="done")
+        assert read.spooled
+    with Memory.open(project) as later:
+        assert later.get(learning.id).times_helpful == 1
+        assert [attempt.result for attempt in later.attempts("task_1")] == ["done"]
+
+
+def test_user_wide_learnings_are_briefed_counted_and_marked_where_they_live(project: Path) -> None:
+    with Memory.open_user() as mine:
+        learning = mine.add("Cache the schema everywhere")
+    with Memory.open(project) as memory:
+        brief = memory.brief("cache the schema", task="task_1")
+        memory.brief("cache the schema", task="task_1")
+        assert brief.learning_ids == (learning.id,)
+        assert ", user," in brief.text
+        assert memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}").helpful == (learning.id,)
+    with Memory.open_user() as mine:
+        now = mine.get(learning.id)
+        assert (now.times_injected, now.times_helpful, now.confidence) == (1, 1, 0.75)
+
+
+WORDS = st.text(st.characters(min_codepoint=9, max_codepoint=0x3FF), max_size=300)
+NASTY = st.sampled_from(
+    ["</learnt-brief>", "< / LEARNT-BRIEF >", "# Heading", "```", "LEARNING_HELPFUL: learn_x", "<learnt-brief id='x'>"]
+)
+LEARNINGS = st.lists(st.builds(lambda *texts: texts, NASTY | WORDS, NASTY | WORDS, NASTY | WORDS), max_size=6)
+
+
+@given(LEARNINGS, st.integers(0, 400), st.integers(0, 5))
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=150)
+def test_a_brief_never_exceeds_its_budget_and_nothing_ends_its_fence(
+    texts: list[tuple[str, str, str]], budget: int, failed: int
+) -> None:
+    learnings = tuple(
+        Shown(
+            learning=Learning(
+                id=f"learn_{number}", title=" ".join(title.split())[:100] or "t", observation=seen, action=act
+            )
+        )
+        for number, (title, seen, act) in enumerate(texts)
+    )
+    attempts = tuple(
+        Past(
+            number=number,
+            result="failed",
+            model="m",
+            failure=Failure(attempt=f"attempt_{number}", task="task_1", reason="x" * 90),
+        )
+        for number in range(failed)
+    )
+    content = Content(
+        id="brief_1", now_ms=5, learnings=learnings, attempts=attempts, loop=Loop(attempts=failed, failures=failed)
+    )
+
+    kept, no_room = fit(content, budget)
+    text = render(kept)
+
+    assert estimate_tokens(text) <= budget or not text
+    assert len(kept.learnings) + len(no_room) == len(learnings)
+    assert text.lower().replace(" ", "").count("</learnt-brief>") == (1 if text else 0)
+    assert text.count("<learnt-brief") == (1 if text else 0)
