@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import imports, listing, recall, size, startup, writes
+from bench import cold, imports, listing, recall, size, startup, writes
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "size": size.measure,
     "list": listing.measure,
     "startup": startup.measure,
+    "cold": cold.measure,
     "imports": imports.measure,
     "recall": recall.measure_quality,
     "recall-speed": recall.measure_speed,

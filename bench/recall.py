@@ -100,24 +100,25 @@ def _search_many(workspace: Workspace, size: int) -> list[float]:
     say(f"  storing {size:,} learnings")
     with Memory.open(folder) as memory:
         for start in range(0, size, 2_000):
-            memory.add_all([_natural(chance) for _ in range(min(2_000, size - start))])
+            memory.add_all([natural_learning(chance) for _ in range(min(2_000, size - start))])
         times = []
         for _ in range(QUERIES):
-            text = " ".join(_word(chance) for _ in range(40))
+            text = " ".join(natural_word(chance) for _ in range(40))
             started = time.perf_counter()
             memory.search(text, min_confidence=0.0)
             times.append((time.perf_counter() - started) * 1000)
     return sorted(times)
 
 
-def _natural(chance: random.Random) -> dict[str, Any]:
+def natural_learning(chance: random.Random) -> dict[str, Any]:
     """Return a learning whose words are as unevenly spread as those of a language."""
     return {
-        "title": " ".join(_word(chance) for _ in range(8))[:100],
-        "observation": " ".join(_word(chance) for _ in range(30)),
-        "action": " ".join(_word(chance) for _ in range(12)),
+        "title": " ".join(natural_word(chance) for _ in range(8))[:100],
+        "observation": " ".join(natural_word(chance) for _ in range(30)),
+        "action": " ".join(natural_word(chance) for _ in range(12)),
     }
 
 
-def _word(chance: random.Random) -> str:
+def natural_word(chance: random.Random) -> str:
+    """Return a word: some very often, most hardly ever."""
     return f"term{min(int(chance.paretovariate(0.55)), 80_000)}x"

@@ -28,6 +28,13 @@ LINES = {
     "--help": ("--help",),
     "add --help": ("add", "--help"),
     "hook": ("hook",),
+    "brief": ("brief", "Retry the migration of the session schema"),
+    "debrief": ("debrief",),
+    "explain": ("explain", "{brief}"),
+    "feedback": ("feedback", "{given}", "--task", "task_1", "--helpful"),
+    "task": ("task", "add", "Retry the migration"),
+    "search": ("search", "retry the migration"),
+    "tidy": ("tidy",),
     "init": ("init", "-C", "{folder}"),
     "add": ("add", "Run `make lint` before each commit", "--tag", "git"),
     "list": ("list",),
@@ -103,6 +110,9 @@ class _Supply(dict[str, str]):
             return str(self._workspace.new_folder())
         if name in ("file", "export"):
             return self._file(json.dumps(record(self._chance)) if name == "export" else "")
+        if name == "brief":
+            with Memory.open(self._project) as memory:
+                return memory.brief("Retry the migration of the session schema").id
         return self._learning(name)
 
     def _file(self, content: str) -> str:
@@ -115,6 +125,8 @@ class _Supply(dict[str, str]):
         # Closed before the command starts: as the only process, it also tidies up the log, as it does for users.
         with Memory.open(self._project) as memory:
             id = memory.add_all([record(self._chance)])[0].id
+            if state == "given":
+                memory.brief(memory.get(id).title, task="task_1")
             if state == "archived":
                 memory.archive(id)
             if state == "edited":

@@ -109,7 +109,7 @@ def test_every_module_says_what_it_promises() -> None:
         assert ast.get_docstring(tree), module
 
 
-@pytest.mark.parametrize("words", [("hook",)])
+@pytest.mark.parametrize("words", [("hook",), ("brief", "something to find")], ids=["hook", "brief"])
 def test_the_fast_door_loads_few_modules(words: tuple[str, ...], project: Path) -> None:
     (project / "learnt.toml").write_text("page_size = 7\n")
     with learnt.Memory.open(project) as memory:

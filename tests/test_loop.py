@@ -271,3 +271,34 @@ def test_a_brief_never_exceeds_its_budget_and_nothing_ends_its_fence(
     assert len(kept.learnings) + len(no_room) == len(learnings)
     assert text.lower().replace(" ", "").count("</learnt-brief>") == (1 if text else 0)
     assert text.count("<learnt-brief") == (1 if text else 0)
+
+
+def test_unused_learnings_fade_by_the_month_and_tidying_twice_changes_nothing(memory: Memory, clock: Clock) -> None:
+    fading, used = memory.add("Fading"), memory.add("Cache the schema")
+    clock.advance(days=29)
+    assert memory.tidy().decayed == 0
+    memory.brief("cache the schema", task="task_1")
+    clock.advance(days=36)
+
+    assert memory.tidy().decayed == 2
+    assert memory.tidy().decayed == 0
+    assert memory.get(fading.id).confidence == 0.66, "two whole months"
+    assert memory.get(used.id).confidence == 0.68, "one whole month since it was shown"
+    assert memory.history(fading.id)[-1].who == "learnt"
+    clock.advance(days=3000)
+    memory.tidy()
+    assert memory.get(fading.id).confidence == 0.1, "nothing is quite forgotten"
+
+
+def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memory: Memory, clock: Clock) -> None:
+    old, pinned = memory.add("Old"), memory.add("Pinned", pinned=True)
+    proven = memory.add("Cache the schema")
+    for number in range(3):
+        memory.brief("cache the schema", task=f"task_{number}")
+        memory.mark(proven.id, f"task_{number}", helpful=True)
+    clock.advance(days=100)
+
+    assert memory.tidy().archived == 1
+
+    assert [memory.get(learning.id).status for learning in (old, pinned, proven)] == ["archived", "active", "active"]
+    assert memory.undo(old.id).status == "active"

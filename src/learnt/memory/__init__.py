@@ -20,6 +20,7 @@ from learnt.memory.debriefing import Debriefing
 from learnt.memory.places import now_ms as system_clock
 from learnt.memory.places import own_place, read_along, settings_files, user_place
 from learnt.memory.stores import COMPILED_SETTINGS
+from learnt.memory.tidying import Tidying
 from learnt.memory.transfer import Transfer
 from learnt.store import Place, Store
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class Memory(ByHand, Transfer, Debriefing):
+class Memory(ByHand, Transfer, Debriefing, Tidying):
     """What a project has learnt."""
 
     @classmethod

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from learnt.store.learnings import Filter
     from learnt.text.patterns import Situation
 
-_LEAST_CANDIDATES = 100
+_LEAST_CANDIDATES = 60
 
 
 def find(database: Database, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
@@ -37,7 +37,7 @@ def _by_words(database: Database, text: str, which: Filter, *, limit: int) -> li
         database,
         worth_of(chosen, counts),
         which,
-        limit=max(_LEAST_CANDIDATES, 5 * limit),
+        limit=max(_LEAST_CANDIDATES, 4 * limit),
         newest=newest_looked_at(counts, chosen),
     )
     worth = worth_of(wanted, counts)

@@ -214,6 +214,24 @@ def index_project(database: Database) -> None:
         index.put(database, learning)
 
 
+def quiet(database: Database, *, before: int) -> list[Learning]:
+    """Return the active learnings that nobody was shown since a moment, and that are older than it."""
+    rows = database.rows(
+        """
+        select *
+          from learning
+         where project = :project
+           and status = 'active'
+           and created_at <= :before
+           and (last_injected_at is null or last_injected_at <= :before)
+           and (last_decayed_at is null or last_decayed_at <= :before)
+         order by id
+        """,
+        before=before,
+    )
+    return [_learning(row) for row in rows]
+
+
 def superseded_by(database: Database, id: str) -> list[str]:
     """Return the ids of the learnings that this one replaces."""
     rows = database.rows(

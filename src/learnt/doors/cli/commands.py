@@ -27,9 +27,8 @@ class Command(Value):
 
     def load(self, part: str) -> Any:
         """Return the command's `arguments` or `run` function from its module."""
-        import importlib
-
-        module = importlib.import_module(f"learnt.doors.cli.{self.module}")
+        # Not by `importlib`: importing that costs more than the module.
+        module = __import__(f"learnt.doors.cli.{self.module}", fromlist=[self.name])
         return getattr(module, f"{self.name}_{part}")
 
 
@@ -58,6 +57,7 @@ COMMANDS = (
     Command(name="export", group="In and out", summary="Write all learnings as JSONL or Markdown", module="transfer"),
     Command(name="import", group="In and out", summary="Read exported learnings", module="transfer"),
     Command(name="backup", group="In and out", summary="Copy the whole store into one file", module="transfer"),
+    Command(name="tidy", group="Upkeep", summary="Let unused learnings fade, and put old ones away", module="tidy"),
     Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
     Command(name="doctor", group="Upkeep", summary="Check the store and say what to do", module="doctor"),
 )

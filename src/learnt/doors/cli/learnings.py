@@ -16,6 +16,7 @@ from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
 from learnt.text.records import as_record
+from learnt.weigh.stage import stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def _row(learning: Learning) -> tuple[str, str, str]:
 
 def _summary(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
-    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x"]
+    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", stage(learning)]
     facts += ["pinned"] if learning.pinned else []
     facts += [f"from {learning.scope}"] if learning.scope != "project" else []
     return " · ".join(facts)

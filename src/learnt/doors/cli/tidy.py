@@ -1,0 +1,23 @@
+"""The command that does what time asks for."""
+
+from __future__ import annotations
+
+from learnt.doors.cli.arguments import add_user, open_memory
+from learnt.doors.cli.screen import say, show_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def tidy_arguments(parser: argparse.ArgumentParser) -> None:
+    add_user(parser)
+
+
+def tidy_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        tidied = memory.tidy()
+    if arguments.json:
+        show_json(tidied.as_dict())
+    else:
+        say(f"Faded: {tidied.decayed}; archived, as old and unused: {tidied.archived}")
