@@ -102,6 +102,7 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "BRIEF_RELEVANCE": "0.25",
         "BRIEF_TOKENS": "500",
         "TRIAL_SLOTS": "2",
+        "HOOK_DEADLINE_MS": "300",
         "STUCK_AFTER": "4",
     }
     for name, value in values.items():
@@ -120,6 +121,7 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         0.25,
         500,
         2,
+        300,
         4,
     ]
     assert {record["origin"] for record in settings.shown().values()} == {setting.variable for setting in SETTINGS}

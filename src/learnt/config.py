@@ -42,6 +42,7 @@ class Settings(Value):
     brief_tokens: int = 1_000
     trial_slots: int = 1
     stuck_after: int = 3
+    hook_deadline_ms: int = 400
 
 
 class Setting(Value):
@@ -116,6 +117,11 @@ SETTINGS = (
     Setting(
         key="trial_slots",
         meaning="How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance.",
+    ),
+    Setting(
+        key="hook_deadline_ms",
+        meaning="After how many milliseconds a hook gives up and says nothing, so that no client ever waits for it.",
+        least=1,
     ),
     Setting(key="stuck_after", meaning="After how many failed attempts a task counts as stuck.", least=1),
 )

@@ -1,7 +1,11 @@
 """The door of the agent clients: an event on stdin, at most one answer on stdout.
 
-Fails open: whatever goes wrong, the client goes on as if we were not there. It ends with 0 and an empty answer, and the
-reason stands in `.learnt/hook.log`. Without a store, and inside a model call of our own, it says nothing.
+Fails open: at its deadline, or whatever goes wrong, the client goes on as if we were not there: exit code 0, an empty
+answer, and the reason in `.learnt/hook.log`, which `learnt doctor` shows. Without a store, beside a server, and
+inside a model call of our own, it says nothing.
+
+Served are a prompt (answered with a brief of what its conversation has not seen yet) and the end of a turn (debriefed).
+A conversation is one task, named after the client's session.
 """
 
 from __future__ import annotations
@@ -10,11 +14,22 @@ import os
 import sys
 import time
 
-_LONGEST_LOG = 100_000
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from learnt.memory import Memory
     from learnt.project import Project
+
+_LONGEST_LOG = 100_000
+_LONGEST_ANSWER = 9_500
+_LONGEST_EVENT = 50_000_000
+# What clients send in the person's name: not theirs to answer, and no query.
+_SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt", "/")
+
+
+class _TooLate(Exception):
+    """The deadline has passed."""
 
 
 def run_hook() -> int:
@@ -27,20 +42,77 @@ def run_hook() -> int:
 
         here = find_project(".")
         if here is not None and os.path.isdir(here.folder):
-            _serve()
+            answer = _serve()
+            if answer:
+                sys.stdout.write(answer)
+                sys.stdout.flush()
     except Exception as error:  # the one place that must never disturb whom it serves
         _log(here, error)
     return 0
 
 
-def _serve() -> None:
-    """Take up what waits in the spool: every process that comes by helps."""
+def _serve() -> str:
+    content = sys.stdin.buffer.read(_LONGEST_EVENT)
     from learnt.memory import Memory
 
-    sys.stdin.buffer.read()
     with Memory.open(".", create=False) as memory:
-        if not memory.store.place.address:  # a hook never waits for a server
+        if memory.store.place.address:
+            return ""  # a hook never waits for a server
+        _set_deadline(memory.settings.hook_deadline_ms)
+        try:
             memory.store.take_up_spool()
+            return _answer(memory, _read(content))
+        finally:
+            _set_deadline(0)
+
+
+def _read(content: bytes) -> dict[str, Any]:
+    import json
+
+    if not content.strip():
+        return {}
+    event = json.loads(content.decode("utf-8", "replace"))
+    return event if isinstance(event, dict) else {}
+
+
+def _answer(memory: Memory, event: dict[str, Any]) -> str:
+    name, session = str(event.get("hook_event_name", "")), str(event.get("session_id", ""))
+    if not session or os.environ.get("LEARNT_TASK"):  # the loop briefs and debriefs its own agents
+        return ""
+    from learnt.model import text_id
+
+    task = text_id("task", f"{session} {event.get('agent_id', '')}")
+    if name == "UserPromptSubmit":
+        return _brief(memory, task, str(event.get("prompt", "")), agent=str(event.get("agent_type", "")))
+    if name in ("Stop", "SubagentStop") and event.get("last_assistant_message"):
+        said = str(event["last_assistant_message"])
+        memory.debrief(task, said, agent=str(event.get("agent_type", "")), task_type="session")
+    return ""
+
+
+def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
+    if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC):
+        return ""
+    brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True)
+    if not brief.text or len(brief.text) > _LONGEST_ANSWER:
+        return ""
+    import json
+
+    said = {"hookEventName": "UserPromptSubmit", "additionalContext": brief.text}
+    return json.dumps({"hookSpecificOutput": said}) + "\n"
+
+
+def _set_deadline(milliseconds: int) -> None:
+    """Let this process give up after a while; 0 takes it back. Where there is no such timer, SQLite's wait is short."""
+    import signal
+
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _give_up)
+        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
+
+
+def _give_up(_number: int, _frame: object) -> None:
+    raise _TooLate("the deadline has passed")
 
 
 def _log(here: Project | None, error: Exception) -> None:

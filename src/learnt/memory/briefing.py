@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from learnt.brief.render import Loop, Past
+    from learnt.brief.render import Content, Loop, Past
+    from learnt.brief.select import Choice, Rules
     from learnt.model import Hit
     from learnt.text.patterns import Situation
 
@@ -67,53 +68,27 @@ class Briefing(Stores):
         budget_tokens: int | None = None,
         paths: Sequence[str] = (),
         task_type: str = "",
+        only_new: bool = False,
     ) -> Brief:
-        """Return what an agent should know before this task, and keep the receipt; the text may be empty."""
-        from learnt.brief.receipt import write_receipt
-        from learnt.brief.render import Content, Shown, fit, render
-        from learnt.brief.select import Rules, choose
+        """Return what an agent should know before this task, and keep the receipt; the text may be empty.
+
+        `only_new`: leave out what the task was given before, and keep no record of having nothing to say.
+        """
+        from learnt.brief.render import fit
+        from learnt.brief.select import choose
         from learnt.text.redact import redact
-        from learnt.text.tokens import estimate_tokens
 
         now = self._clock()
         text = redact(clean(task_text))[0]
         known = self._task_for(task, text, agent=agent or "", goal=goal or "", task_type=task_type, now=now)
-        rules = Rules(
-            max_learnings=self.settings.brief_learnings,
-            min_confidence=self.settings.brief_confidence,
-            min_relevance=self.settings.brief_relevance,
-            trial_slots=self.settings.trial_slots,
-        )
-        choices = choose(self._recalled(text, known, paths=paths, exclude_goal=exclude_goal), rules)
-        shown = [Shown(learning=one.hit.learning, on_trial=one.on_trial) for one in choices if not one.left_out]
+        seen = frozenset(self._injected(known.id)) if only_new else frozenset()
+        hits = self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
+        choices = choose(hits, self._rules(), seen=seen)
         budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
-        past, loop = self._past_of(known.id, now=now)
-        whole = Content(
-            id=new_id("brief", now),
-            now_ms=now,
-            learnings=tuple(shown),
-            attempts=past,
-            loop=loop,
-            stuck=loop.failures >= self.settings.stuck_after,
-        )
-        content, no_room = fit(whole, budget)
-        rendered = render(content)
-        settings = {**rules.as_dict(), "budget_tokens": budget}
-        made = Brief(
-            id=content.id,
-            created_at=now,
-            task=known.id,
-            agent=agent or "",
-            tokens=estimate_tokens(rendered),
-            text_hash=_hash(rendered),
-            receipt=write_receipt(query=text, choices=choices, content=content, no_room=no_room, settings=settings),
-            injections=tuple(
-                Injection(learning=one.learning.id, task=known.id, brief=content.id, injected_at=now)
-                for one in content.learnings
-            ),
-            text=rendered,
-        )
-        self._record_brief(known, made)
+        content, no_room = fit(self._content(known, choices, now=now), budget)
+        made = self._made(known, content, choices, query=text, agent=agent or "", budget=budget, no_room=no_room)
+        if made.text or not only_new:
+            self._record_brief(known, made)
         return made
 
     def explain(self, id: str) -> Brief:
@@ -132,6 +107,64 @@ class Briefing(Stores):
     def is_as_said(self, brief: Brief) -> bool:
         """Say whether the text of a brief is, byte for byte, what the agent was given."""
         return _hash(brief.text) == brief.text_hash
+
+    def _rules(self) -> Rules:
+        from learnt.brief.select import Rules
+
+        return Rules(
+            max_learnings=self.settings.brief_learnings,
+            min_confidence=self.settings.brief_confidence,
+            min_relevance=self.settings.brief_relevance,
+            trial_slots=self.settings.trial_slots,
+        )
+
+    def _content(self, task: Task, choices: Sequence[Choice], *, now: int) -> Content:
+        """Return all that could be said before a task."""
+        from learnt.brief.render import Content, Shown
+
+        shown = [Shown(learning=one.hit.learning, on_trial=one.on_trial) for one in choices if not one.left_out]
+        past, loop = self._past_of(task, now=now)
+        return Content(
+            id=new_id("brief", now),
+            now_ms=now,
+            learnings=tuple(shown),
+            attempts=past,
+            loop=loop,
+            stuck=loop.failures >= self.settings.stuck_after,
+        )
+
+    def _made(
+        self,
+        task: Task,
+        content: Content,
+        choices: Sequence[Choice],
+        *,
+        query: str,
+        agent: str,
+        budget: int,
+        no_room: Sequence[str],
+    ) -> Brief:
+        """Return the brief of a content, with the receipt that tells how it came about."""
+        from learnt.brief.receipt import write_receipt
+        from learnt.brief.render import render
+        from learnt.text.tokens import estimate_tokens
+
+        text = render(content)
+        settings = {**self._rules().as_dict(), "budget_tokens": budget}
+        return Brief(
+            id=content.id,
+            created_at=content.now_ms,
+            task=task.id,
+            agent=agent,
+            tokens=estimate_tokens(text),
+            text_hash=_hash(text),
+            receipt=write_receipt(query=query, choices=choices, content=content, no_room=no_room, settings=settings),
+            injections=tuple(
+                Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
+                for one in content.learnings
+            ),
+            text=text,
+        )
 
     def _found_everywhere(self, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
         from learnt.recall.find import find
@@ -169,15 +202,15 @@ class Briefing(Stores):
             updated_at=now,
         )
 
-    def _past_of(self, task: str, *, now: int) -> tuple[tuple[Past, ...], Loop]:
-        """Return the failed attempts at a task, newest first, and how its loop goes."""
+    def _past_of(self, task: Task, *, now: int) -> tuple[tuple[Past, ...], Loop]:
+        """Return the failed attempts at a task, newest first, and how its loop goes; a conversation has neither."""
         from learnt.brief.render import Loop, Past
         from learnt.store import tasks
 
-        attempts = tasks.attempts(self.store.database, task)
-        if not attempts:
+        attempts = tasks.attempts(self.store.database, task.id)
+        if not attempts or task.type == "session":
             return (), Loop()
-        reports = tasks.failures(self.store.database, task)
+        reports = tasks.failures(self.store.database, task.id)
         past = [
             Past(number=attempt.number, result=attempt.result, model=attempt.model, failure=reports[attempt.id])
             for attempt in attempts

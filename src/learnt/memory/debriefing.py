@@ -35,6 +35,7 @@ class Debriefing(Briefing):
         tokens_in: int | None = None,
         tokens_out: int | None = None,
         agent: str = "",
+        task_type: str = "implement",
     ) -> Debrief:
         """Read an agent's output: keep its learnings, its failure report, its marks and its figures."""
         from learnt.text.redact import redact
@@ -54,7 +55,8 @@ class Debriefing(Briefing):
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
-        body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "agent": agent, "at": now}
+        made = {"agent": agent, "type": task_type}
+        body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": made, "at": now}
         self.store.record_first("debrief", body)
         read = self._debriefed.pop(attempt.id, None) or Debrief(task=task, attempt=attempt.id, spooled=True)
         return read.replace(redactions=redactions)
@@ -119,17 +121,19 @@ class Debriefing(Briefing):
         sigils, marks = read_sigils(output), read_marks(output)
         result = body["result"] or sigils.result or "incomplete"
         task = tasks.find(database, attempt.task) or Task(
-            id=attempt.task, title=attempt.task, agent=body["agent"], created_at=at, updated_at=at
+            id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]
         )
         tasks.ensure(database, task)
         number = max((earlier.number for earlier in tasks.attempts(database, task.id)), default=0) + 1
         attempt = attempt.replace(number=number, result=result, difficulty=sigils.difficulty)
         failure = report_of(sigils, output, attempt=attempt.id, task=task.id, result=result, at=at)
+        if task.type == "session" and sigils.failure is None:
+            failure = None  # a turn of a conversation is no failed attempt
         tasks.add_attempt(database, attempt, failure)
         if result in ("done", "failed"):
             tasks.set_status(database, task.id, result, at=at)
         added, repeated = self._learn(database, sigils.learnings, task, at=at)
-        taken, refused = self._take_marks(marks, task.id, at=at, who=body["agent"] or "agent")
+        taken, refused = self._take_marks(marks, task.id, at=at, who=task.agent or "agent")
         self._debriefed[attempt.id] = Debrief(
             task=task.id,
             attempt=attempt.id,

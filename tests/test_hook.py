@@ -1,0 +1,99 @@
+"""The hook: briefs a conversation's prompts, debriefs its turns, and never disturbs the client."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnt import Memory
+from tests.conftest import Done
+
+Learnt = Callable[..., Done]
+
+
+def _event(name: str, **fields: Any) -> str:
+    return json.dumps({"hook_event_name": name, "session_id": "540b", "cwd": "/x", **fields})
+
+
+def _context(done: Done) -> str:
+    assert (done.code, done.err) == (0, "")
+    return str(json.loads(done.out)["hookSpecificOutput"]["additionalContext"]) if done.out else ""
+
+
+def test_a_prompt_is_briefed_once_with_what_matters(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+
+    first = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
+    again = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
+    other = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="paint the shed")))
+    elsewhere = learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema", session_id="77"))
+
+    assert learning.id in first
+    assert again == other == ""
+    assert learning.id in _context(elsewhere)
+
+
+def test_the_end_of_a_turn_is_debriefed(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica"))
+    said = f"Done.\nLEARNING_HELPFUL: {learning.id}\n<learning category='pitfall'>Close the cursor first</learning>"
+
+    assert _context(learnt("hook", stdin=_event("Stop", last_assistant_message=said))) == ""
+
+    with Memory.open(project) as memory:
+        assert memory.get(learning.id).confidence == 0.75
+        assert memory.search("close the cursor")[0].learning.origin == "agent"
+    own = learnt("hook", stdin=_event("UserPromptSubmit", prompt="close the cursor first"))
+    assert _context(own) == "", "a conversation is not given back what it taught itself"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        "",
+        "garbage",
+        "[]",
+        "{}",
+        "\x00\ud800",
+        _event("UserPromptSubmit"),
+        _event("UserPromptSubmit", prompt="<task-notification>cache the schema"),
+        _event("UserPromptSubmit", prompt="/cache the schema"),
+        _event("PreToolUse", tool_name="Bash"),
+        _event("Stop"),
+    ],
+)
+def test_nothing_is_said_where_there_is_nothing_to_say(project: Path, learnt: Learnt, event: str) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    done = learnt("hook", stdin=event.encode("utf-8", "surrogatepass"))
+    assert (done.code, done.out, done.err) == (0, "", "")
+
+
+def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt: Learnt) -> None:
+    event = _event("UserPromptSubmit", prompt="cache the schema")
+    done = learnt("hook", stdin=event)
+    assert (done.code, done.out, done.err, list(project.iterdir())) == (0, "", "", [])
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    for sign in ("LEARNT_INTERNAL", "LEARNT_TASK"):
+        assert learnt("hook", stdin=event, env={sign: "1"}).out == ""
+
+
+def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+        event = _event("UserPromptSubmit", prompt="cache the schema")
+        for setting in ({"LEARNT_HOOK_DEADLINE_MS": "1"}, {"LEARNT_HOOK_DEADLINE_MS": "100"}):
+            with memory.store.transaction():
+                done = learnt("hook", stdin=event, env=setting)
+                assert (done.code, done.err) == (0, "")
+    (project / ".learnt" / "learnt.db").write_bytes(b"damaged" * 1000)
+    done = learnt("hook", stdin=event)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "damaged" in learnt("doctor").out
