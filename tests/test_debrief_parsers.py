@@ -10,10 +10,11 @@ from hypothesis import example, given, seed, settings
 from hypothesis import strategies as st
 
 from learnt.debrief.marks import Marks, read_marks
-from learnt.debrief.own_words import ELEMENTS, own_words
+from learnt.debrief.own_words import own_words
 from learnt.debrief.sigils import FailureSigil, LearningSigil, Sigils, discovery_of, read_sigils
 from learnt.model import DIFFICULTIES, DISCOVERIES, FAILURE_CATEGORIES, Learning
 from learnt.text.clean import clean
+from learnt.text.fence import QUOTING
 from tests.soak import seed_of
 
 EXAMPLES = 300
@@ -84,7 +85,7 @@ QUOTATIONS = st.one_of(
     st.sampled_from([">", "> ", "  > ", "- > ", ">> ", "\t> "]).map(each_line),
     st.sampled_from(["`", "``", "`````"]).map(lambda ticks: between(ticks, ticks)),
     st.sampled_from([between("<!--", "-->"), between("<!-- never closed ", "")]),
-    st.sampled_from(ELEMENTS).flatmap(
+    st.sampled_from(QUOTING).flatmap(
         lambda name: st.sampled_from(
             [
                 between(f"<{name}>", f"</{name}>"),

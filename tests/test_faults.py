@@ -74,7 +74,7 @@ def _effect(flow: str, memory: Memory, arguments: list[str]) -> bool:
         "add": lambda: memory.learnings().total == 3,
         "edit": lambda: [event.what for event in history] == ["add", "edit"],
         "undo": lambda: memory.get(arguments[0]).status == "archived",
-        "purge": lambda: memory.learnings(status=None).total == 1 and not memory.store.may_hold_traces(),
+        "purge": lambda: memory.learnings(status=None).total == 1 and not memory.store.may_hold_traces(arguments[0]),
         "supersede": lambda: [event.what for event in history] == ["add", "supersede"],
         "import": lambda: memory.learnings().total == 5,
     }[flow]()

@@ -29,6 +29,8 @@ PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT = 100
 TEXT_LIMIT = 20_000
+TRIGGER_LIMIT = 500
+LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
 
@@ -211,7 +213,7 @@ class Triggers(Value):
 
     def check(self) -> None:
         for field in type(self).fields:
-            _check_words(f"trigger {field}", getattr(self, field), TEXT_LIMIT)
+            _check_words(f"trigger {field}", getattr(self, field), TRIGGER_LIMIT)
 
     def __bool__(self) -> bool:
         return any(self.as_dict().values())
@@ -354,8 +356,10 @@ class Task(Value):
     def check(self) -> None:
         _check_id("task", self.id)
         if not self.title:
-            raise InvalidValue("a task needs a title")
+            raise InvalidValue("a task needs a title", hint="say in a few words what is to be done")
         _check_choice("status", self.status, TASK_STATUSES)
+        for field in ("type", "agent"):
+            _check_length(field, getattr(self, field), TITLE_LIMIT)
         check_goal(self.goal)
 
 
@@ -379,6 +383,11 @@ class Attempt(Value):
         _check_id("attempt", self.id)
         _check_id("task", self.task)
         _check_choice("result", self.result, RESULTS)
+        _check_length("model", self.model, TITLE_LIMIT)
+        for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
+            figure = getattr(self, field)
+            if figure is not None and not 0 <= figure < LARGEST_NUMBER:
+                raise InvalidValue(f"{field} is {figure}", hint=f"{field} is a number from 0 on")
         if self.difficulty:
             _check_choice("difficulty", self.difficulty, DIFFICULTIES)
 

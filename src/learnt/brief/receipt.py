@@ -39,13 +39,13 @@ def read_receipt(
     id: str,
     receipt: dict[str, Any],
     *,
-    learning_at: Callable[[str, int], Learning],
+    learning_at: Callable[[str, int, str], Learning],
     failure_of: Callable[[str], Failure],
 ) -> Content:
     """Return the content of the brief, from the history of its learnings and the reports on its attempts."""
     learnings = [
         Shown(
-            learning=learning_at(entry["id"], entry["version"]).replace(
+            learning=learning_at(entry["id"], entry["version"], entry["scope"]).replace(
                 times_injected=entry["used"], times_helpful=entry["helpful"], scope=entry["scope"]
             ),
             form=entry["form"],
@@ -77,7 +77,6 @@ def _considered(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
     left_out = choice.left_out or ("no room in the budget" if hit.learning.id in no_room else "")
     return {
         "id": hit.learning.id,
-        "title": hit.learning.title,
         "score": round(hit.score, 4),
         "relevance": round(hit.relevance, 4),
         "confidence": hit.learning.confidence,

@@ -4,7 +4,7 @@ An agent's output repeats prompts, briefs, files and what tools printed. A sigil
 the agent, and may have been planted; so everything quoted is blanked, and only what is left counts.
 
 Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), inline code,
-comments, and whatever stands inside one of `ELEMENTS`. They are read from left to right: what opens first wins, and
+comments, and whatever stands inside one of `QUOTING`. They are read from left to right: what opens first wins, and
 what opens inside it means nothing. In doubt the text is quoted, since a lost sigil costs less than a planted one:
 
 - a fence is closed only by a line that holds nothing but an equal or longer fence, in as many block quotes and less
@@ -22,31 +22,19 @@ from __future__ import annotations
 
 import re
 
+from learnt.text.fence import QUOTING
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ELEMENTS = (
-    "learnt-brief",
-    "system-reminder",
-    "hook_context",
-    "tool_result",
-    "tool_output",
-    "function_results",
-    "local-command-stdout",
-    "local-command-stderr",
-    "command-message",
-    "user-prompt",
-    "quoted",
-    "prompt",
-)
 # Without backtracking (`*+`, `?>`): a failed match must not be tried again in many ways.
 ATTRIBUTES = r"""(?>\s++[^\s"'<>/=]++(?>\s*+=\s*+(?>"[^"]*+"|'[^']*+'|[^\s"'<>]++))?+)*+\s*+"""
 END_OF_NAME = r"(?![\w.:-])"
 
 _READINGS = 8
 _FLAGS = re.IGNORECASE | re.ASCII
-_NAMES = "|".join(ELEMENTS)
+_NAMES = "|".join(QUOTING)
 _ITEM = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
 _FENCE = rf"\n(?P<lead>[ \t]*+(?:>[ \t]*+|{_ITEM})*+)(?P<fence>`{{3,}}+(?=[^`\n]*+(?:\n|\Z))|~{{3,}}+)"
 _QUOTE = rf"\n(?P<quote>[ \t]*+(?:{_ITEM})*+>[^\n]*+)"
@@ -132,7 +120,7 @@ def _end_of_fence(opening: re.Match[str]) -> int:
 
 
 def _end_of_element(text: str, start: int) -> int:
-    opened = dict.fromkeys(ELEMENTS, 0)
+    opened = dict.fromkeys(QUOTING, 0)
     depth = 0
     for tag in _TAG.finditer(text, start):
         if tag["opened"] and not tag["empty"]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from learnt.errors import WrongRequest
+from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.stores import Stores
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
+from learnt.store import events, learnings
 from learnt.store.learnings import Filter
 from learnt.text.clean import clean, fold
 from learnt.text.records import read_fields
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
     from learnt.brief.render import Content, Loop, Past
     from learnt.brief.select import Choice, Rules
     from learnt.model import Hit
+    from learnt.store import Store
     from learnt.text.patterns import Situation
 
 STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
 _CONSIDERED = 15
+_PATIENCE_MS = 100
 _RECENT_MS = 2 * 60 * 60 * 1000
 
 
@@ -49,11 +52,13 @@ class Briefing(Stores):
         situation = Situation(text=clean(query), paths=tuple(map(clean, paths)))
         which = Filter(
             status=status,
-            domain=domain,
-            category=category,
-            exclude_goal=exclude_goal,
+            domain=None if domain is None else fold(domain),
+            category=None if category is None else fold(category),
+            exclude_goal=None if exclude_goal is None else fold(exclude_goal),
             min_confidence=min_confidence,
         )
+        if limit < 0:
+            raise WrongRequest("limit cannot be below 0", hint="leave it out for the first ten")
         hits = self._found_everywhere(situation, which, limit=limit)
         return [hit.replace(highlights=highlights(hit)) for hit in hits]
 
@@ -86,23 +91,34 @@ class Briefing(Stores):
         choices = choose(hits, self._rules(), seen=seen)
         budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
         content, no_room = fit(self._content(known, choices, now=now), budget)
-        made = self._made(known, content, choices, query=text, agent=agent or "", budget=budget, no_room=no_room)
+        made = self._made(known, content, choices, query=text, agent=fold(agent or ""), budget=budget, no_room=no_room)
         if made.text or not only_new:
             self._record_brief(known, made)
         return made
 
     def explain(self, id: str) -> Brief:
-        """Return a brief with its receipt, rendered again from the history; raise when it is not what was said."""
+        """Return a brief with its receipt, rendered again from the history as far as that is still there."""
         from learnt.brief.receipt import read_receipt
         from learnt.brief.render import render
         from learnt.store import happened, tasks
 
         brief = happened.get_brief(self.store.database, id)
         reports = tasks.failures(self.store.database, brief.task)
-        content = read_receipt(
-            id, dict(brief.receipt), learning_at=self._learning_at, failure_of=lambda attempt: reports[attempt]
-        )
+        try:
+            content = read_receipt(
+                id, dict(brief.receipt), learning_at=self._learning_at, failure_of=lambda attempt: reports[attempt]
+            )
+        except NotFound:
+            return brief  # something in it was purged: the receipt remains, the text cannot be had any more
         return brief.replace(text=render(content))
+
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the present titles of learnings, as far as they are still there."""
+        found: dict[str, str] = {}
+        for store in self.sound_stores():
+            for id, learning in learnings.get_all(store.database, ids).items():
+                found.setdefault(id, learning.title)
+        return found
 
     def is_as_said(self, brief: Brief) -> bool:
         """Say whether the text of a brief is, byte for byte, what the agent was given."""
@@ -170,19 +186,20 @@ class Briefing(Stores):
         from learnt.recall.find import find
         from learnt.recall.rank import best_first
 
-        hits = [
-            hit.replace(learning=hit.learning.replace(scope=store.place.scope))
-            for store in self._stores
-            for hit in find(store.database, situation, which, limit=limit)
-        ]
-        return best_first(hits)[:limit]
+        hits: dict[str, Hit] = {}
+        for store in self.sound_stores():
+            for hit in find(store.database, situation, which, limit=limit):
+                learning = hit.learning.replace(scope=store.place.scope)
+                hits.setdefault(learning.id, hit.replace(learning=learning))  # a copy elsewhere is the same learning
+        return best_first(hits.values())[:limit]
 
     def _recalled(self, text: str, task: Task, *, paths: Sequence[str], exclude_goal: str | None) -> list[Hit]:
         """Return what could stand in a brief: a conversation is not given back what it taught itself."""
         from learnt.text.patterns import Situation
 
         situation = Situation(text=text, paths=tuple(map(clean, paths)), task_type=task.type)
-        hits = self._found_everywhere(situation, Filter(exclude_goal=exclude_goal), limit=_CONSIDERED)
+        which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
+        hits = self._found_everywhere(situation, which, limit=_CONSIDERED)
         return [hit for hit in hits if not (task.type == "session" and hit.learning.task == task.id)]
 
     def _task_for(self, id: str | None, text: str, *, agent: str, goal: str, task_type: str, now: int) -> Task:
@@ -195,9 +212,9 @@ class Briefing(Stores):
             id=id,
             title=fold(text)[:TITLE_LIMIT] or "(no title)",
             text=text[:TEXT_LIMIT],
-            type=task_type or "implement",
-            goal=goal,
-            agent=agent,
+            type=fold(task_type) or "implement",
+            goal=fold(goal),
+            agent=fold(agent),
             created_at=now,
             updated_at=now,
         )
@@ -226,26 +243,42 @@ class Briefing(Stores):
         return tuple(past), loop
 
     def _record_brief(self, task: Task, brief: Brief) -> None:
-        from learnt.store.happened import brief_body, count_use
+        from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
         self.store.record("brief", brief_body(task, brief))
         for store in self._stores[1:]:
-            if not store.place.read_only:
-                with store.transaction():
-                    for id in brief.learning_ids:
-                        if id not in given_before:
-                            count_use(store.database, id, at=brief.created_at)
+            shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
+            fresh = [id for id in shown if id not in given_before]
+            if fresh and not store.place.read_only:
+                self._count_elsewhere(store, fresh, at=brief.created_at)
+
+    def _count_elsewhere(self, store: Store, ids: Sequence[str], *, at: int) -> None:
+        """Count uses in another store of ours; a brief does not wait for it, nor fail with it."""
+        from learnt.store.happened import count_use
+
+        try:
+            wait_ms = store.database.wait_at_most(_PATIENCE_MS)
+            with store.transaction():
+                for id in ids:
+                    count_use(store.database, id, at=at)
+            store.database.wait_at_most(wait_ms)
+        except LearntError as error:
+            self.remarks.append(f"not counted in {store.place.folder}: {error.message}")
 
     def _injected(self, task: str) -> dict[str, bool]:
         from learnt.store.happened import injected
 
         return injected(self.store.database, task)
 
-    def _learning_at(self, id: str, version: int) -> Learning:
-        """Return a learning as it was at one of its versions."""
+    def _learning_at(self, id: str, version: int, scope: str) -> Learning:
+        """Return a learning as it was at one of its versions, in the store that it was read from."""
         fields: dict[str, Any] = {}
-        for event in self.history(id):
+        stores = [store for store in self.sound_stores() if store.place.scope == scope]
+        history = [event for store in stores for event in events.of(store.database, id)]
+        if not history:
+            raise NotFound(f"no history of `{id}`", hint="it was purged, or its store is not read along any more")
+        for event in history:
             if event.version <= version:
                 fields.update(event.new)
         return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))

@@ -122,7 +122,7 @@ class ByHand(Stores):
             raise WrongRequest(f"a confidence of {min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
         if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
             raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
-        stores = [store for store in self._stores if scope in (None, store.place.scope)]
+        stores = [store for store in self.sound_stores() if scope in (None, store.place.scope)]
         if not stores:
             known = ", ".join(store.place.scope for store in self._stores)
             raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from learnt.errors import WrongRequest
+from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
-from learnt.model import Attempt, Debrief, Learning, Mark, Task, new_id
+from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
 from learnt.store import learnings
 from learnt.store.learnings import Change, Filter
 from learnt.text.clean import clean, fold
@@ -55,11 +55,23 @@ class Debriefing(Briefing):
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
-        made = {"agent": agent, "type": task_type}
-        body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": made, "at": now}
-        self.store.record_first("debrief", body)
-        read = self._debriefed.pop(attempt.id, None) or Debrief(task=task, attempt=attempt.id, spooled=True)
+        made = Task(id=task, title=task, agent=fold(agent), type=fold(task_type) or "implement")
+        fresh = {"agent": made.agent, "type": made.type}
+        body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
+        op = self.store.record_first("debrief", body)
+        read = self._debriefed.pop(attempt.id, None) or self._debriefed_elsewhere(op, attempt)
         return read.replace(redactions=redactions)
+
+    def _debriefed_elsewhere(self, op: str, attempt: Attempt) -> Debrief:
+        """Return what is known of a debrief that this process did not apply itself."""
+        if any(record.op == op for record in self.store.spool.waiting()):
+            return Debrief(task=attempt.task, attempt=attempt.id, spooled=True)
+        applied = [one for one in self.attempts(attempt.task) if one.id == attempt.id]  # by another process's replay
+        if not applied:
+            raise LearntError(
+                "the output was kept, but nothing could be made of it", hint="`learnt doctor` says where it is"
+            )
+        return Debrief(task=attempt.task, attempt=attempt.id, result=applied[0].result)
 
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
         """Say whether a learning helped with a task that was given it; counts once for each pair."""
@@ -124,6 +136,7 @@ class Debriefing(Briefing):
             id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]
         )
         tasks.ensure(database, task)
+        tasks.find(database, task.id, for_update=True)  # attempts are counted one after the other
         number = max((earlier.number for earlier in tasks.attempts(database, task.id)), default=0) + 1
         attempt = attempt.replace(number=number, result=result, difficulty=sigils.difficulty)
         failure = report_of(sigils, output, attempt=attempt.id, task=task.id, result=result, at=at)
@@ -168,7 +181,7 @@ class Debriefing(Briefing):
                 id=new_id("learn", at),
                 title=sigil.title,
                 observation=sigil.text,
-                tags=tuple(sorted({*sigil.tags, *tags_in(f"{task.title} {task.text} {sigil.text}")})),
+                tags=_tags(sigil.tags, tags_in(f"{task.title} {task.text} {sigil.text}")),
                 domain=sigil.domain,
                 category=sigil.category,
                 kind=sigil.kind or kind_of(discovery),
@@ -217,14 +230,20 @@ class Debriefing(Briefing):
         if not add_mark(self.store.database, Mark(learning=id, task=task, helpful=helpful, at=at, who=who)):
             return False
         change = Change(what="mark", who=who, at=at, reason=task)
-        holder = next((store for store in self._stores if learnings.find(store.database, id)), None)
-        if holder is self.store:
-            learnings.change(holder.database, id, _marked(helpful, at), change)
-        elif holder is not None and not holder.place.read_only:
-            holder.apply_once(
-                f"op_mark{id}{task}", lambda database: learnings.change(database, id, _marked(helpful, at), change)
-            )
+        if learnings.find(self.store.database, id):
+            learnings.change(self.store.database, id, _marked(helpful, at), change)
+            return True
+        place = self.store.place
+        op = text_id("op", f"mark {place.folder} {place.address} {place.project} {id} {task}")
+        for store in self.sound_stores()[1:]:
+            if not store.place.read_only and learnings.find(store.database, id):
+                store.apply_once(op, lambda database: learnings.change(database, id, _marked(helpful, at), change))
         return True
+
+
+def _tags(own: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
+    """Return the agent's own tags and, as far as there is room, those found in passing."""
+    return tuple(sorted(list(dict.fromkeys((*own, *found)))[:TAG_LIMIT]))
 
 
 def _marked(helpful: bool, at: int) -> Callable[[Learning], dict[str, Any]]:

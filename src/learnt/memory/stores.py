@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from learnt import config
-from learnt.errors import NotFound, WrongRequest
+from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.places import login_name
 from learnt.model import is_id
 from learnt.store import Store, events, learnings
@@ -63,6 +63,16 @@ class Stores:
         """The project's own store, which takes what is new."""
         return self._stores[0]
 
+    def sound_stores(self) -> tuple[Store, ...]:
+        """Return the own store and those that can be read along; what cannot be is left out with a remark."""
+        for store in self._stores[1:]:
+            try:
+                _ = store.database
+            except LearntError as error:
+                self._stores = tuple(other for other in self._stores if other is not store)
+                self.remarks.append(f"left out: {error.message}; {error.hint}")
+        return self._stores
+
     def get(self, id: str) -> Learning:
         """Return a learning from wherever it is kept."""
         return self._holder(id)[1]
@@ -97,7 +107,7 @@ class Stores:
 
     def _holder(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
         """Return the store that holds a learning, and the learning."""
-        for store in self._stores if is_id("learn", id) else ():
+        for store in self.sound_stores() if is_id("learn", id) else ():
             learning = learnings.find(store.database, id)
             if learning is None:
                 continue
@@ -113,7 +123,7 @@ class Stores:
 
     def _find_event(self, id: str) -> Event:
         missing = NotFound(f"no event `{id}`")
-        for store in self._stores:
+        for store in self.sound_stores():
             try:
                 return events.get(store.database, id)
             except NotFound as error:

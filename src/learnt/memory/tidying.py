@@ -30,7 +30,7 @@ class Tidying(Stores):
     def tidy(self) -> Tidied:
         """Let the unused lose confidence, and archive what is superseded or unproven and unused for long."""
         decayed = archived = 0
-        for store in self._stores:
+        for store in self.sound_stores():
             if not store.place.read_only:
                 fewer, away = self._tidy(store)
                 decayed, archived = decayed + fewer, archived + away

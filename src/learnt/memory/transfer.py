@@ -61,14 +61,14 @@ class Transfer(Stores):
         """
         from learnt.store.backup import purge_from_backups
 
-        own = [store for store in self._stores if not store.place.read_only]
+        own = [store for store in self.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
-        holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces()]
+        holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._holder(id, writable=True)  # says what is wrong
         backups = 0
         for store in holding:
-            with store.scrubbing():
+            with store.scrubbing(id):
                 with store.transaction():
                     learnings.delete(store.database, id)
                 store.spool.forget(id)

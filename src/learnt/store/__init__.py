@@ -27,7 +27,7 @@ DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
 _PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
-_SCRUB_FILE = "scrub.pending"
+_SCRUB_NOTE = "scrub.pending."
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
 
 
@@ -109,15 +109,20 @@ class Store:
             return False
         return True
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> None:
-        """Keep what happened on the disk before anything is made of it, then let it take effect if it can."""
+    def record_first(self, kind: str, body: dict[str, Any]) -> str:
+        """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
+
+        Return the operation's id.
+        """
         now_ms = self._clock()
+        record = Record(new_id("op", now_ms), kind, now_ms, body)
         self.make_folder()
-        self.spool.append(Record(new_id("op", now_ms), kind, now_ms, body))
+        self.spool.append(record)
         try:
-            self.take_up_spool()
+            self.take_up_spool(wait=True)
         except LearntError:
-            return  # the database cannot be opened now; the record waits
+            pass  # the database cannot be opened now; the record waits
+        return record.op
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
@@ -125,13 +130,13 @@ class Store:
             if self._is_first(op):
                 act(self.database)
 
-    def take_up_spool(self) -> int:
+    def take_up_spool(self, *, wait: bool = False) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.place.read_only or self.database.read_only:
             return 0
         wait_ms = self.database.wait_at_most(_PATIENCE_MS)
         try:
-            return self.spool.replay(self._apply)
+            return self.spool.replay(self._apply, wait=wait)
         except (LearntError, OSError):
             return 0  # what waits must not stop what somebody came for; the next one tries again
         finally:
@@ -142,13 +147,13 @@ class Store:
         lost = learnings.without_event(self.database)
         return self.database.check() + ([f"{lost} learnings lack the event of their last change"] if lost else [])
 
-    def scrubbing(self) -> Scrubbing:
-        """Return a context in which things are deleted for good: at its end no trace of them is left in the files."""
-        return Scrubbing(self)
+    def scrubbing(self, id: str) -> Scrubbing:
+        """Return a context in which a thing is deleted for good: at its end no trace of it is left in the files."""
+        return Scrubbing(self, id)
 
-    def may_hold_traces(self) -> bool:
-        """Say whether a deletion for good was interrupted before its traces were gone."""
-        return unfinished_purge(self.place.folder)
+    def may_hold_traces(self, id: str) -> bool:
+        """Say whether the deletion of a thing for good was interrupted before its traces were gone."""
+        return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
 
     def is_writable(self) -> bool:
         """Say whether the database was opened and takes changes."""
@@ -236,7 +241,7 @@ class Store:
 
 def unfinished_purge(folder: str) -> bool:
     """Say whether a deletion for good was interrupted in this folder."""
-    return os.path.exists(os.path.join(folder, _SCRUB_FILE))
+    return any(name.startswith(_SCRUB_NOTE) for name in os.listdir(folder))
 
 
 def _way_to_a_store(folder: str) -> str:
@@ -249,9 +254,9 @@ def _way_to_a_store(folder: str) -> str:
 class Scrubbing:
     """Leaves a note while it lasts, so that an interrupted deletion can be finished by repeating it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, id: str) -> None:
         self._store = store
-        self._note = os.path.join(store.place.folder, _SCRUB_FILE)
+        self._note = os.path.join(store.place.folder, _SCRUB_NOTE + id)
 
     def __enter__(self) -> None:
         self._store.make_folder()
@@ -262,4 +267,5 @@ class Scrubbing:
     ) -> None:
         if kind is None:
             self._store.database.scrub()
-            os.unlink(self._note)
+            if os.path.exists(self._note):
+                os.unlink(self._note)

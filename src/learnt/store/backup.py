@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 
-from learnt.errors import CorruptDatabase, LearntError, WrongRequest
+from learnt import __version__
+from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest
 from learnt.store import learnings, migrate
 from learnt.store.sqlite import SqliteDatabase
 
@@ -22,7 +25,7 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
     """Write all of the project into a new file; a half-written one is removed."""
     if os.path.exists(path):
         raise WrongRequest(f"{path} exists already", hint="name another file: a backup never overwrites")
-    unfinished = path + ".unfinished"
+    unfinished = f"{path}.{os.getpid()}.unfinished"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
         if isinstance(database, SqliteDatabase):
@@ -42,6 +45,10 @@ def purge_from_backups(folder: str, id: str) -> int:
     """Delete a learning from every backup in a folder; return how many held it."""
     holding, damaged = 0, []
     for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
+        if _is_being_written(path):
+            raise TryAgain(
+                f"{path} is being written, with the learning in it", hint="run the same command again when it is done"
+            )
         os.unlink(path)  # left by a backup that was killed: nobody can use it
     for path in _files(folder, ".db"):
         try:
@@ -94,6 +101,7 @@ def _insert(database: Database, table: str, row: Row) -> None:
 
 
 def _purge(database: Database, id: str) -> bool:
+    migrate.bring_up_to_date(database, version=__version__, now_ms=time.time_ns() // 1_000_000)
     if learnings.find(database, id) is None:
         return False
     with database.transaction():
@@ -108,6 +116,20 @@ def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:
         return do(database)
     finally:
         database.close()
+
+
+def _is_being_written(path: str) -> bool:
+    """Say whether the process that an unfinished backup is named after still runs."""
+    process = path.partition(".unfinished")[0].rpartition(".")[2]
+    if not process.isdecimal() or sys.platform == "win32":
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return int(process) != os.getpid()
 
 
 def _files(folder: str, ending: str | tuple[str, ...]) -> list[str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
+_OVER_A_LIMIT = "54"  # PostgreSQL's class of errors for what is too large or too complex
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _TABLES_WITH_TEXT = "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word"
 
@@ -139,12 +140,20 @@ class PostgresDatabase(Database):
 
     def _translated(self, error: psycopg.Error) -> LearntError:
         detail = without_password_of(self._address, str(error).strip().split("\n")[0])
-        if isinstance(error, psycopg.errors.LockNotAvailable | psycopg.errors.DeadlockDetected):
+        conflicts = (
+            psycopg.errors.LockNotAvailable,
+            psycopg.errors.DeadlockDetected,
+            psycopg.errors.SerializationFailure,
+            psycopg.errors.UniqueViolation,
+        )
+        if isinstance(error, conflicts):
             return TryAgain(f"{self.path} is busy: {detail}", hint="try again; `wait_ms` sets how long to wait")
         if isinstance(error, psycopg.errors.DiskFull):
             return TryAgain(f"{self.path} cannot take more: {detail}", hint="free some space on the server")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return LearntError(f"{self.path} refuses: {detail}", hint="ask for the right to create and change tables")
+        if (error.sqlstate or "").startswith(_OVER_A_LIMIT):
+            return InvalidValue(f"{self.path} cannot hold it: {detail}", hint="shorten the longest text")
         if isinstance(error, psycopg.OperationalError):
             return TryAgain(
                 f"cannot reach {self.path}: {detail}",

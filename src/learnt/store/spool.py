@@ -84,9 +84,9 @@ class Spool:
         """Say quickly whether nothing waits."""
         return not _has_content(self._path) and not _has_content(self._taken)
 
-    def replay(self, apply: Callable[[Record], None]) -> int:
+    def replay(self, apply: Callable[[Record], None], *, wait: bool = False) -> int:
         """Apply what waits, oldest first, and return how many records; 0 while another process does it."""
-        with _Locked(self._replay_lock, wait=False) as alone:
+        with _Locked(self._replay_lock, wait=wait) as alone:
             if not alone:
                 return 0
             applied = self._replay_taken(apply)

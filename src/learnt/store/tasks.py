@@ -44,9 +44,10 @@ def set_status(database: Database, id: str, status: str, *, at: int) -> None:
     )
 
 
-def find(database: Database, id: str) -> Task | None:
+def find(database: Database, id: str, *, for_update: bool = False) -> Task | None:
     """Return a task, or None."""
-    row = database.row("select * from task where project = :project and id = :id", id=id)
+    lock = database.for_update if for_update else ""
+    row = database.row(f"select * from task where project = :project and id = :id{lock}", id=id)
     return None if row is None else Task(**{field: row[field] for field in Task.fields})
 
 

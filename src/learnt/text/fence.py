@@ -5,7 +5,22 @@ from __future__ import annotations
 import re
 
 NAME = "learnt-brief"
-_OWN_TAG = re.compile(rf"<(?=\s*/?\s*{NAME})", re.IGNORECASE)
+# What clients put around text that is not the agent's own.
+QUOTING = (
+    NAME,
+    "system-reminder",
+    "hook_context",
+    "tool_result",
+    "tool_output",
+    "function_results",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-message",
+    "user-prompt",
+    "quoted",
+    "prompt",
+)
+_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)", re.IGNORECASE)
 
 
 def fenced(text: str, id: str) -> str:
@@ -14,8 +29,8 @@ def fenced(text: str, id: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return foreign text that can stand inside the fence: it cannot end it, nor look like a heading of ours."""
-    text = _OWN_TAG.sub("‹", text)
+    """Return foreign text that can stand inside the fence: it cannot end it, open another, nor look like a heading."""
+    text = _TAG.sub("‹", text)
     return "\n".join(
         f"\\{line}" if line.lstrip().startswith(("#", "```", "~~~")) else line for line in text.split("\n")
     )

@@ -127,6 +127,7 @@ def explain_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         brief = memory.explain(arguments.id)
         as_said = memory.is_as_said(brief)
+        titles = memory.titles([entry["id"] for entry in brief.receipt["considered"]])
     if arguments.replay and not as_said:
         raise LearntError(f"{brief.id} cannot be rendered as it was said", hint="a learning in it was purged, perhaps")
     if arguments.json:
@@ -134,10 +135,10 @@ def explain_run(arguments: argparse.Namespace) -> None:
     elif arguments.replay:
         sys.stdout.write(brief.text)
     else:
-        _explain(brief)
+        _explain(brief, titles)
 
 
-def _explain(brief: Brief) -> None:
+def _explain(brief: Brief, titles: dict[str, str]) -> None:
     receipt = brief.receipt
     say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {receipt['settings']['budget_tokens']}")
     say(f"query: {receipt['query']}")
@@ -148,7 +149,7 @@ def _explain(brief: Brief) -> None:
         figures = (
             f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, confidence {entry['confidence']:.2f}"
         )
-        say(f"    {figures}{trigger}: {entry['title']}")
+        say(f"    {figures}{trigger}: {titles.get(entry['id'], '(purged)')}")
     if not receipt["considered"]:
         say("no learning shares a word or a trigger with it")
 
