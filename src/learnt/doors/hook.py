@@ -104,11 +104,12 @@ def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
 
 def _set_deadline(milliseconds: int) -> None:
     """Let this process give up after a while; 0 takes it back. Where there is no such timer, SQLite's wait is short."""
+    if sys.platform == "win32":
+        return
     import signal
 
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, _give_up)
-        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
+    signal.signal(signal.SIGALRM, _give_up)
+    signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
 
 
 def _give_up(_number: int, _frame: object) -> None:
