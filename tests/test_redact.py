@@ -359,7 +359,7 @@ token_url = "https://auth.example.org/oauth2/token"
 TOKEN_FILE=/var/run/secrets/token2
 password_file: /run/secrets/db_password_1
 private_key_path = "~/.ssh/id_ed25519"
-PWD=/home/anna/work/project1
+PWD=/home/anna/code/project1
 primary_key=True, foreign_key="user.id"
 cache_key = "user:1234:profile:v2"
 key = "8f14e45fceea167a5a36dedd4bea2543"

@@ -216,20 +216,6 @@ _patterns: dict[str, re.Pattern[str]] = {}
 _all_shapes: list[tuple[str, str, str]] = []
 
 
-def without_password(address: str) -> str:
-    """Return a database address that can be shown."""
-    scheme, mark, rest = address.partition("://")
-    login, at, place = rest.rpartition("@")
-    user, colon, _ = login.partition(":")
-    return f"{scheme}{mark}{user}{':…' if colon else ''}{at}{_without_secret_options(place)}"
-
-
-def _without_secret_options(place: str) -> str:
-    path, mark, options = place.partition("?")
-    shown = [option for option in options.split("&") if not option.lower().startswith(("password=", "sslpassword="))]
-    return path + mark + "&".join(shown) if any(shown) else path
-
-
 def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     total = 0

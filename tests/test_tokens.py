@@ -1,0 +1,37 @@
+"""The estimate of tokens, against the real tables of cl100k."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from learnt.text.tokens import estimate_tokens
+
+ROOT = Path(__file__).parent.parent
+bpe = pytest.importorskip("rs_bpe", reason="rs-bpe, which carries the tables of cl100k, has no wheel for this Python")
+
+
+def _pieces(text: str, count: int, chance: random.Random) -> list[str]:
+    starts = [(chance.randrange(max(1, len(text) - 4_000)), chance.randint(200, 4_000)) for _ in range(count)]
+    return [text[start : start + length] for start, length in starts]
+
+
+def test_the_estimate_is_rarely_too_low_and_not_much_too_high() -> None:
+    chance = random.Random(7)
+    library = Path(sysconfig.get_paths()["stdlib"])
+    code = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in sorted(library.glob("*.py")))
+    pages = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+    prose = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    count = bpe.openai.cl100k_base().count
+    ratios = [estimate_tokens(piece) / count(piece) for text in (code, prose) for piece in _pieces(text, 400, chance)]
+    assert sum(ratio >= 0.95 for ratio in ratios) / len(ratios) >= 0.99
+    assert statistics.median(ratios) <= 1.20
+
+
+def test_nothing_costs_nothing_and_any_text_gets_an_answer() -> None:
+    assert estimate_tokens("") == 0
+    assert estimate_tokens("日本語 🎉 \x00 naïve") > 4
