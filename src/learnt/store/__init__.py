@@ -27,6 +27,7 @@ DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
 _PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
+_PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
 _SCRUB_NOTE = "scrub.pending."
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
 
@@ -134,7 +135,7 @@ class Store:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.place.read_only or self.database.read_only:
             return 0
-        wait_ms = self.database.wait_at_most(_PATIENCE_MS)
+        wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else _PATIENCE_MS)
         try:
             return self.spool.replay(self._apply, wait=wait)
         except (LearntError, OSError):
@@ -154,10 +155,6 @@ class Store:
     def may_hold_traces(self, id: str) -> bool:
         """Say whether the deletion of a thing for good was interrupted before its traces were gone."""
         return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
-
-    def is_writable(self) -> bool:
-        """Say whether the database was opened and takes changes."""
-        return self._database is not None and not self._database.read_only
 
     def close(self) -> None:
         """Let go of the connection."""
