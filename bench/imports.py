@@ -17,7 +17,7 @@ ROUNDS = 15
 MODULES = {
     "apsw": ("apsw", "every command"),
     "json": ("", "every command"),
-    "argparse": ("", "every command but `hook`"),
+    "argparse": ("", "help pages, and lines that are not plain"),
     "tomllib": ("", "the first command after a settings file changed"),
     "rich.console, rich.table": ("rich", "`list` on a terminal"),
     "rich.progress": ("rich", "`import` on a terminal"),

@@ -126,7 +126,8 @@ class _Supply(dict[str, str]):
         with Memory.open(self._project) as memory:
             id = memory.add_all([record(self._chance)])[0].id
             if state == "given":
-                memory.brief(memory.get(id).title, task="task_1")
+                memory.pin(id)
+                assert id in memory.brief(memory.get(id).title, task="task_1").learning_ids
             if state == "archived":
                 memory.archive(id)
             if state == "edited":
