@@ -20,6 +20,7 @@ import pytest
 from learnt import Memory
 from learnt.doors.cli import run
 from learnt.doors.cli.commands import COMMANDS
+from learnt.memory.places import now_ms
 from learnt.store import Store
 from tests.conftest import Done
 
@@ -662,7 +663,7 @@ class TestExportAndImport:
     ) -> None:
         id = shop.add("Title")
         text = shop.text("export").replace("Title", "From the file")
-        monkeypatch.setattr("learnt.memory.system_clock", lambda: 4_000_000_000_000)
+        monkeypatch.setattr("learnt.memory.system_clock", lambda: now_ms() + 3_600_000)
         shop.text("edit", id, "--title", "From the store")
         done = shop("import", "-", stdin=text)
         assert done.code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -425,3 +426,22 @@ def test_a_damaged_or_locked_store_beside_ours_costs_a_remark_only(project: Path
             assert brief.learning_ids == (learning.id,)
             assert len(memory.remarks) == 2
             assert memory.learnings().total == 1
+
+
+def test_any_command_with_time_tidies_once_a_day(project: Path, learnt: Callable[..., Done]) -> None:
+    assert learnt("init").code == 0
+    long_ago = 1_700_000_000_000
+    with Memory.open(project, clock=lambda: long_ago) as memory:
+        learning = memory.add("Fading")
+    note = project / ".learnt" / "tidied"
+
+    assert learnt("list").code == 0
+    assert note.exists()
+    assert learnt("show", learning.id, "--json").out.count('"confidence": 0.7') == 1, "it only starts to count"
+    os.utime(note, (1_700_000_000, 1_700_000_000))
+    assert learnt("brief", "something").code == 0
+    assert json.loads(learnt("show", learning.id, "--json").out)["confidence"] == 0.7, "a brief has no time for it"
+    assert json.loads(learnt("show", learning.id, "--json").out)["confidence"] < 0.7
+    events = json.loads(learnt("history", learning.id, "--json").out)
+    assert learnt("list").code == 0
+    assert json.loads(learnt("history", learning.id, "--json").out) == events, "once a day"

@@ -40,6 +40,7 @@ class Stores:
         self.person = fold(self.settings.person) or login_name()
         self.remarks: list[str] = []
         """What a person should know, though nothing failed: a source that is missing, for example."""
+        self.tidies_when_done = False
         self._settings_files: list[str] = []
         self._debriefed: dict[str, Debrief] = {}
 
@@ -56,7 +57,12 @@ class Stores:
     ) -> None:
         if kind is None and self._settings_files and os.path.isdir(self.store.place.folder):
             config.keep_compiled(self._settings_files, os.path.join(self.store.place.folder, COMPILED_SETTINGS))
+        if kind is None and self.tidies_when_done:
+            self.tidy_when_due()
         self.close()
+
+    def tidy_when_due(self) -> None:
+        """Do what is to be done once a day; here, nothing."""
 
     @property
     def store(self) -> Store:

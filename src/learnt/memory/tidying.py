@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+from learnt.errors import LearntError
 from learnt.memory.stores import Stores
 from learnt.model import Value
 from learnt.store import learnings
@@ -15,6 +18,7 @@ _DAY_MS = 24 * 60 * 60 * 1000
 _OLD_MS = 90 * _DAY_MS
 _UNUSED_MS = 30 * _DAY_MS
 _PROGRAM = "learnt"
+_NOTE = "tidied"
 
 
 class Tidied(Value):
@@ -35,6 +39,28 @@ class Tidying(Stores):
                 fewer, away = self._tidy(store)
                 decayed, archived = decayed + fewer, archived + away
         return Tidied(decayed=decayed, archived=archived)
+
+    def tidy_when_due(self) -> None:
+        """Tidy if the last time was a day ago; a store that was never tidied starts to count now."""
+        store = self.store
+        if not os.path.isdir(store.place.folder) or store.database.read_only:
+            return
+        note = os.path.join(store.place.folder, _NOTE)
+        now = self._clock()
+        try:
+            due = os.stat(note).st_mtime * 1000 <= now - _DAY_MS
+        except OSError:
+            due = False
+        else:
+            if not due:
+                return
+        try:
+            os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
+            os.utime(note, (now / 1000, now / 1000))  # first: of two that come by, one tidies
+            if due:
+                self.tidy()
+        except (LearntError, OSError):
+            return  # what is only tidy must not fail what somebody came for; tomorrow is another day
 
     def _tidy(self, store: Store) -> tuple[int, int]:
         from learnt.weigh.decay import PERIOD_MS, decayed

@@ -126,12 +126,13 @@ def given_triggers(arguments: argparse.Namespace) -> dict[str, list[str]]:
     return {field: given for field, given in words.items() if given}
 
 
-def open_memory(arguments: argparse.Namespace) -> Memory:
-    """Open the store that the arguments mean; never create one."""
+def open_memory(arguments: argparse.Namespace, *, in_a_hurry: bool = False) -> Memory:
+    """Open the store that the arguments mean; never create one. Unless somebody waits, do the day's tidying."""
     from learnt.memory import Memory
 
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
     for remark in memory.remarks:
         note(remark)
+    memory.tidies_when_done = not in_a_hurry
     return memory

@@ -31,7 +31,7 @@ def brief_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def brief_run(arguments: argparse.Namespace) -> None:
-    with open_memory(arguments) as memory:
+    with open_memory(arguments, in_a_hurry=True) as memory:
         brief = memory.brief(
             " ".join(arguments.text),
             agent=arguments.agent,
