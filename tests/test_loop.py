@@ -426,6 +426,8 @@ def test_a_damaged_or_locked_store_beside_ours_costs_a_remark_only(project: Path
             assert brief.learning_ids == (learning.id,)
             assert len(memory.remarks) == 2
             assert memory.learnings().total == 1
+            waits = [store.database.wait_at_most(0) for store in memory.sound_stores()]
+            assert waits == [memory.settings.wait_ms] * 2, "later changes wait as long as ever"
 
 
 def test_any_command_with_time_tidies_once_a_day(project: Path, learnt: Callable[..., Done]) -> None:

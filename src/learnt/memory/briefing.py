@@ -5,7 +5,7 @@ from __future__ import annotations
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.stores import Stores
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
-from learnt.store import events, learnings
+from learnt.store import PATIENCE_MS, events, learnings
 from learnt.store.learnings import Filter
 from learnt.text.clean import clean, fold
 from learnt.text.records import read_fields
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
 _CONSIDERED = 15
-_PATIENCE_MS = 100
 _RECENT_MS = 2 * 60 * 60 * 1000
 
 
@@ -257,14 +256,15 @@ class Briefing(Stores):
         """Count uses in another store of ours; a brief does not wait for it, nor fail with it."""
         from learnt.store.happened import count_use
 
+        wait_ms = store.database.wait_at_most(PATIENCE_MS)
         try:
-            wait_ms = store.database.wait_at_most(_PATIENCE_MS)
             with store.transaction():
                 for id in ids:
                     count_use(store.database, id, at=at)
-            store.database.wait_at_most(wait_ms)
         except LearntError as error:
             self.remarks.append(f"not counted in {store.place.folder}: {error.message}")
+        finally:
+            store.database.wait_at_most(wait_ms)
 
     def _injected(self, task: str) -> dict[str, bool]:
         from learnt.store.happened import injected

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
-_PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
+PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
 _PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
 _SCRUB_NOTE = "scrub.pending."
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
@@ -135,7 +135,7 @@ class Store:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.place.read_only or self.database.read_only:
             return 0
-        wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else _PATIENCE_MS)
+        wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else PATIENCE_MS)
         try:
             return self.spool.replay(self._apply, wait=wait)
         except (LearntError, OSError):

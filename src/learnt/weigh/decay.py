@@ -17,18 +17,12 @@ PERIOD_MS = 30 * 24 * 60 * 60 * 1000
 _LOSS = 0.02
 
 
-def periods_unused(learning: Learning, now_ms: int) -> int:
-    """Return how many whole periods have passed since anything last spoke for the learning."""
-    since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
-    return max(0, now_ms - since) // PERIOD_MS
-
-
 def decayed(learning: Learning, now_ms: int) -> dict[str, Any]:
     """Return what time changes of a learning; nothing, when no whole period has passed."""
-    periods = periods_unused(learning, now_ms)
+    since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
+    periods = max(0, now_ms - since) // PERIOD_MS
     if not periods or learning.confidence <= LEAST_CONFIDENCE:
         return {}
-    since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
     return {
         "confidence": within_bounds(learning.confidence - _LOSS * periods),
         "last_decayed_at": since + periods * PERIOD_MS,
