@@ -309,6 +309,81 @@ def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memo
     assert memory.undo(old.id).status == "active"
 
 
+def _crowd(memory: Memory) -> list[Learning]:
+    """Fill a memory with more learnings than it likes, four of which are alike."""
+    memory.add_all([{"title": f"Fact {number}", "tags": [f"tag{number}"]} for number in range(200)])
+    alike = [
+        {"title": f"Cargo needs flag {number}", "tags": ["cargo", "build"], "category": "tools", "confidence": 0.6}
+        for number in range(3)
+    ]
+    more = {"title": "Cargo caches", "tags": ["cargo", "build", "cache"], "category": "tools", "action": "Clean first"}
+    memory.add("Cargo is avoided", tags=["cargo", "build"], category="tools", polarity="avoid")
+    return memory.add_all([*alike, {**more, "triggers": {"commands": ["cargo build"]}}])
+
+
+def test_too_many_learnings_are_put_together_by_a_proposal_and_only_a_person_accepts_it(memory: Memory) -> None:
+    members = _crowd(memory)
+
+    (proposed,) = memory.tidy().proposed
+
+    proposal = memory.get(proposed)
+    assert (proposal.status, proposal.category) == ("proposed", "tools")
+    assert set(proposal.replaces) == {member.id for member in members}
+    assert "Cargo caches: Clean first" in proposal.observation
+    assert proposal.triggers.commands == ("cargo build",)
+    assert all(memory.get(member.id).status == "active" for member in members), "nothing happens in silence"
+    assert proposed not in memory.brief("run cargo build with flags", task="task_1").learning_ids
+    assert memory.tidy().proposed == (), "not twice"
+
+    assert memory.restore(proposed).status == "active"
+    assert {memory.get(member.id).superseded_by for member in members} == {proposed}
+    assert set(memory.supersedes(proposed)) == {member.id for member in members}
+
+
+def test_a_refused_proposal_does_not_come_back(memory: Memory, clock: Clock) -> None:
+    members = _crowd(memory)
+    (proposed,) = memory.tidy().proposed
+    memory.archive(proposed)
+    clock.advance(days=1)
+    for number in range(10):
+        memory.debrief(f"task_{number}", "done", result="done")
+
+    assert memory.tidy().proposed == ()
+    assert all(memory.get(member.id).status == "active" for member in members)
+
+
+def test_few_learnings_are_left_as_they_are(memory: Memory) -> None:
+    memory.add_all([{"title": f"Cargo {number}", "tags": ["cargo"]} for number in range(20)])
+
+    assert memory.tidy().proposed == ()
+
+
+def test_failure_reports_are_put_away_a_week_after_the_task_was_done(memory: Memory, clock: Clock) -> None:
+    report = "<failure-report>\nwhat_was_tried: wings\nwhy_it_failed: no lift\n</failure-report>"
+    for task in ("task_1", "task_2"):
+        memory.debrief(task, report, result="failed")
+    memory.debrief("task_1", "flown", result="done")
+    assert memory.tidy().failures_archived == 0
+    clock.advance(days=8)
+
+    assert memory.tidy().failures_archived == 1
+    assert memory.tidy().failures_archived == 0
+    assert "no lift" not in memory.brief("fly", task="task_1").text
+    assert "no lift" in memory.brief("fly", task="task_2").text, "not done yet: still needed"
+    assert [attempt.result for attempt in memory.attempts("task_1")] == ["done", "failed"], "figures stay"
+
+
+def test_a_brief_that_comes_too_late_is_refused_and_says_so(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    learnt("add", "Cache the schema")
+
+    late = learnt("brief", "cache the schema " * 6_000, "--deadline-ms", "1")
+
+    assert (late.code, late.out) == (3, "")
+    assert "no answer within 1 ms" in late.err
+    assert learnt("brief", "cache the schema", "--deadline-ms", "60000").code == 0
+
+
 def test_debriefs_of_one_task_from_many_processes_all_count(database: str, project: Path, tmp_path: Path) -> None:
     with Memory.open(project):
         pass

@@ -89,42 +89,30 @@ def test_every_setting_is_shown_with_its_meaning_and_one_can_be_asked_for(settin
 
 def test_every_setting_has_a_variable(settings: Settings) -> None:
     values = {
-        "DATABASE": "postgresql://db/shop",
-        "PROJECT": "p",
-        "PERSON": "q",
-        "SOURCES": "/a:/b",
-        "USER_STORE": "no",
-        "WAIT_MS": "7",
-        "PAGE_SIZE": "8",
-        "COLOR": "never",
-        "BRIEF_LEARNINGS": "3",
-        "BRIEF_CONFIDENCE": "0.5",
-        "BRIEF_RELEVANCE": "0.25",
-        "BRIEF_TOKENS": "500",
-        "TRIAL_SLOTS": "2",
-        "HOOK_DEADLINE_MS": "300",
-        "STUCK_AFTER": "4",
+        "database": ("postgresql://db/shop", "postgresql://db/shop"),
+        "project": ("p", "p"),
+        "person": ("q", "q"),
+        "sources": ("/a:/b", ["/a", "/b"]),
+        "user_store": ("no", False),
+        "wait_ms": ("7", 7),
+        "page_size": ("8", 8),
+        "color": ("never", "never"),
+        "brief_learnings": ("3", 3),
+        "brief_confidence": ("0.5", 0.5),
+        "brief_relevance": ("0.25", 0.25),
+        "brief_tokens": ("500", 500),
+        "trial_slots": ("2", 2),
+        "hook_deadline_ms": ("300", 300),
+        "summarise_above": ("9", 9),
+        "stuck_after": ("4", 4),
     }
-    for name, value in values.items():
-        settings.patch.setenv(f"LEARNT_{name}", value)
-    assert [record["value"] for record in settings.shown().values()] == [
-        "postgresql://db/shop",
-        "p",
-        "q",
-        ["/a", "/b"],
-        False,
-        7,
-        8,
-        "never",
-        3,
-        0.5,
-        0.25,
-        500,
-        2,
-        300,
-        4,
-    ]
-    assert {record["origin"] for record in settings.shown().values()} == {setting.variable for setting in SETTINGS}
+    for key, (text, _) in values.items():
+        settings.patch.setenv(f"LEARNT_{key.upper()}", text)
+
+    shown = settings.shown()
+
+    assert {key: record["value"] for key, record in shown.items()} == {key: value for key, (_, value) in values.items()}
+    assert all(record["origin"] == f"LEARNT_{key.upper()}" for key, record in shown.items())
 
 
 def test_a_source_is_named_from_where_its_file_stands(settings: Settings, project: Path, home: Path) -> None:

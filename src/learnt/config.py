@@ -42,6 +42,7 @@ class Settings(Value):
     brief_tokens: int = 1_000
     trial_slots: int = 1
     stuck_after: int = 3
+    summarise_above: int = 200
     hook_deadline_ms: int = 400
 
 
@@ -122,6 +123,11 @@ SETTINGS = (
         key="hook_deadline_ms",
         meaning="After how many milliseconds a hook gives up and says nothing, so that no client ever waits for it.",
         least=1,
+    ),
+    Setting(
+        key="summarise_above",
+        meaning="With more active learnings than this, tidying proposes to put those together that are alike; a person "
+        "decides.",
     ),
     Setting(key="stuck_after", meaning="After how many failed attempts a task counts as stuck.", least=1),
 )

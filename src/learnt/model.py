@@ -251,6 +251,8 @@ class Learning(Value):
     last_decayed_at: int | None = None
     status: str = "active"
     superseded_by: str = ""
+    replaces: tuple[str, ...] = ()
+    """The learnings that it supersedes once it is accepted, while it is proposed."""
     pinned: bool = False
     version: int = 1
     # Not stored: "project", "user", or the name of the other project that it was read from.
@@ -273,6 +275,7 @@ class Learning(Value):
         for field in ("domain", "category", "discovery", "commit", "task"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
         _check_words("tag", self.tags, TITLE_LIMIT)
+        _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
         _check_choice("kind", self.kind, KINDS)
         _check_choice("polarity", self.polarity, POLARITIES)
@@ -405,6 +408,7 @@ class Failure(Value):
     avoid: str = ""
     suggestion: str = ""
     created_at: int = 0
+    archived_at: int | None = None
 
     def check(self) -> None:
         _check_id("attempt", self.attempt)

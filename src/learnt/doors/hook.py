@@ -14,6 +14,8 @@ import os
 import sys
 import time
 
+from learnt.doors.deadline import Deadline
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -26,10 +28,6 @@ _LONGEST_ANSWER = 9_500
 _LONGEST_EVENT = 50_000_000
 # What clients send in the person's name: not theirs to answer, and no query.
 _SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt", "/")
-
-
-class _TooLate(Exception):
-    """The deadline has passed."""
 
 
 def run_hook() -> int:
@@ -58,12 +56,9 @@ def _serve() -> str:
     with Memory.open(".", create=False) as memory:
         if memory.store.place.address:
             return ""  # a hook never waits for a server
-        _set_deadline(memory.settings.hook_deadline_ms)
-        try:
+        with Deadline(memory.settings.hook_deadline_ms):
             memory.store.take_up_spool()
             return _answer(memory, _read(content))
-        finally:
-            _set_deadline(0)
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -100,20 +95,6 @@ def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
 
     said = {"hookEventName": "UserPromptSubmit", "additionalContext": brief.text}
     return json.dumps({"hookSpecificOutput": said}) + "\n"
-
-
-def _set_deadline(milliseconds: int) -> None:
-    """Let this process give up after a while; 0 takes it back. Where there is no such timer, SQLite's wait is short."""
-    if sys.platform == "win32":
-        return
-    import signal
-
-    signal.signal(signal.SIGALRM, _give_up)
-    signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
-
-
-def _give_up(_number: int, _frame: object) -> None:
-    raise _TooLate("the deadline has passed")
 
 
 def _log(here: Project | None, error: Exception) -> None:

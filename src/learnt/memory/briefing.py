@@ -230,7 +230,7 @@ class Briefing(Stores):
         past = [
             Past(number=attempt.number, result=attempt.result, model=attempt.model, failure=reports[attempt.id])
             for attempt in attempts
-            if attempt.id in reports
+            if attempt.id in reports and not reports[attempt.id].archived_at
         ]
         failed = 0
         for attempt in attempts:

@@ -151,8 +151,17 @@ class ByHand(Stores):
         return self._alter(id, "hide", _to_status("hidden"), reason=reason)
 
     def restore(self, id: str, *, reason: str = "") -> Learning:
-        """Make an archived, hidden, proposed or superseded learning active again."""
-        return self._alter(id, "restore", _to_status("active"), reason=reason)
+        """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
+        store, _ = self._holder(id, writable=True)
+        now = self._clock()
+        with store.transaction():
+            change = self._change("restore", at=now, reason=reason)
+            before, after = learnings.change(store.database, id, _to_status("active"), change)
+            for member in before.replaces if before.status == "proposed" else ():
+                if learnings.find(store.database, member):
+                    change = self._change("supersede", at=now, reason=reason)
+                    learnings.change(store.database, member, _replaced_by(id), change)
+        return after.replace(scope=store.place.scope)
 
     def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
         """Let a learning come first where it is relevant, whatever its confidence."""
@@ -211,6 +220,11 @@ def _merged_page(stores: Sequence[Store], which: Filter, *, limit: int, offset: 
 
 def _to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: {"status": status, "superseded_by": ""}
+
+
+def _replaced_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
+    """Supersede what is still active."""
+    return lambda one: {"status": "superseded", "superseded_by": successor} if one.status == "active" else {}
 
 
 def _standing(history: list[Event]) -> list[Event]:

@@ -1,14 +1,18 @@
-"""What time asks for: decay of the unused, and putting away what nobody used for long. Nothing is deleted."""
+"""What time asks for: decay of the unused, putting away what has had its time, and proposals to put the many together.
+
+Nothing is deleted, and nothing that a person wrote is replaced before a person says so.
+"""
 
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from learnt.errors import LearntError
 from learnt.memory.stores import Stores
 from learnt.model import Value
 from learnt.store import learnings
-from learnt.store.learnings import Change
+from learnt.store.learnings import Change, Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
 _DAY_MS = 24 * 60 * 60 * 1000
 _OLD_MS = 90 * _DAY_MS
 _UNUSED_MS = 30 * _DAY_MS
+_DONE_MS = 7 * _DAY_MS
+_ATTEMPTS_BETWEEN_SUMMARIES = 10
+_MOST_SUMMARISED = 2_000
+_MOST_PROPOSALS = 10
 _PROGRAM = "learnt"
 _NOTE = "tidied"
 
@@ -26,19 +34,26 @@ class Tidied(Value):
 
     decayed: int = 0
     archived: int = 0
+    failures_archived: int = 0
+    """Failure reports on tasks that were done a week ago: they stand in no brief any more."""
+    proposed: tuple[str, ...] = ()
+    """Learnings that would each replace several; they wait for a person."""
 
 
 class Tidying(Stores):
     """What runs once a day."""
 
     def tidy(self) -> Tidied:
-        """Let the unused lose confidence, and archive what is superseded or unproven and unused for long."""
-        decayed = archived = 0
+        """Let the unused lose confidence, archive what has had its time, and propose to put the many together."""
+        decayed = archived = failures = 0
+        proposed: list[str] = []
         for store in self.sound_stores():
             if not store.place.read_only:
-                fewer, away = self._tidy(store)
+                fewer, away = self._fade(store)
                 decayed, archived = decayed + fewer, archived + away
-        return Tidied(decayed=decayed, archived=archived)
+                failures += self._archive_failures(store)
+                proposed += self._propose_summaries(store)
+        return Tidied(decayed=decayed, archived=archived, failures_archived=failures, proposed=tuple(proposed))
 
     def tidy_when_due(self) -> None:
         """Tidy if the last time was a day ago; a store that was never tidied starts to count now."""
@@ -62,7 +77,38 @@ class Tidying(Stores):
         except (LearntError, OSError):
             return  # what is only tidy must not fail what somebody came for; tomorrow is another day
 
-    def _tidy(self, store: Store) -> tuple[int, int]:
+    def _archive_failures(self, store: Store) -> int:
+        from learnt.store import tasks
+
+        now = self._clock()
+        with store.transaction():
+            return tasks.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
+
+    def _propose_summaries(self, store: Store) -> list[str]:
+        """Where there are too many learnings, propose for each group of them one that could stand in its place."""
+        from learnt.store import tasks
+        from learnt.weigh.stage import stage
+        from learnt.weigh.summary import groups, summary
+
+        if learnings.count(store.database, Filter()) <= self.settings.summarise_above:
+            return []
+        latest = learnings.latest_summary_at(store.database)
+        if latest and tasks.attempts_since(store.database, latest) < _ATTEMPTS_BETWEEN_SUMMARIES:
+            return []
+        now = self._clock()
+        oldest = islice(learnings.each(store.database, Filter()), _MOST_SUMMARISED)
+        unproven = [one for one in oldest if not one.pinned and stage(one) != "proven"]
+        proposals = [summary(group, now_ms=now) for group in groups(unproven)]
+        made = []
+        with store.transaction():
+            for proposal in [proposal for proposal in proposals if proposal is not None][:_MOST_PROPOSALS]:
+                if learnings.find(store.database, proposal.id) is None:  # else a person has decided on it already
+                    reason = f"more than {self.settings.summarise_above} learnings"
+                    learnings.add(store.database, proposal, Change(what="propose", who=_PROGRAM, at=now, reason=reason))
+                    made.append(proposal.id)
+        return made
+
+    def _fade(self, store: Store) -> tuple[int, int]:
         from learnt.weigh.decay import PERIOD_MS, decayed
         from learnt.weigh.stage import stage
 

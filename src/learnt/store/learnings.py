@@ -232,6 +232,16 @@ def quiet(database: Database, *, before: int) -> list[Learning]:
     return [_learning(row) for row in rows]
 
 
+def latest_summary_at(database: Database) -> int:
+    """Return when the last learning was proposed that would replace others, 0 if none ever was."""
+    return int(
+        database.value(
+            "select max(created_at) as latest from learning where project = :project and replaces != '[]'",
+        )
+        or 0
+    )
+
+
 def superseded_by(database: Database, id: str) -> list[str]:
     """Return the ids of the learnings that this one replaces."""
     rows = database.rows(
@@ -328,6 +338,7 @@ def _like_literally(text: str) -> str:
 def _row(learning: Learning) -> dict[str, Any]:
     row = {column: getattr(learning, field) for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
     row["tags"] = json.dumps(learning.tags, ensure_ascii=False)
+    row["replaces"] = json.dumps(learning.replaces)
     row["triggers"] = json.dumps(triggers_record(learning.triggers), ensure_ascii=False)
     row["pinned"] = int(learning.pinned)
     return row
@@ -336,6 +347,7 @@ def _row(learning: Learning) -> dict[str, Any]:
 def _learning(row: Row) -> Learning:
     fields = {field: row[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
     fields["tags"] = tuple(json.loads(row["tags"]))
+    fields["replaces"] = tuple(json.loads(row["replaces"]))
     fields["triggers"] = read_triggers(json.loads(row["triggers"]))
     fields["pinned"] = bool(row["pinned"])
     return Learning(**fields)

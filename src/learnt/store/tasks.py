@@ -80,6 +80,35 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
     return {row["attempt"]: _failure(row) for row in rows}
 
 
+def archive_failures(database: Database, *, done_before: int, at: int) -> int:
+    """Put the reports on tasks away that were done before a moment; return how many."""
+    return database.execute(
+        """
+        update failure
+           set archived_at = :at
+         where project = :project
+           and archived_at is null
+           and exists (
+               select 1
+                 from task
+                where task.project = failure.project
+                  and task.id = failure.task
+                  and task.status = 'done'
+                  and task.updated_at < :done_before
+           )
+        """,
+        at=at,
+        done_before=done_before,
+    )
+
+
+def attempts_since(database: Database, at: int) -> int:
+    """Return how many attempts there were after a moment."""
+    return int(
+        database.value("select count(*) as made from attempt where project = :project and started_at > :at", at=at)
+    )
+
+
 def results_since(database: Database, at: int) -> list[str]:
     """Return the results of all attempts since a moment."""
     rows = database.rows("select result from attempt where project = :project and started_at >= :at", at=at)

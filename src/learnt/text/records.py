@@ -56,6 +56,7 @@ def as_record(learning: Learning) -> dict[str, Any]:
     """Return the learning as a JSON object."""
     record = learning.as_dict()
     record["tags"] = list(learning.tags)
+    record["replaces"] = list(learning.replaces)
     record["triggers"] = triggers_record(learning.triggers)
     return record
 
@@ -92,6 +93,8 @@ def _read(name: str, value: object) -> object:
         return read_triggers(value)
     if name in _LISTS:
         return tuple(sorted({tag.lower().removeprefix("#") for tag in _words(name, value)}))
+    if name == "replaces":
+        return _words(name, value)
     if name in _FLAGS:
         if not isinstance(value, bool):
             raise _wrong(name, value, "true or false")

@@ -207,6 +207,7 @@ def _particulars(learning: Learning, supersedes: list[str]) -> dict[str, str]:
         "commit": learning.commit,
         "superseded by": learning.superseded_by,
         "supersedes": ", ".join(supersedes),
+        "would replace": ", ".join(learning.replaces) if learning.status == "proposed" else "",
         "added": f"{moment(learning.created_at)}, by {learning.origin}",
         "changed": moment(learning.updated_at) if learning.updated_at != learning.created_at else "",
     }

@@ -6,6 +6,7 @@ import sys
 
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
+from learnt.doors.deadline import Deadline
 from learnt.errors import LearntError
 from learnt.model import RESULTS
 
@@ -28,10 +29,13 @@ def brief_arguments(parser: argparse.ArgumentParser) -> None:
         "--path", action="append", default=[], metavar="PATH", help="a file to be worked on; repeatable"
     )
     parser.add_argument("--budget-tokens", type=int, metavar="N", help="how long it may be (setting `brief_tokens`)")
+    parser.add_argument(
+        "--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 rather than take longer"
+    )
 
 
 def brief_run(arguments: argparse.Namespace) -> None:
-    with open_memory(arguments, in_a_hurry=True) as memory:
+    with open_memory(arguments, in_a_hurry=True) as memory, Deadline(max(0, arguments.deadline_ms)):
         brief = memory.brief(
             " ".join(arguments.text),
             agent=arguments.agent,

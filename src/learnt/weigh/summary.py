@@ -1,0 +1,90 @@
+"""Many learnings of one kind, put together into one that can stand for them.
+
+Together goes what has the same category, domain and polarity and at least half of its tags in common. The text is
+made by a template: nothing is invented, and whatever the members say is still there. It is a proposal: a person
+decides.
+"""
+
+from __future__ import annotations
+
+from learnt.model import TAG_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers, text_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_SHARED_TAGS = 0.5
+_FEWEST = 3
+_MOST = 12
+
+
+def groups(learnings: Iterable[Learning]) -> list[list[Learning]]:
+    """Return those that belong together, the largest groups first; what stands alone is left out."""
+    found: list[list[Learning]] = []
+    by_tag: dict[tuple[str, ...], list[list[Learning]]] = {}
+    for learning in learnings:
+        keys = [(learning.category, learning.domain, learning.polarity, tag) for tag in learning.tags]
+        near = [group for key in keys for group in by_tag.get(key, ())]
+        group = next((group for group in near if len(group) < _MOST and _is_like(group[0], learning)), None)
+        if group is None:
+            group = []
+            found.append(group)
+            for key in keys:
+                by_tag.setdefault(key, []).append(group)
+        group.append(learning)
+    return sorted((group for group in found if len(group) >= _FEWEST), key=lambda group: (-len(group), group[0].id))
+
+
+def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
+    """Return a proposed learning that replaces its members, or None when they give no sensible text."""
+    first = members[0]
+    best = max(members, key=lambda member: (member.confidence, member.recurrences, member.id))
+    more = f" (and {len(members) - 1} more)"
+    told = "\n".join(f"- {_in_one_line(member)}" for member in members)
+    if len(told) > TEXT_LIMIT:
+        return None
+    return Learning(
+        id=text_id("learn", " ".join(sorted(member.id for member in members))),
+        title=best.title[: TITLE_LIMIT - len(more)].rstrip() + more,
+        observation=told,
+        tags=tuple(sorted(dict.fromkeys(tag for member in members for tag in member.tags))[:TAG_LIMIT]),
+        domain=first.domain,
+        category=first.category,
+        kind=_common(members, "kind") or "best-practice",
+        polarity=first.polarity,
+        triggers=_all_triggers(members),
+        origin=_common(members, "origin") or "agent",
+        goal=_common(members, "goal"),
+        confidence=round(sum(member.confidence for member in members) / len(members), 4),
+        status="proposed",
+        replaces=tuple(member.id for member in members),
+        created_at=now_ms,
+        updated_at=now_ms,
+    )
+
+
+def _is_like(one: Learning, other: Learning) -> bool:
+    mine, theirs = set(one.tags), set(other.tags)
+    return len(mine & theirs) >= _SHARED_TAGS * len(mine | theirs)
+
+
+def _common(members: Sequence[Learning], field: str) -> str:
+    values = {str(getattr(member, field)) for member in members}
+    return values.pop() if len(values) == 1 else ""
+
+
+def _in_one_line(learning: Learning) -> str:
+    parts = [learning.title]
+    parts += [" ".join(text.split()) for text in (learning.action or learning.observation,) if text]
+    return ": ".join(part for part in dict.fromkeys(parts) if part)
+
+
+def _all_triggers(members: Sequence[Learning]) -> Triggers:
+    return Triggers(
+        **{
+            field: tuple(dict.fromkeys(word for member in members for word in getattr(member.triggers, field)))[
+                :TAG_LIMIT
+            ]
+            for field in Triggers.fields
+        }
+    )
