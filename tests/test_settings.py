@@ -105,14 +105,57 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "hook_deadline_ms": ("300", 300),
         "summarise_above": ("9", 9),
         "stuck_after": ("4", 4),
+        "strategy": ("escalate", "escalate"),
+        "models": ("small=0.1,large", [_model("small", 0.1), _model("large", 0.0)]),
+        "work.agent": ("command", "command"),
+        "work.command": ("./agent {model}", "./agent {model}"),
+        "work.arguments": ("-a:-b", ["-a", "-b"]),
+        "work.model": ("large", "large"),
+        "work.verify": ("make test", "make test"),
+        "work.isolation": ("worktree", "worktree"),
+        "work.jobs": ("2", 2),
+        "work.time_limit_s": ("5", 5),
+        "work.output_limit_mb": ("6", 6),
+        "work.lease_s": ("7", 7),
     }
+    variables = {key: f"LEARNT_{key.upper().replace('.', '_')}" for key in values}
     for key, (text, _) in values.items():
-        settings.patch.setenv(f"LEARNT_{key.upper()}", text)
+        settings.patch.setenv(variables[key], text)
 
     shown = settings.shown()
 
     assert {key: record["value"] for key, record in shown.items()} == {key: value for key, (_, value) in values.items()}
-    assert all(record["origin"] == f"LEARNT_{key.upper()}" for key, record in shown.items())
+    assert {key: record["origin"] for key, record in shown.items()} == variables
+
+
+def _model(name: str, price: float) -> dict[str, object]:
+    return {"name": name, "price": price, "input_price": 0.0, "output_price": 0.0}
+
+
+def test_a_table_and_a_list_of_models_are_read_from_the_file(settings: Settings) -> None:
+    settings.project_file.write_text(
+        '[work]\nagent = "codex"\njobs = 3\n[[models]]\nname = "small"\nprice = 1\n[[models]]\nname = "large"\n'
+    )
+    shown = settings.shown()
+    assert (shown["work.agent"]["value"], shown["work.jobs"]["value"]) == ("codex", 3)
+    assert shown["models"]["value"] == [_model("small", 1), _model("large", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('work = "codex"', "`work`"),
+        ('[work]\nagnet = "codex"', "`work.agnet`"),
+        ("[work]\njobs = 0", "`work.jobs`"),
+        ("[[models]]\nprice = 1", "needs `name`"),
+        ('[[models]]\nname = "a"\ncost = 1', "no field `cost`"),
+        ('[[models]]\nname = "a"\nprice = "much"', "price"),
+        ('[[models]]\nname = "a"\n[[models]]\nname = "a"', "`a` twice"),
+    ],
+)
+def test_a_wrong_table_or_model_is_refused_with_its_name(settings: Settings, content: str, said: str) -> None:
+    settings.project_file.write_text(content + "\n")
+    assert said in settings.refused()
 
 
 def test_a_source_is_named_from_where_its_file_stands(settings: Settings, project: Path, home: Path) -> None:

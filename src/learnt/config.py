@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import os
 
-from learnt.errors import LearntError, WrongRequest
-from learnt.model import Value
+from learnt.errors import InvalidValue, LearntError, WrongRequest
+from learnt.model import Model, Value
 from learnt.text.address import without_password
 
 TYPE_CHECKING = False
@@ -43,6 +43,18 @@ class Settings(Value):
     trial_slots: int = 1
     stuck_after: int = 3
     summarise_above: int = 200
+    strategy: str = "learned"
+    models: tuple[Model, ...] = ()
+    work_agent: str = "claude"
+    work_command: str = ""
+    work_arguments: tuple[str, ...] = ()
+    work_model: str = ""
+    work_verify: str = ""
+    work_isolation: str = "none"
+    work_jobs: int = 1
+    work_time_limit_s: int = 3_600
+    work_output_limit_mb: int = 100
+    work_lease_s: int = 60
     hook_deadline_ms: int = 400
 
 
@@ -57,14 +69,19 @@ class Setting(Value):
     most: int = 1_000_000_000
 
     @property
+    def field(self) -> str:
+        """Its name among the Settings; in a file, what stands before the dot is the table."""
+        return self.key.replace(".", "_")
+
+    @property
     def default(self) -> Any:
         """The value when nobody sets it."""
-        return Settings.defaults[self.key]
+        return Settings.defaults[self.field]
 
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return PREFIX + self.key.upper()
+        return PREFIX + self.field.upper()
 
 
 SETTINGS = (
@@ -129,9 +146,60 @@ SETTINGS = (
         meaning="With more active learnings than this, tidying proposes to put those together that are alike; a person "
         "decides.",
     ),
-    Setting(key="stuck_after", meaning="After how many failed attempts a task counts as stuck.", least=1),
+    Setting(
+        key="stuck_after",
+        meaning="After how many failures at the strongest model, or with the same error, a task counts as stuck.",
+        least=1,
+    ),
+    Setting(
+        key="strategy",
+        meaning="How `learnt work` chooses a model: `fixed` (always `work.model`), `escalate` (a stronger one after "
+        "each failure), `cost-optimized` (the cheapest while all goes well) or `learned` (by the record of past attempts).",
+        choices=("learned", "escalate", "cost-optimized", "fixed"),
+    ),
+    Setting(
+        key="models",
+        meaning="The models to choose from, the weakest first, each with what one attempt costs about, in USD. Where a "
+        "client tells tokens but no cost, the prices of a million tokens, `input_price` and `output_price`, give it.",
+        example="haiku=0.05",
+    ),
+    Setting(
+        key="work.agent",
+        meaning="The client that works on tasks; `command` for a program of your own.",
+        choices=("claude", "codex", "gemini", "opencode", "aider", "command"),
+    ),
+    Setting(
+        key="work.command",
+        meaning='With `agent = "command"`: the program. Its prompt comes on stdin, or in the file that stands for '
+        "`{prompt_file}`; `{model}` stands for the chosen model. Its output is read from stdout.",
+        example="my-agent --model {model}",
+    ),
+    Setting(
+        key="work.arguments", meaning="More arguments for the client, such as its permissions.", example="--verbose"
+    ),
+    Setting(key="work.model", meaning="The model of the strategy `fixed`; empty: the client's own default."),
+    Setting(
+        key="work.verify",
+        meaning="A command that must succeed before a task counts as done, unless the task has one of its own.",
+        example="make test",
+    ),
+    Setting(
+        key="work.isolation",
+        meaning="Where an agent works: in the project's folder (`none`), or in a git worktree for each task.",
+        choices=("none", "worktree"),
+    ),
+    Setting(key="work.jobs", meaning="How many tasks are worked on at once.", least=1, most=64),
+    Setting(key="work.time_limit_s", meaning="After how many seconds an agent is stopped.", least=1),
+    Setting(key="work.output_limit_mb", meaning="After how many megabytes of output an agent is stopped.", least=1),
+    Setting(
+        key="work.lease_s",
+        meaning="For how many seconds a worker holds a task without a sign of life before another may take it up.",
+        least=1,
+    ),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
+_BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
+_TABLES = {setting.key.partition(".")[0] for setting in SETTINGS if "." in setting.key}
 
 
 class Origin(Value):
@@ -154,18 +222,19 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
 
     `compiled` names a copy that `keep_compiled` wrote: while it is fresh, the files need not be parsed.
     """
-    found: dict[str, tuple[Any, str]] = {key: (value, "default") for key, value in Settings.defaults.items()}
+    found: dict[str, tuple[Any, str]] = {key: (setting.default, "default") for key, setting in _BY_KEY.items()}
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
     for path in files:
-        for key, value in contents[path].items():
+        for key, value in _flat(contents[path]).items():
             found[key] = (_beside(path, key, _checked(key, value, path)), path)
     for name, text in _variables(environ).items():
-        key = name.removeprefix(PREFIX).lower()
-        if key not in _BY_KEY:
+        if name not in _BY_VARIABLE:
+            key = name.removeprefix(PREFIX).lower()
             raise WrongRequest(f"environment variable {name} sets no known setting", hint=_did_you_mean(key))
+        key = _BY_VARIABLE[name].key
         found[key] = (_checked(key, _from_text(key, text), name), name)
     return Configuration(
-        settings=Settings(**{key: value for key, (value, _) in found.items()}),
+        settings=Settings(**{_BY_KEY[key].field: value for key, (value, _) in found.items()}),
         origins=tuple(Origin(setting=_BY_KEY[key], value=found[key][0], origin=found[key][1]) for key in _BY_KEY),
     )
 
@@ -197,6 +266,8 @@ def example_value(setting: Setting) -> Any:
     """Return a value that shows how the setting is written."""
     if not setting.example:
         return setting.default
+    if setting.key == "models":
+        return (_model_from_text(setting.example),)
     return (setting.example,) if isinstance(setting.default, tuple) else setting.example
 
 
@@ -208,6 +279,9 @@ def as_toml(value: Any) -> str:
         return str(value)
     if isinstance(value, tuple):
         return "[" + ", ".join(as_toml(item) for item in value) + "]"
+    if isinstance(value, Model):
+        stated = {name: figure for name, figure in value.as_dict().items() if figure}
+        return "{" + ", ".join(f"{name} = {as_toml(figure)}" for name, figure in stated.items()) + "}"
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -259,10 +333,23 @@ def _variables(environ: dict[str, str]) -> dict[str, str]:
     return {name: text for name, text in environ.items() if text and name.startswith(PREFIX) and name not in SIGNS}
 
 
+def _flat(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a file, those of a table under `table.name`."""
+    flat: dict[str, Any] = {}
+    for key, value in content.items():
+        if key in _TABLES and isinstance(value, dict):
+            flat.update({f"{key}.{name}": inner for name, inner in value.items()})
+        else:
+            flat[key] = value
+    return flat
+
+
 def _checked(key: str, value: Any, where: str) -> Any:
     setting = _BY_KEY.get(key)
     if setting is None:
         raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_did_you_mean(key))
+    if key == "models":
+        return _checked_models(value, where)
     if isinstance(setting.default, tuple) and isinstance(value, list):
         value = tuple(value)
     if isinstance(setting.default, float) and type(value) is int:
@@ -287,6 +374,28 @@ def _checked(key: str, value: Any, where: str) -> Any:
     return value
 
 
+def _checked_models(value: Any, where: str) -> tuple[Model, ...]:
+    models = []
+    for entry in value if isinstance(value, list) else [value]:
+        try:
+            models.append(Model(**({"name": entry} if isinstance(entry, str) else entry)))
+        except (TypeError, InvalidValue) as error:
+            raise WrongRequest(
+                f"{where} sets a model to {entry!r}: {error}"[:300],
+                hint='a model is written `{name = "haiku", price = 0.05}`, with the price of about one attempt in USD',
+            ) from None
+    names = [model.name for model in models]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise WrongRequest(f"{where} names the model `{twice}` twice", hint="name each model once, the weakest first")
+    return tuple(models)
+
+
+def _model_from_text(text: str) -> Model:
+    name, _, price = text.partition("=")
+    return Model(name=name.strip(), price=float(price) if price.strip().replace(".", "", 1).isdecimal() else 0.0)
+
+
 def check_address(address: str, where: str) -> None:
     """Raise unless this can be the address of a PostgreSQL database."""
     if not address.startswith(("postgresql://", "postgres://")):
@@ -305,6 +414,8 @@ def _from_text(key: str, text: str) -> Any:
         return int(text) if len(text) < 20 and text.removeprefix("-").isdecimal() else text
     if isinstance(default, float):
         return float(text) if len(text) < 20 and text.replace(".", "", 1).isdecimal() else text
+    if key == "models":
+        return [_model_from_text(part).as_dict() for part in text.split(",") if part.strip()]
     if isinstance(default, tuple):
         return [part for part in text.split(os.pathsep) if part]
     return text

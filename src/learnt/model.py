@@ -366,6 +366,23 @@ class Task(Value):
         check_goal(self.goal)
 
 
+class Model(Value):
+    """A language model to choose, and what it costs in USD: one attempt, and a million tokens."""
+
+    name: str
+    price: float = 0.0
+    input_price: float = 0.0
+    output_price: float = 0.0
+
+    def check(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidValue("a model needs a name")
+        for field in ("price", "input_price", "output_price"):
+            price = getattr(self, field)
+            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < LARGEST_NUMBER:
+                raise InvalidValue(f"{field} is {price!r}", hint=f"{field} is a number of USD from 0 on")
+
+
 class Attempt(Value):
     """One run of an agent at a task, with its figures."""
 

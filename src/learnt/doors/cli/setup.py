@@ -8,6 +8,7 @@ from learnt import config, project
 from learnt.doors.cli.arguments import add_user
 from learnt.doors.cli.screen import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
+from learnt.model import Value
 from learnt.text.address import without_password
 
 TYPE_CHECKING = False
@@ -74,10 +75,14 @@ def _record(origin: config.Origin) -> dict[str, object]:
     value = _shown(origin)
     return {
         "id": origin.setting.key,
-        "value": list(value) if isinstance(value, tuple) else value,
+        "value": [_plain(item) for item in value] if isinstance(value, tuple) else value,
         "origin": origin.origin,
         "meaning": origin.setting.meaning,
     }
+
+
+def _plain(item: object) -> object:
+    return item.as_dict() if isinstance(item, Value) else item
 
 
 def _shown(origin: config.Origin) -> object:
