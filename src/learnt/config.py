@@ -154,7 +154,7 @@ SETTINGS = (
     Setting(
         key="strategy",
         meaning="How `learnt work` chooses a model: `fixed` (always `work.model`), `escalate` (a stronger one after "
-        "each failure), `cost-optimized` (the cheapest while all goes well) or `learned` (by the record of past attempts).",
+        "each failure), `cost-optimized` (the cheapest while all goes well) or `learned` (by the record of attempts).",
         choices=("learned", "escalate", "cost-optimized", "fixed"),
     ),
     Setting(
