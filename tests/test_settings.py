@@ -295,7 +295,8 @@ def test_init_writes_every_setting_commented_out(settings: Settings) -> None:
         (example,) = [line for line in lines if line.startswith(f"# {setting.key} = ")]
         settings.project_file.write_text(example.removeprefix("# ") + "\n")
         assert settings.shown()[setting.key]["origin"] == str(settings.project_file)
-    everything = [line.removeprefix("# ") if " = " in line else line for line in lines]
+    examples = tuple(f"# {setting.key} = " for setting in SETTINGS)
+    everything = [line.removeprefix("# ") if line.startswith(examples) else line for line in lines]
     settings.project_file.write_text("\n".join(everything))
     assert {record["origin"] for record in settings.shown().values()} == {str(settings.project_file)}
 
