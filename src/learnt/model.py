@@ -29,6 +29,8 @@ PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT = 100
 TEXT_LIMIT = 20_000
+# A task may hold a whole specification.
+LONG_TEXT_LIMIT = 200_000
 TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
@@ -353,6 +355,15 @@ class Task(Value):
     status: str = "ready"
     goal: str = ""
     agent: str = ""
+    skip_learnings: bool = False
+    spec: str = ""
+    verify: str = ""
+    model: str = ""
+    next_model: str = ""
+    based_on: str = ""
+    parent: str = ""
+    branch: str = ""
+    fresh_since: int = 0
     created_at: int = 0
     updated_at: int = 0
 
@@ -361,9 +372,36 @@ class Task(Value):
         if not self.title:
             raise InvalidValue("a task needs a title", hint="say in a few words what is to be done")
         _check_choice("status", self.status, TASK_STATUSES)
-        for field in ("type", "agent"):
+        _check_length("title", self.title, TEXT_LIMIT)
+        _check_length("text", self.text, LONG_TEXT_LIMIT)
+        for field in ("type", "agent", "model", "next_model"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
+        for field in ("spec", "verify", "branch"):
+            _check_length(field, getattr(self, field), TEXT_LIMIT)
+        for field in ("based_on", "parent"):
+            if getattr(self, field):
+                _check_id("task", getattr(self, field))
         check_goal(self.goal)
+
+
+class Claim(Value):
+    """A worker holds a task for one attempt."""
+
+    attempt: str
+    worker: str
+    host: str
+    pid: int
+    started_at: int
+    held_until: int
+    task: str = ""
+    agent_pid: int = 0
+    agent_started: str = ""
+    model: str = ""
+    model_reason: str = ""
+    folder: str = ""
+
+    def check(self) -> None:
+        _check_id("attempt", self.attempt)
 
 
 class Model(Value):
@@ -398,10 +436,13 @@ class Attempt(Value):
     tokens_in: int | None = None
     tokens_out: int | None = None
     difficulty: str = ""
+    summary: str = ""
+    transcript: str = ""
 
     def check(self) -> None:
         _check_id("attempt", self.id)
         _check_id("task", self.task)
+        _check_length("summary", self.summary, TEXT_LIMIT)
         _check_choice("result", self.result, RESULTS)
         _check_length("model", self.model, TITLE_LIMIT)
         for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
@@ -465,9 +506,12 @@ class Escalation(Value):
     id: str
     subject: str
     question: str
+    detail: Mapping[str, Any] = {}
     status: str = "open"
     answer: str = ""
     created_at: int = 0
+    resolved_at: int | None = None
+    resolved_by: str = ""
 
     def check(self) -> None:
         _check_id("esc", self.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnt.errors import LearntError, NotFound, WrongRequest
-from learnt.memory.stores import Stores
+from learnt.memory.tasks import Tasks
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
 from learnt.store import PATIENCE_MS, events, learnings
 from learnt.store.learnings import Filter
@@ -26,7 +26,7 @@ _CONSIDERED = 15
 _RECENT_MS = 2 * 60 * 60 * 1000
 
 
-class Briefing(Stores):
+class Briefing(Tasks):
     """What is done before a task."""
 
     def search(

@@ -86,41 +86,6 @@ class Debriefing(Briefing):
             raise WrongRequest(f"`{learning}` is marked for `{task}` already", hint="a mark counts once")
         return learnings.get(store.database, learning).replace(scope=store.place.scope)
 
-    def new_task_id(self) -> str:
-        """Return an id for a task that nobody named."""
-        return new_id("task", self._clock())
-
-    def add_task(self, title: str, *, text: str = "", type: str = "implement", goal: str = "", agent: str = "") -> Task:
-        """Keep a piece of work for an agent."""
-        from learnt.store import tasks
-
-        now = self._clock()
-        task = Task(
-            id=new_id("task", now),
-            title=fold(title),
-            text=clean(text).strip(),
-            type=fold(type),
-            goal=fold(goal),
-            agent=fold(agent),
-            created_at=now,
-            updated_at=now,
-        )
-        with self.store.transaction():
-            tasks.ensure(self.store.database, task)
-        return task
-
-    def get_task(self, id: str) -> Task:
-        """Return a task."""
-        from learnt.store import tasks
-
-        return tasks.get(self.store.database, id)
-
-    def attempts(self, task: str) -> list[Attempt]:
-        """Return the attempts at a task, the latest first."""
-        from learnt.store import tasks
-
-        return tasks.attempts(self.store.database, task)
-
     def _apply_debrief(self, database: Database, body: dict[str, Any]) -> None:
         """Make of an agent's output what can be made of it; runs inside one transaction of the store's."""
         from learnt.debrief.marks import read_marks

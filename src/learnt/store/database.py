@@ -22,6 +22,8 @@ class Database:
     begin_statement = "begin"
     # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
     for_update = ""
+    # Instead of waiting for a row that somebody else is about to change, take the next.
+    skip_locked = ""
 
     def __init__(self, path: str, project: str) -> None:
         self.path = path
@@ -68,6 +70,10 @@ class Database:
     def list_value(self, values: Sequence[str]) -> object:
         """Return a list as the parameter that `one_of` takes."""
         raise NotImplementedError(self.engine)
+
+    def for_update_of(self, table: str) -> str:
+        """Return what locks the rows of one table that a join selects."""
+        return f"{self.for_update} of {table}" if self.for_update else ""
 
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""

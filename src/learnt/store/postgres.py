@@ -40,6 +40,7 @@ class PostgresDatabase(Database):
 
     engine = "postgres"
     for_update = " for update"
+    skip_locked = " for update skip locked"
 
     def __init__(self, address: str, *, project: str, wait_ms: int) -> None:
         super().__init__(without_password(address), project)

@@ -5,23 +5,32 @@ from __future__ import annotations
 import json
 
 from learnt.errors import NotFound
-from learnt.model import DIFFICULTIES, Attempt, Failure, Task
+from learnt.model import DIFFICULTIES, Attempt, Failure, Task, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     from learnt.store.database import Database, Row
+
+
+_INSERT = f"""
+    insert into task (project, {", ".join(Task.fields)})
+    values (:project, {", ".join(f":{field}" for field in Task.fields)})
+    on conflict (project, id) do nothing
+"""
+_UPDATE = f"""
+    update task
+       set {", ".join(f"{field} = :{field}" for field in Task.fields if field != "id")}
+     where project = :project
+       and id = :id
+"""
 
 
 def ensure(database: Database, task: Task) -> None:
     """Insert a task on its first use, and its goal on that one's."""
-    database.execute(
-        """
-        insert into task (project, id, title, text, type, status, goal, agent, created_at, updated_at)
-        values (:project, :id, :title, :text, :type, :status, :goal, :agent, :created_at, :updated_at)
-        on conflict (project, id) do nothing
-        """,
-        **task.as_dict(),
-    )
+    database.execute(_INSERT, **_row(task))
     if task.goal:
         database.execute(
             """
@@ -34,28 +43,142 @@ def ensure(database: Database, task: Task) -> None:
         )
 
 
+def change(database: Database, task: Task) -> None:
+    """Keep a task as it now is; what waited for it is ready if it was the last."""
+    database.execute(_UPDATE, **_row(task))
+    if task.status == "done":
+        _release(database, task.id, at=task.updated_at)
+
+
 def set_status(database: Database, id: str, status: str, *, at: int) -> None:
-    """Change what a task waits for."""
+    """Change what a task waits for; what waited for it is ready if it was the last."""
     database.execute(
         "update task set status = :status, updated_at = :at where project = :project and id = :id",
         id=id,
         status=status,
         at=at,
     )
+    if status == "done":
+        _release(database, id, at=at)
+
+
+def _release(database: Database, id: str, *, at: int) -> None:
+    """Make the tasks ready that waited for this one alone."""
+    rows = database.rows(
+        f"""
+        select task.id
+          from task
+          join prerequisite on prerequisite.project = task.project and prerequisite.task = task.id
+         where task.project = :project
+           and prerequisite.needs = :id
+           and task.status = 'waiting'
+         order by task.id
+        {database.for_update_of("task")}
+        """,
+        id=id,
+    )
+    for row in rows:
+        if not open_needs(database, row["id"]):
+            set_status(database, row["id"], "ready", at=at)
+
+
+def need(database: Database, task: str, needs: str) -> None:
+    """Let a task wait for another one."""
+    database.execute(
+        """
+        insert into prerequisite (project, task, needs)
+        values (:project, :task, :needs)
+        on conflict (project, task, needs) do nothing
+        """,
+        task=task,
+        needs=needs,
+    )
+
+
+def needs_no_more(database: Database, task: str) -> None:
+    """Let a task wait for nothing."""
+    database.execute("delete from prerequisite where project = :project and task = :task", task=task)
+
+
+def needs(database: Database) -> dict[str, list[str]]:
+    """Return what each task waits for, or waited for, in the order of their age."""
+    rows = database.rows("select task, needs from prerequisite where project = :project order by task, needs")
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["task"], []).append(row["needs"])
+    return found
+
+
+def needed_by(database: Database, task: str) -> list[Task]:
+    """Return the tasks that a task waits for, or waited for, the oldest first."""
+    rows = database.rows(
+        """
+        select task.*
+          from task
+          join prerequisite on prerequisite.project = task.project and prerequisite.needs = task.id
+         where task.project = :project
+           and prerequisite.task = :task
+         order by task.created_at, task.id
+        """,
+        task=task,
+    )
+    return [_task(row) for row in rows]
+
+
+def open_needs(database: Database, task: str) -> list[Task]:
+    """Return the tasks that a task still waits for."""
+    return [needed for needed in needed_by(database, task) if needed.status != "done"]
+
+
+def every(database: Database, *, statuses: Sequence[str] = (), goal: str = "", limit: int = 1_000_000) -> list[Task]:
+    """Return the tasks that people and programs gave us, the oldest first; conversations are none of them."""
+    rows = database.rows(
+        f"""
+        select *
+          from task
+         where project = :project
+           and type != 'session'
+           and (:goal = '' or goal = :goal)
+           and (:any = 1 or {database.one_of("status", "statuses")})
+         order by created_at desc, id desc
+         limit :limit
+        """,
+        goal=goal,
+        any=int(not statuses),
+        statuses=database.list_value(statuses),
+        limit=limit,
+    )
+    return [_task(row) for row in rows][::-1]
+
+
+def counts(database: Database) -> dict[str, int]:
+    """Return how many tasks there are, by status."""
+    rows = database.rows(
+        """
+        select status, count(*) as many
+          from task
+         where project = :project
+           and type != 'session'
+         group by status
+        """
+    )
+    return {row["status"]: int(row["many"]) for row in rows}
 
 
 def find(database: Database, id: str, *, for_update: bool = False) -> Task | None:
     """Return a task, or None."""
     lock = database.for_update if for_update else ""
     row = database.row(f"select * from task where project = :project and id = :id{lock}", id=id)
-    return None if row is None else Task(**{field: row[field] for field in Task.fields})
+    return None if row is None else _task(row)
 
 
-def get(database: Database, id: str) -> Task:
+def get(database: Database, id: str, *, for_update: bool = False) -> Task:
     """Return a task, or raise NotFound."""
-    task = find(database, id)
+    task = find(database, id, for_update=for_update)
     if task is None:
-        raise NotFound(f"no task `{id}`", hint="`learnt task add` makes one")
+        raise NotFound(
+            f"no task `{id[:100]}`", hint="`learnt task list --all` shows the ids; `learnt task add` makes one"
+        )
     return task
 
 
@@ -110,8 +233,19 @@ def attempts_since(database: Database, at: int) -> int:
 
 
 def results_since(database: Database, at: int) -> list[str]:
-    """Return the results of all attempts since a moment."""
-    rows = database.rows("select result from attempt where project = :project and started_at >= :at", at=at)
+    """Return how the attempts at tasks ended since a moment: neither turns of conversations nor interruptions."""
+    rows = database.rows(
+        """
+        select attempt.result
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and attempt.started_at >= :at
+           and attempt.result != 'interrupted'
+           and task.type != 'session'
+        """,
+        at=at,
+    )
     return [row["result"] for row in rows]
 
 
@@ -120,9 +254,9 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
     database.execute(
         """
         insert into attempt (project, id, task, number, result, model, model_reason, started_at, duration_ms,
-                             cost_usd, tokens_in, tokens_out, difficulty)
+                             cost_usd, tokens_in, tokens_out, difficulty, summary, transcript)
         values (:project, :id, :task, :number, :result, :model, :model_reason, :started_at, :duration_ms,
-                :cost_usd, :tokens_in, :tokens_out, :difficulty)
+                :cost_usd, :tokens_in, :tokens_out, :difficulty, :summary, :transcript)
         on conflict (project, id) do nothing
         """,
         **{**attempt.as_dict(), "difficulty": DIFFICULTIES.index(attempt.difficulty) if attempt.difficulty else None},
@@ -138,6 +272,53 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
             """,
             **{**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)},
         )
+
+
+def record(database: Database, *, limit: int) -> list[Made]:
+    """Return the latest attempts at tasks that were not interrupted, the newest first."""
+    rows = database.rows(
+        """
+        select attempt.*, task.type as task_type, task.title as task_title, task.goal as task_goal,
+               failure.error as failure_error
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+          left join failure on failure.project = attempt.project and failure.attempt = attempt.id
+         where attempt.project = :project
+           and attempt.result != 'interrupted'
+           and task.type != 'session'
+         order by attempt.started_at desc, attempt.id desc
+         limit :limit
+        """,
+        limit=limit,
+    )
+    return [
+        Made(
+            attempt=_attempt(row),
+            type=row["task_type"],
+            title=row["task_title"],
+            goal=row["task_goal"],
+            error=row["failure_error"] or "",
+        )
+        for row in rows
+    ]
+
+
+class Made(Value):
+    """A past attempt with what is known of its task."""
+
+    attempt: Attempt
+    type: str
+    title: str
+    goal: str
+    error: str
+
+
+def _row(task: Task) -> dict[str, Any]:
+    return {**task.as_dict(), "skip_learnings": int(task.skip_learnings)}
+
+
+def _task(row: Row) -> Task:
+    return Task(**{**{field: row[field] for field in Task.fields}, "skip_learnings": bool(row["skip_learnings"])})
 
 
 def _attempt(row: Row) -> Attempt:

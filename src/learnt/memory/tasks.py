@@ -1,0 +1,266 @@
+"""Tasks by hand: queue them, look at them, change what they wait for, and answer what only a person may decide."""
+
+from __future__ import annotations
+
+from learnt.errors import NotFound, WrongRequest
+from learnt.memory.stores import Stores
+from learnt.model import TITLE_LIMIT, Task, new_id
+from learnt.store import claims, escalations, tasks
+from learnt.text.clean import clean, fold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from learnt.model import Attempt, Claim, Escalation, Failure
+
+ENDED = ("done", "failed", "cancelled")
+# What `edit_task` may change, beside what a task waits for.
+EDITABLE = (
+    "title",
+    "text",
+    "type",
+    "goal",
+    "agent",
+    "spec",
+    "verify",
+    "model",
+    "based_on",
+    "skip_learnings",
+)
+
+
+class Tasks(Stores):
+    """What a person does with tasks."""
+
+    def new_task_id(self) -> str:
+        """Return an id for a task that nobody named."""
+        return new_id("task", self._clock())
+
+    def add_task(
+        self,
+        title: str,
+        *,
+        text: str = "",
+        type: str = "implement",
+        goal: str = "",
+        agent: str = "",
+        spec: str = "",
+        after: Sequence[str] = (),
+        based_on: str = "",
+        model: str = "",
+        verify: str = "",
+        skip_learnings: bool = False,
+        parent: str = "",
+    ) -> Task:
+        """Keep a piece of work for an agent; it is ready when the tasks in `after` are done."""
+        fields = {"title": title, "text": text, "type": type, "goal": goal, "agent": agent, "spec": spec}
+        fields |= {"based_on": based_on, "model": model, "verify": verify}
+        now = self._clock()
+        with self.store.transaction():
+            made = Task(
+                id=new_id("task", now),
+                parent=parent,
+                skip_learnings=skip_learnings,
+                created_at=now,
+                updated_at=now,
+                **_read(fields),
+            )
+            return self._added(made, after)
+
+    def get_task(self, id: str) -> Task:
+        """Return a task."""
+        return tasks.get(self.store.database, id)
+
+    def tasks(self, *, statuses: Sequence[str] = (), goal: str = "", limit: int = 1_000_000) -> list[Task]:
+        """Return the tasks that have one of these statuses, the oldest first; without any, all."""
+        return tasks.every(self.store.database, statuses=statuses, goal=fold(goal), limit=limit)
+
+    def task_counts(self) -> dict[str, int]:
+        """Return how many tasks there are, by status."""
+        return tasks.counts(self.store.database)
+
+    def needs(self) -> dict[str, list[str]]:
+        """Return what each task waits for, or waited for."""
+        return tasks.needs(self.store.database)
+
+    def needed_by(self, task: str) -> list[Task]:
+        """Return the tasks that a task waits for, or waited for."""
+        return tasks.needed_by(self.store.database, task)
+
+    def attempts(self, task: str) -> list[Attempt]:
+        """Return the attempts at a task, the latest first."""
+        return tasks.attempts(self.store.database, task)
+
+    def failures(self, task: str) -> dict[str, Failure]:
+        """Return the reports on failed attempts at a task, by attempt."""
+        return tasks.failures(self.store.database, task)
+
+    def claims(self) -> list[Claim]:
+        """Return which worker holds which task now."""
+        return claims.all_of(self.store.database)
+
+    def edit_task(self, id: str, *, after: Sequence[str] | None = None, **changes: Any) -> Task:
+        """Change fields of a task, and with `after` all that it waits for."""
+        unknown = [name for name in changes if name not in EDITABLE]
+        if unknown:
+            raise WrongRequest(f"a task has no field `{unknown[0]}` to set", hint=f"there are: {', '.join(EDITABLE)}")
+        with self.store.transaction():
+            self.store.database.lock_words()  # of two that tie tasks together, the second must see what the first did
+            task = tasks.get(self.store.database, id, for_update=True)
+            changed = task.replace(**_read(changes), updated_at=self._clock())
+            if after is not None:
+                tasks.needs_no_more(self.store.database, id)
+                self._tie(id, after)
+            if changed.status in ("waiting", "ready"):
+                changed = changed.replace(status=self._waiting_or_ready(id))
+            tasks.change(self.store.database, changed)
+        return changed
+
+    def cancel_task(self, id: str) -> Task:
+        """Give a task up; an agent that works on it is stopped by its worker."""
+        with self.store.transaction():
+            task = tasks.get(self.store.database, id, for_update=True)
+            if task.status == "done":
+                raise WrongRequest(f"`{id}` is done already", hint="there is nothing to cancel")
+            held = claims.of(self.store.database, id)
+            if held is not None:
+                claims.give_back(self.store.database, task=id, attempt=held.attempt)
+            return self._in_status(task, "cancelled")
+
+    def retry_task(self, id: str) -> Task:
+        """Let a task be worked on again, from the first step of the ladder."""
+        with self.store.transaction():
+            task = tasks.get(self.store.database, id, for_update=True)
+            if task.status == "running":
+                raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops that")
+            for escalation in escalations.every(self.store.database, subject=id):
+                self._answer(escalation, "retry")
+            return self._in_status(task, self._waiting_or_ready(id), fresh=True)
+
+    def split_task(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
+        """Cut a task into smaller ones and let it wait for them; `in_order`: each after the one before."""
+        if not titles:
+            raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
+        made: list[Task] = []
+        with self.store.transaction():
+            self.store.database.lock_words()
+            task = tasks.get(self.store.database, id, for_update=True)
+            if task.status in ("running", "done"):
+                raise WrongRequest(f"`{id}` is {task.status}", hint="only what is still to be done can be split")
+            before = [needed.id for needed in tasks.open_needs(self.store.database, id)]
+            for title in titles:
+                now = self._clock()
+                part = Task(
+                    id=new_id("task", now),
+                    parent=id,
+                    goal=task.goal,
+                    agent=task.agent,
+                    type=task.type,
+                    spec=task.spec,
+                    created_at=now,
+                    updated_at=now,
+                    **_read({"title": title}),
+                )
+                made.append(self._added(part, [made[-1].id] if in_order and made else before))
+                tasks.need(self.store.database, id, made[-1].id)
+            for escalation in escalations.every(self.store.database, subject=id):
+                self._answer(escalation, "split")
+            self._in_status(task, "waiting", fresh=True)
+        return made
+
+    def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
+        """Return what waits for a person; `status=None`: also what was answered."""
+        return escalations.every(self.store.database, status=status, subject=subject)
+
+    def resolve(self, id: str, answer: str, *, cancel: bool = False) -> Escalation:
+        """Answer an escalation: a task is tried again with the answer in its prompt, or cancelled."""
+        with self.store.transaction():
+            escalation = escalations.get(self.store.database, id, for_update=True)
+            if escalation.status != "open":
+                raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
+            escalation = self._answer(escalation, clean(answer).strip() or ("cancel" if cancel else "go on"))
+            task = tasks.find(self.store.database, escalation.subject, for_update=True)
+            if task is not None and task.status == "escalated":
+                status = "cancelled" if cancel else self._waiting_or_ready(task.id)
+                self._in_status(task, status, fresh=True)
+        return escalation
+
+    def _answer(self, escalation: Escalation, answer: str) -> Escalation:
+        answered = escalation.replace(
+            status="resolved", answer=answer, resolved_at=self._clock(), resolved_by=self.person
+        )
+        escalations.resolve(self.store.database, answered)
+        return answered
+
+    def _added(self, task: Task, after: Sequence[str]) -> Task:
+        """Within a transaction: insert a task with what it waits for."""
+        if task.based_on:
+            tasks.get(self.store.database, task.based_on)
+        tasks.ensure(self.store.database, task)
+        self._tie(task.id, after)
+        status = self._waiting_or_ready(task.id)
+        if status != task.status:
+            tasks.set_status(self.store.database, task.id, status, at=task.updated_at)
+        return task.replace(status=status)
+
+    def _tie(self, task: str, after: Sequence[str]) -> None:
+        """Within a transaction: let a task wait for others, unless that would be a circle."""
+        known = tasks.needs(self.store.database)
+        for needed in after:
+            try:
+                tasks.get(self.store.database, needed)
+            except NotFound as error:
+                raise NotFound(f"{error.message}, which `{task}` is to wait for", hint=error.hint) from None
+            way = _way(known, needed, task)
+            if way:
+                raise WrongRequest(
+                    f"`{task}` would wait for itself: {' waits for '.join([task, *way])}",
+                    hint="leave one of these out of --after",
+                )
+            tasks.need(self.store.database, task, needed)
+
+    def _waiting_or_ready(self, task: str) -> str:
+        return "waiting" if tasks.open_needs(self.store.database, task) else "ready"
+
+    def _in_status(self, task: Task, status: str, *, fresh: bool = False) -> Task:
+        now = self._clock()
+        changed = task.replace(status=status, updated_at=now, fresh_since=now if fresh else task.fresh_since)
+        tasks.change(self.store.database, changed)
+        return changed
+
+
+def _read(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return cleaned fields of a task; a title that is a whole paragraph becomes the text."""
+    from learnt.text.redact import redact
+
+    read: dict[str, Any] = {}
+    for name, value in fields.items():
+        read[name] = value if isinstance(value, bool) else redact(clean(value).strip())[0]
+        if name not in ("text", "verify") and isinstance(value, str):
+            read[name] = fold(read[name])
+    title = read.get("title", "")
+    if len(title) > TITLE_LIMIT:
+        read["title"] = title[: TITLE_LIMIT - 1].rstrip() + "…"
+        read["text"] = "\n\n".join(part for part in (clean(fields["title"]).strip(), read.get("text", "")) if part)
+    return read
+
+
+def _way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:
+    """Return how one task waits for another, from the one to the other; empty when it does not."""
+    came_from = {start: ""}
+    queue = [start]
+    while queue:
+        task = queue.pop()
+        if task == end:
+            way = []
+            while task:
+                way.append(task)
+                task = came_from[task]
+            return way[::-1]
+        for needed in needs.get(task, ()):
+            if needed not in came_from:
+                came_from[needed] = task
+                queue.append(needed)
+    return []

@@ -1,0 +1,242 @@
+"""The loop's side of the memory: claim a task, choose its model, and settle how the attempt ended.
+
+What a worker reports counts only while it holds its claim: the claim, the attempt and the task's new status change in
+one transaction, so that a task is done once, however many workers die on the way.
+"""
+
+from __future__ import annotations
+
+from learnt.memory.debriefing import Debriefing
+from learnt.model import Attempt, Claim, Escalation, Value, new_id, text_id
+from learnt.store import claims, escalations, happened, tasks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from learnt.model import Task
+    from learnt.store.database import Database
+    from learnt.strategy.choose_model import Choice
+    from learnt.strategy.figures import Figure, Outcome
+    from learnt.strategy.stuck import Stuck
+
+# How far back the record is read for a choice; older attempts say little about today's models.
+_RECORD = 2_000
+_RECENT = 20
+_SIMILAR = 0.2
+
+
+class Picture(Value):
+    """What the record says of each model, and what would be chosen now."""
+
+    figures: tuple[Figure, ...]
+    by_type: tuple[Figure, ...]
+    choices: tuple[tuple[str, Choice], ...]
+
+
+class Working(Debriefing):
+    """What a worker does with tasks."""
+
+    def claim_task(self, *, worker: str, host: str, pid: int) -> Claim | None:
+        """Hold the task that has been ready longest, for one attempt; None when there is none."""
+        now = self._clock()
+        claim = Claim(
+            attempt=new_id("attempt", now), worker=worker, host=host, pid=pid, started_at=now, held_until=self._lease(now)
+        )
+        with self.store.transaction():
+            return claims.take(self.store.database, claim)
+
+    def keep_claim(self, claim: Claim) -> Claim | None:
+        """Give a sign of life, with what is known of the agent; None when the claim is lost."""
+        renewed = claim.replace(held_until=self._lease(self._clock()))
+        with self.store.transaction():
+            return renewed if claims.keep(self.store.database, renewed) else None
+
+    def lapsed_claims(self) -> list[Claim]:
+        """Return the claims whose workers have given no sign of life for a whole lease."""
+        now = self._clock()
+        return [claim for claim in self.claims() if claim.held_until < now]
+
+    def end_claim(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
+        """Record an attempt that was interrupted, and let its task be taken up again; False when it is not held."""
+        now = self._clock()
+        with self.store.transaction():
+            held = claims.of(self.store.database, claim.task)
+            if held is None or held.attempt != claim.attempt or (only_if_lapsed and held.held_until >= now):
+                return False
+            task = tasks.get(self.store.database, claim.task, for_update=True)
+            if claims.give_back(self.store.database, task=claim.task, attempt=claim.attempt) is None:
+                return False
+            attempt = Attempt(
+                id=claim.attempt,
+                task=claim.task,
+                number=self._next_number(self.store.database, claim.task),
+                result="interrupted",
+                model=held.model,
+                model_reason=held.model_reason,
+                started_at=claim.started_at,
+                duration_ms=max(0, now - claim.started_at),
+            )
+            tasks.add_attempt(self.store.database, attempt, None)
+            if task.status == "running":
+                self._in_status(task, self._waiting_or_ready(task.id))
+        return True
+
+    def choose_model(self, task: Task) -> Choice:
+        """Return the model for the next attempt at a task, and why; without configured models, the client's own."""
+        from learnt.strategy.choose_model import Choice, choose
+
+        fixed = task.model or (self.settings.work_model if self.settings.strategy == "fixed" else "")
+        if not self.settings.models:
+            reason = f"{fixed} is named" if fixed else "no models are configured: the client's own default"
+            return Choice(model=fixed, reason=reason, last=True)
+        record, facts = self._facts(task)
+        strategy = "fixed" if task.model else self.settings.strategy
+        return choose(strategy, self.settings.models, record, facts, hint=task.next_model, fixed=fixed)
+
+    def picture(self, *, types: Sequence[str] = ()) -> Picture:
+        """Return the figures of each model, and what would be chosen now for a fresh task of each type."""
+        from learnt.model import Task
+        from learnt.strategy.figures import figures
+
+        outcomes = self._outcomes()
+        kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
+        fresh = [Task(id=self.new_task_id(), title="-", type=kind) for kind in kinds]
+        return Picture(
+            figures=tuple(figures(outcomes)),
+            by_type=tuple(figures(outcomes, by_type=True)),
+            choices=tuple((task.type, self.choose_model(task)) for task in fresh),
+        )
+
+    def stuck(self, task: Task) -> Stuck | None:
+        """Say why a task is stuck, if it is."""
+        from learnt.strategy.stuck import stuck_task
+
+        failed = self._failed(self.store.database, task)
+        return stuck_task(failed, failed[-1].model, times=self.settings.stuck_after) if failed else None
+
+    def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
+        """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
+        from learnt.strategy.stuck import stuck_run
+
+        wanted = set(attempts)
+        made = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
+        given = {task: self._injected(task) for task in {outcome.task for outcome in made}}
+        return stuck_run(made, given, times=self.settings.stuck_after)
+
+    def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
+        """Ask a person whether a learning that failing tasks share should be hidden."""
+        title = self.get(learning).title
+        escalation = Escalation(
+            id=text_id("esc", f"{learning} {error}"),
+            subject=learning,
+            question=f"{len(task_ids)} tasks failed with the same error, and all were given `{title}`. Hide it?",
+            detail={"error": error[:2_000], "tasks": list(task_ids)},
+            created_at=self._clock(),
+        )
+        with self.store.transaction():
+            escalations.add(self.store.database, escalation)
+        return escalation
+
+    def _lease(self, now: int) -> int:
+        return now + self.settings.work_lease_s * 1_000
+
+    def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
+        """Within a transaction: give a task the status that follows from its attempt, as the loop sees it."""
+        changed = task.replace(next_model=next_model, updated_at=at)
+        if attempt.result == "done":
+            tasks.change(database, changed.replace(status="done"))
+            return
+        why = self._needs_person(database, task)
+        if why is None:
+            tasks.change(database, changed.replace(status=self._waiting_or_ready(task.id)))
+            return
+        tasks.change(database, changed.replace(status="escalated"))
+        escalation = Escalation(
+            id=text_id("esc", attempt.id),
+            subject=task.id,
+            question=f"“{task.title}” failed again after it was stuck: {why.reason}. What now?",
+            detail={"attempt": attempt.id, "error": why.error[:2_000]},
+            created_at=at,
+        )
+        escalations.add(database, escalation)
+
+    def _needs_person(self, database: Database, task: Task) -> Stuck | None:
+        """Say why only a person can help now, if so: the task was stuck before its last failure already."""
+        from learnt.strategy.stuck import stuck_task
+
+        failed = self._failed(database, task)
+        before = failed[:-1]
+        return stuck_task(before, before[-1].model, times=self.settings.stuck_after) if before else None
+
+    def _failed(self, database: Database, task: Task) -> list[Outcome]:
+        """Return the failed attempts at a task that still count, the oldest first."""
+        from learnt.strategy.figures import Outcome
+        from learnt.text.normalise import normalised_error
+
+        reports = tasks.failures(database, task.id)
+        failed = []
+        for attempt in tasks.attempts(database, task.id):
+            if attempt.result == "done" or attempt.started_at < task.fresh_since:
+                break
+            if attempt.result != "interrupted":
+                report = reports.get(attempt.id)
+                error = normalised_error(report.error or report.reason) if report else ""
+                failed.append(Outcome(model=attempt.model, task=task.id, result=attempt.result, error=error))
+        return failed[::-1]
+
+    def _facts(self, task: Task) -> tuple[Any, Any]:
+        """Return the record of past attempts, and what is known of the task at hand."""
+        from learnt.strategy.choose_model import Facts
+        from learnt.strategy.figures import Record, Share
+
+        outcomes = self._outcomes(like=task)
+        own = [outcome for outcome in outcomes if outcome.task == task.id]
+        failed = []
+        for outcome in own:  # the newest first
+            if outcome.done or outcome.at < task.fresh_since:
+                break
+            failed.append(outcome.model)
+        recent = outcomes[:_RECENT]
+        facts = Facts(
+            task=task.id,
+            type=task.type,
+            difficulty=next((outcome.difficulty for outcome in own if outcome.difficulty), ""),
+            failures=tuple(failed[::-1]),
+            similar=tuple(one for one in outcomes if one.task != task.id and one.likeness >= _SIMILAR),
+            recent=Share(done=sum(one.done for one in recent), attempts=len(recent)) if recent else None,
+        )
+        return Record(outcomes), facts
+
+    def _outcomes(self, *, like: Task | None = None) -> list[Outcome]:
+        """Return past attempts, the newest first, each with how much its task is like this one."""
+        from learnt.strategy.figures import Outcome
+        from learnt.text.normalise import normalised_error
+        from learnt.text.words import words
+
+        made = tasks.record(self.store.database, limit=_RECORD)
+        wanted = set(words(f"{like.title} {like.goal}")) if like else set()
+        failed: dict[str, int] = {}
+        outcomes = []
+        for one in reversed(made):
+            attempt = one.attempt
+            theirs = set(words(f"{one.title} {one.goal}")) if like else set()
+            outcomes.append(
+                Outcome(
+                    model=attempt.model,
+                    task=attempt.task,
+                    result=attempt.result,
+                    type=one.type,
+                    difficulty=attempt.difficulty,
+                    before=failed.get(attempt.task, 0),
+                    cost_usd=attempt.cost_usd,
+                    duration_ms=attempt.duration_ms,
+                    at=attempt.started_at,
+                    attempt=attempt.id,
+                    error=normalised_error(one.error),
+                    likeness=len(wanted & theirs) / len(wanted | theirs) if wanted and theirs else 0.0,
+                )
+            )
+            failed[attempt.task] = 0 if attempt.result == "done" else failed.get(attempt.task, 0) + 1
+        return outcomes[::-1]

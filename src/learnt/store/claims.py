@@ -1,0 +1,92 @@
+"""Claims: which worker holds which task, and until when.
+
+A claim is taken and given back in the transaction that changes the task, so that a task is held by one worker at most.
+A worker that gives no sign of life loses its claim when the lease runs out.
+"""
+
+from __future__ import annotations
+
+from learnt.model import Claim
+from learnt.store import tasks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.store.database import Database, Row
+
+
+def take(database: Database, claim: Claim) -> Claim | None:
+    """Hold the task that has been ready longest; None when there is none. The claim's task is filled in."""
+    row = database.row(
+        f"""
+        select id
+          from task
+         where project = :project
+           and status = 'ready'
+           and type != 'session'
+         order by created_at, id
+         limit 1{database.skip_locked}
+        """
+    )
+    if row is None:
+        return None
+    claim = claim.replace(task=row["id"])
+    tasks.set_status(database, claim.task, "running", at=claim.started_at)
+    columns = ", ".join(Claim.fields)
+    places = ", ".join(f":{field}" for field in Claim.fields)
+    database.execute(f"insert into claim (project, {columns}) values (:project, {places})", **claim.as_dict())
+    return claim
+
+
+def keep(database: Database, claim: Claim) -> bool:
+    """Renew a claim and what is known of its agent; False when it is lost."""
+    return bool(
+        database.execute(
+            """
+            update claim
+               set held_until = :held_until,
+                   agent_pid = :agent_pid,
+                   agent_started = :agent_started,
+                   model = :model,
+                   model_reason = :model_reason,
+                   folder = :folder
+             where project = :project
+               and task = :task
+               and attempt = :attempt
+            """,
+            **{field: value for field, value in claim.as_dict().items() if field not in _FIXED},
+        )
+    )
+
+
+def give_back(database: Database, *, task: str, attempt: str) -> Claim | None:
+    """Let go of a task; None when the claim was lost already."""
+    row = database.row(
+        f"select * from claim where project = :project and task = :task and attempt = :attempt{database.for_update}",
+        task=task,
+        attempt=attempt,
+    )
+    if row is None:
+        return None
+    database.execute("delete from claim where project = :project and task = :task", task=task)
+    return _claim(row)
+
+
+def all_of(database: Database) -> list[Claim]:
+    """Return all claims, the oldest first."""
+    return [
+        _claim(row)
+        for row in database.rows("select * from claim where project = :project order by started_at, attempt")
+    ]
+
+
+def of(database: Database, task: str) -> Claim | None:
+    """Return the claim on a task, or None."""
+    row = database.row("select * from claim where project = :project and task = :task", task=task)
+    return None if row is None else _claim(row)
+
+
+_FIXED = ("worker", "host", "pid", "started_at")
+
+
+def _claim(row: Row) -> Claim:
+    return Claim(**{field: row[field] for field in Claim.fields})

@@ -1,0 +1,73 @@
+"""Escalations: what waits for a person."""
+
+from __future__ import annotations
+
+import json
+
+from learnt.errors import NotFound
+from learnt.model import Escalation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.store.database import Database, Row
+
+
+def add(database: Database, escalation: Escalation) -> None:
+    """Ask a person; a second time changes nothing."""
+    database.execute(
+        """
+        insert into escalation (project, id, subject, question, detail, status, answer, created_at, resolved_at,
+                                resolved_by)
+        values (:project, :id, :subject, :question, :detail, :status, :answer, :created_at, :resolved_at,
+                :resolved_by)
+        on conflict (project, id) do nothing
+        """,
+        **{**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)},
+    )
+
+
+def get(database: Database, id: str, *, for_update: bool = False) -> Escalation:
+    """Return an escalation, or raise NotFound."""
+    lock = database.for_update if for_update else ""
+    row = database.row(f"select * from escalation where project = :project and id = :id{lock}", id=id)
+    if row is None:
+        raise NotFound(f"no escalation `{id[:100]}`", hint="`learnt escalations --all` shows the ids")
+    return _escalation(row)
+
+
+def every(database: Database, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
+    """Return the escalations that fit, the oldest first; None means any."""
+    rows = database.rows(
+        """
+        select *
+          from escalation
+         where project = :project
+           and (:status = '' or status = :status)
+           and (:subject = '' or subject = :subject)
+         order by created_at, id
+        """,
+        status=status or "",
+        subject=subject or "",
+    )
+    return [_escalation(row) for row in rows]
+
+
+def resolve(database: Database, escalation: Escalation) -> None:
+    """Keep a person's answer."""
+    database.execute(
+        """
+        update escalation
+           set status = :status, answer = :answer, resolved_at = :resolved_at, resolved_by = :resolved_by
+         where project = :project
+           and id = :id
+        """,
+        id=escalation.id,
+        status=escalation.status,
+        answer=escalation.answer,
+        resolved_at=escalation.resolved_at,
+        resolved_by=escalation.resolved_by,
+    )
+
+
+def _escalation(row: Row) -> Escalation:
+    return Escalation(**{**{field: row[field] for field in Escalation.fields}, "detail": json.loads(row["detail"])})
