@@ -1,12 +1,20 @@
-"""Fold away what does not change what a text says: case, white space and punctuation."""
+"""Fold away what does not change what a text says: case, white space and punctuation, and numbers in errors."""
 
 from __future__ import annotations
 
 import re
 
 _NOISE = re.compile(r"[\W_]+")
+# What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
+_PASSING = re.compile(r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b")
+_DIGITS = re.compile(r"\d+")
 
 
 def normalised(text: str) -> str:
     """Return the text in lower case, words separated by single spaces."""
     return _NOISE.sub(" ", text.casefold()).strip()
+
+
+def normalised_error(text: str) -> str:
+    """Return an error without what differs from run to run, so that the same mistake reads the same."""
+    return normalised(_DIGITS.sub(" ", _PASSING.sub(" ", text.casefold())))

@@ -1,0 +1,192 @@
+"""What past attempts say about each model: how often it got a task done, at what cost and in what time.
+
+A share of few attempts says little, so none goes without its interval. An attempt that was interrupted says nothing
+about its model and is left out everywhere.
+
+`Record` is what a choice looks at. It keeps sums, never attempts, so that a choice costs the same after a hundred
+attempts and after a million; whoever has the sums already (from a database, say) hands them in with `put`. First
+attempts and attempts after a failure are kept apart: a task on which a model failed is a hard one, and what another
+model gets done there is far less than what it gets done in general.
+"""
+
+from __future__ import annotations
+
+import math
+
+from learnt.errors import InvalidValue
+from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# How sure an interval is: 90 %, two-sided.
+_WIDTH = 1.645
+
+
+class Model(Value):
+    """A model that may be chosen: its name, and about what one attempt costs (None: unknown)."""
+
+    name: str
+    price: float | None = None
+
+    def check(self) -> None:
+        if not self.name:
+            raise InvalidValue("a model needs a name")
+        if self.price is not None and not 0 <= self.price < math.inf:
+            raise InvalidValue(f"the price of {self.name} is {self.price}", hint="give what one attempt costs, in USD")
+
+
+class Outcome(Value):
+    """A past attempt as a choice sees it."""
+
+    model: str
+    task: str
+    result: str
+    type: str = ""
+    difficulty: str = ""
+    before: int = 0
+    """How many attempts at the task had failed before this one."""
+    cost_usd: float | None = None
+    duration_ms: int | None = None
+    at: int = 0
+    error: str = ""
+    """What went wrong, normalised."""
+    likeness: float = 1.0
+    """From 0 to 1: how much its task is like the one at hand."""
+
+    def check(self) -> None:
+        if not 0 <= self.likeness <= 1:
+            raise InvalidValue(f"likeness {self.likeness} is outside 0 to 1")
+
+    @property
+    def done(self) -> bool:
+        """Whether the task was done."""
+        return self.result == "done"
+
+    @property
+    def counts(self) -> bool:
+        """Whether it says something about its model."""
+        return self.result != "interrupted"
+
+
+class Share(Value):
+    """So many of so many; either may be a weighted count."""
+
+    done: float = 0
+    attempts: float = 0
+
+    @property
+    def share(self) -> float:
+        """The share itself; 0 of 0 is 0."""
+        return self.done / self.attempts if self.attempts else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the true share lies, nine times out of ten (Wilson); nothing known is 0 to 1."""
+        if not self.attempts:
+            return 0.0, 1.0
+        square = _WIDTH * _WIDTH / self.attempts
+        middle = (self.share + square / 2) / (1 + square)
+        half = math.sqrt(self.share * (1 - self.share) * square + square * square / 4) / (1 + square)
+        return max(0.0, middle - half), min(1.0, middle + half)
+
+
+class Figure(Value):
+    """What the attempts of one model came to, at all tasks or at those of one type."""
+
+    model: str
+    type: str = ""
+    share: Share = Share()
+    mean_cost_usd: float | None = None
+    total_cost_usd: float = 0.0
+    median_ms: float | None = None
+
+
+def figures(outcomes: Iterable[Outcome], *, by_type: bool = False) -> list[Figure]:
+    """Return one figure for each model, or for each model and type, in the order of their names."""
+    groups: dict[tuple[str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        if outcome.counts:
+            groups.setdefault((outcome.model, outcome.type if by_type else ""), []).append(outcome)
+    return [_figure(model, type, group) for (model, type), group in sorted(groups.items())]
+
+
+def _figure(model: str, type: str, group: list[Outcome]) -> Figure:
+    costs = [outcome.cost_usd for outcome in group if outcome.cost_usd is not None]
+    times = sorted(outcome.duration_ms for outcome in group if outcome.duration_ms is not None)
+    return Figure(
+        model=model,
+        type=type,
+        share=Share(done=sum(outcome.done for outcome in group), attempts=len(group)),
+        mean_cost_usd=sum(costs) / len(costs) if costs else None,
+        total_cost_usd=sum(costs),
+        median_ms=(times[(len(times) - 1) // 2] + times[len(times) // 2]) / 2 if times else None,
+    )
+
+
+class Sums:
+    """How many attempts, how many of them done, and what those with a known cost cost."""
+
+    __slots__ = ("attempts", "cost_usd", "costed", "done")
+
+    def __init__(self) -> None:
+        self.attempts = 0.0
+        self.done = 0.0
+        self.costed = 0.0
+        self.cost_usd = 0.0
+
+
+_NOTHING = Sums()
+
+
+class Record:
+    """The sums of past attempts by model, first or after a failure, type and difficulty."""
+
+    def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
+        self._sums: dict[tuple[str, bool, str, str], Sums] = {}
+        self.total = Sums()
+        for outcome in outcomes:
+            self.add(outcome)
+
+    def add(self, outcome: Outcome, *, weight: float = 1.0) -> None:
+        """Count one attempt, or a part of one."""
+        if outcome.counts:
+            known = outcome.cost_usd is not None
+            self.put(
+                outcome.model,
+                after_failure=outcome.before > 0,
+                type=outcome.type,
+                difficulty=outcome.difficulty,
+                attempts=weight,
+                done=weight * outcome.done,
+                costed=weight * known,
+                cost_usd=weight * (outcome.cost_usd or 0.0),
+            )
+
+    def put(
+        self,
+        model: str,
+        *,
+        after_failure: bool,
+        attempts: float,
+        done: float,
+        costed: float,
+        cost_usd: float,
+        type: str = "",
+        difficulty: str = "",
+    ) -> None:
+        """Count attempts of one model at tasks of one type and difficulty that are summed up already."""
+        kinds = {("", ""), (type, ""), (type, difficulty)}
+        for sums in (self.total, *(self._at((model, after_failure, *kind)) for kind in kinds)):
+            sums.attempts += attempts
+            sums.done += done
+            sums.costed += costed
+            sums.cost_usd += cost_usd
+
+    def of(self, model: str, *, after_failure: bool, type: str = "", difficulty: str = "") -> Sums:
+        """Return the sums of one model; without a type, those of all types."""
+        return self._sums.get((model, after_failure, type, difficulty), _NOTHING)
+
+    def _at(self, key: tuple[str, bool, str, str]) -> Sums:
+        return self._sums.setdefault(key, Sums())

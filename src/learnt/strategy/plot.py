@@ -1,0 +1,103 @@
+"""A picture of what each model gets done against what it costs, as SVG that stands alone.
+
+Points are models, bars are the intervals of their shares. The picture takes the colours of light or dark from whoever
+shows it, loads nothing and runs nothing; names are escaped.
+"""
+
+from __future__ import annotations
+
+import math
+
+from learnt.strategy.figures import Figure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_WIDTH, _HEIGHT = 720, 440
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 48, 56
+_STYLE = """
+  .paper { fill: #ffffff } text { fill: #1f2328; font: 13px system-ui, sans-serif } .title { font-weight: 600 }
+  .grid { stroke: #d1d9e0 } .bar { stroke: #59636e; stroke-width: 1.5 } .point { fill: #0969da }
+  @media (prefers-color-scheme: dark) {
+    .paper { fill: #0d1117 } text { fill: #f0f6fc } .grid { stroke: #3d444d } .bar { stroke: #9198a1 }
+    .point { fill: #4493f8 }
+  }
+"""
+
+
+def plot(figures: Sequence[Figure]) -> str:
+    """Return the picture; models whose cost is unknown are named below it."""
+    shown = [figure for figure in figures if figure.mean_cost_usd is not None]
+    left_out = [figure.model for figure in figures if figure.mean_cost_usd is None]
+    most = _round_up(max((figure.mean_cost_usd or 0.0 for figure in shown), default=0.0))
+    title = "Tasks done against cost, by model"
+    pieces = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}">',
+        f"<style>{_STYLE}</style>",
+        f'<rect class="paper" width="{_WIDTH}" height="{_HEIGHT}"/>',
+        _text(_LEFT, 26, title, "start", "title"),
+        *_axes(most),
+        *(_mark(figure, most) for figure in shown),
+    ]
+    if not shown:
+        pieces.append(_text(_WIDTH / 2, _HEIGHT / 2, "no attempt with a known cost yet", "middle"))
+    if left_out:
+        pieces.append(_text(_WIDTH - _RIGHT, 26, f"cost unknown: {', '.join(left_out)}", "end"))
+    return "\n".join([*pieces, "</svg>", ""])
+
+
+def _axes(most: float) -> list[str]:
+    lines = []
+    for step in range(5):
+        x, y = _x(most * step / 4, most), _y(step / 4)
+        lines.append(f'<line class="grid" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}"/>')
+        lines.append(f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>')
+        lines.append(_text(x, _HEIGHT - _BOTTOM + 18, f"${most * step / 4:.3g}", "middle"))
+        lines.append(_text(_LEFT - 8, y + 4, f"{step * 25} %", "end"))
+    lines.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 14, "mean cost of an attempt (USD)", "middle"))
+    middle = (_TOP + _HEIGHT - _BOTTOM) / 2
+    turned = f'<text x="16" y="{middle:.1f}" text-anchor="middle" transform="rotate(-90 16 {middle:.1f})">'
+    return [*lines, f"{turned}attempts that got the task done</text>"]
+
+
+def _mark(figure: Figure, most: float) -> str:
+    """Return a model's point, bar and name; the name goes to the side where there is room."""
+    x, y = _x(figure.mean_cost_usd or 0.0, most), _y(figure.share.share)
+    low, high = (_y(bound) for bound in figure.share.interval)
+    count = f"{figure.share.done:.0f} of {figure.share.attempts:.0f}"
+    right = x < _WIDTH * 0.7
+    return "\n".join(
+        [
+            f"<g><title>{_escaped(f'{figure.model}: {count} done at ${figure.mean_cost_usd:.3g}')}</title>",
+            f'<line class="bar" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>',
+            f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>',
+            _text(x + (9 if right else -9), y + 4, f"{figure.model} ({count})", "start" if right else "end"),
+            "</g>",
+        ]
+    )
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
+    style = f' class="{kind}"' if kind else ""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{_escaped(text)}</text>'
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def _x(cost: float, most: float) -> float:
+    return _LEFT + cost / most * (_WIDTH - _LEFT - _RIGHT)
+
+
+def _y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _round_up(cost: float) -> float:
+    """Return the next 1, 2, 4 or 10 of its power of ten, with a little room."""
+    if cost <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(cost * 1.05))
+    return next(step * power for step in (1, 2, 4, 10) if cost * 1.05 <= step * power * 1.000001)

@@ -1,0 +1,85 @@
+"""Notice that work goes in circles: at one task, or at several for the same reason.
+
+An error is compared in its normalised form; an empty one is no error and equals nothing. What was overcome is forgotten:
+failures before a task was done do not count.
+"""
+
+from __future__ import annotations
+
+from learnt.model import Value
+from learnt.strategy.figures import Outcome
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+TIMES = 3
+_SHOWN = 80
+
+
+class Stuck(Value):
+    """Where work goes in circles, and why we think so."""
+
+    reason: str
+    error: str = ""
+    tasks: tuple[str, ...] = ()
+    learnings: tuple[str, ...] = ()
+    """What every one of the tasks was given: it may be what misleads them."""
+
+
+def open_failures(attempts: Iterable[Outcome]) -> list[Outcome]:
+    """Return the failed attempts at one task since it was last done; the attempts come oldest first."""
+    failures: list[Outcome] = []
+    for attempt in attempts:
+        if attempt.done:
+            failures.clear()
+        elif attempt.counts:
+            failures.append(attempt)
+    return failures
+
+
+def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIMES) -> Stuck | None:
+    """Say why a task is stuck, if it is: the strongest model failed too often, or the same error came too often."""
+    failures = open_failures(attempts)
+    tasks = tuple(dict.fromkeys(failure.task for failure in failures))
+    for error, count in _counted(failure.error for failure in failures).items():
+        if count >= times:
+            return Stuck(reason=f"{count} attempts ended with the same error: {_cut(error)}", error=error, tasks=tasks)
+    count = sum(failure.model == strongest for failure in failures)
+    if count >= times:
+        return Stuck(reason=f"{strongest}, the strongest model, failed {count} times", tasks=tasks)
+    return None
+
+
+def stuck_run(
+    attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES
+) -> Stuck | None:
+    """Say why a run must stop, if it must: the same error in too many tasks that are not done.
+
+    The attempts come oldest first; `given` names the learnings that each task was given.
+    """
+    by_task: dict[str, list[Outcome]] = {}
+    for attempt in attempts:
+        by_task.setdefault(attempt.task, []).append(attempt)
+    tasks_of: dict[str, list[str]] = {}
+    for task, own in by_task.items():
+        for error in dict.fromkeys(failure.error for failure in open_failures(own) if failure.error):
+            tasks_of.setdefault(error, []).append(task)
+    error, tasks = max(tasks_of.items(), key=lambda item: len(item[1]), default=("", []))
+    if len(tasks) < times:
+        return None
+    shared = set.intersection(*(set(given.get(task, ())) for task in tasks))
+    reason = f"{len(tasks)} tasks failed with the same error: {_cut(error)}"
+    return Stuck(reason=reason, error=error, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
+
+
+def _counted(errors: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for error in errors:
+        if error:
+            counts[error] = counts.get(error, 0) + 1
+    return counts
+
+
+def _cut(error: str) -> str:
+    return error if len(error) <= _SHOWN else f"{error[: _SHOWN - 1]}…"
