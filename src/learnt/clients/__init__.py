@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from learnt.clients import command
+from learnt.clients import aider, claude_code, codex, command, gemini, opencode
 from learnt.clients.shapes import Answer, Call, Client, Output, Request
 from learnt.errors import WrongRequest
 
 CLIENTS: Mapping[str, Client] = {
+    "claude": claude_code,
+    "codex": codex,
+    "gemini": gemini,
+    "opencode": opencode,
+    "aider": aider,
     "command": command,
 }
 

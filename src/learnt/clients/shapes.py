@@ -109,27 +109,45 @@ def split(command: str) -> tuple[str, ...]:
     return tuple(shlex.split(command))
 
 
+def unless(arguments: Sequence[str], named: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words, or none of them when the user's own arguments already decide the matter."""
+    given = {argument.partition("=")[0] for argument in arguments}
+    return () if given.intersection(named) else tuple(words)
+
+
+def with_model(request: Request, flag: str, *others: str) -> tuple[str, ...]:
+    """Return the words that choose the model, when one is asked for."""
+    return unless(request.arguments, (flag, *others), (flag, request.model)) if request.model else ()
+
+
 def records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file with one per line; whatever else it holds is passed over."""
-    for line in _lines(path):
-        found = record(line)
-        if found is not None:
+    """Yield the JSON objects of a file with one per line, or of a file that is one; the rest is passed over."""
+    found_any = False
+    for line in lines(path):
+        for found in _objects(line):
+            found_any = True
             yield found
+    if not found_any:
+        yield from _objects(plain_text(path, LINE_LIMIT).encode())
 
 
-def record(line: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object that a line holds, or None."""
-    text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
-    if not text.lstrip().startswith("{"):
-        return None
+def record(line: str) -> dict[str, Any]:
+    """Return the JSON object that a line holds, empty when it holds none."""
+    return next(_objects(line.encode("utf-8", "replace")), {})
+
+
+def _objects(text: bytes) -> Iterator[dict[str, Any]]:
+    if not text.lstrip().startswith((b"{", b"[")):
+        return
     try:
-        found = json.loads(text)
+        found = json.loads(text.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return
+    yield from (part for part in (found if isinstance(found, list) else [found]) if isinstance(part, dict))
 
 
-def _lines(path: str) -> Iterator[bytes]:
+def lines(path: str) -> Iterator[bytes]:
+    """Yield the lines of a file, but none that is too long; nothing when the file cannot be read."""
     try:
         with open(path, "rb") as file:
             while line := file.readline(LINE_LIMIT):
@@ -234,9 +252,14 @@ def total(figures: Sequence[int | None]) -> int | None:
     return sum(known) if known else None
 
 
+def joined(messages: Sequence[str]) -> str:
+    """Return what was said in several messages as one text."""
+    return "\n\n".join(message.strip() for message in messages if message.strip())
+
+
 def newest(folder: str, ending: str, *, depth: int) -> str:
-    """Return the file below the folder whose name ends so, or nothing; the last by name where there are several."""
-    if not folder or not os.path.isdir(folder):
+    """Return the file below the folder whose name ends so, the last by name of several; nothing for none."""
+    if not folder or os.path.basename(ending) != ending or not os.path.isdir(folder):
         return ""
     import glob
 
