@@ -7,7 +7,7 @@ SHARE ?= 1
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check soak bench docs clean
+.PHONY: help setup demo test clients check soak bench docs clean
 
 help: ## Show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -18,7 +18,10 @@ demo: $(READY) ## Show learnt at work in a throw-away project
 	@$(BIN)/learnt demo
 
 test: $(READY) ## Run the tests
-	@$(BIN)/python -m pytest -n 2 -m "not soak"
+	@$(BIN)/python -m pytest -n 2 -m "not soak and not clients"
+
+clients: $(READY) ## Run the tests with the real agent clients, which npm installs once (about 900 MB)
+	@$(BIN)/python -m pytest -m clients
 
 check: $(READY) ## Look for mistakes without running: ruff and mypy
 	@$(BIN)/ruff check --quiet .

@@ -1,0 +1,50 @@
+"""Any other program: the prompt comes on stdin, or as a file for `{prompt_file}` in the command; stdout is the answer.
+
+`{model}` in the command line is replaced by the model's name. Such a program tells neither cost nor tokens.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.clients.shapes import Answer, Call, Output, Request, failure, one_line, plain_text, split
+from learnt.errors import WrongRequest
+
+PROMPT_FILE = "{prompt_file}"
+MODEL = "{model}"
+
+
+def call(request: Request) -> Call:
+    """Return the configured command line, with what it asks for put in."""
+    try:
+        words = split(request.command) + request.arguments
+    except ValueError as mistake:
+        raise WrongRequest(
+            f"the command line `{request.command}` cannot be read: {mistake}",
+            hint="check its quotes in `command` under [work] in learnt.toml",
+        ) from None
+    if not words:
+        raise WrongRequest(
+            "no command is set for the agent `command`", hint='set `command = "…"` under [work] in learnt.toml'
+        )
+    path = os.path.join(request.scratch, "prompt.md")
+    as_file = any(PROMPT_FILE in word for word in words)
+    return Call(
+        client="command",
+        argv=tuple(word.replace(PROMPT_FILE, path).replace(MODEL, request.model) for word in words),
+        stdin="" if as_file else request.prompt,
+        files={path: request.prompt} if as_file else {},
+        model=request.model,
+        scratch=request.scratch,
+    )
+
+
+def read(output: Output) -> Answer:
+    """Return everything that the program printed."""
+    text = plain_text(output.stdout)
+    return Answer(text=text, said=text, model=output.call.model, error=failure(output))
+
+
+def progress(line: str) -> str:
+    """Return the line itself."""
+    return one_line(line)

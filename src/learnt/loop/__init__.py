@@ -1,0 +1,1 @@
+"""Working through tasks: agents are run here, and what they start is ended here."""

@@ -1,0 +1,186 @@
+"""A model that says what a test wrote down, over the protocols that real clients speak.
+
+Spoken are OpenAI's Responses and Chat Completions and Gemini's generateContent, each streamed or whole. Requests that
+offer tools are the agent's turns and get the scripted replies in order, the last one again and again; requests without
+tools are a client's own (titles, routing) and get a fixed word. Every request is kept as it came.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
+
+TOKENS_IN = 1_200
+TOKENS_CACHED = 200
+TOKENS_OUT = 34
+ASIDE = '{"reasoning": "easy", "model_choice": "flash", "complexity_score": 1, "title": "A title"}'
+
+
+class Reply(NamedTuple):
+    """One turn of the model: it refuses, calls a tool when one is named, or says the text."""
+
+    text: str = ""
+    refusal: str = ""
+    tool: str = ""
+    arguments: Mapping[str, Any] = MappingProxyType({})
+
+
+class Asked(NamedTuple):
+    """A request as it came in."""
+
+    path: str
+    body: str
+
+
+class ModelStub:
+    """The server on a free port of this machine, for as long as the `with` lasts."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self._replies = replies
+        self._turns = 0
+        self._lock = threading.Lock()
+        self.asked: list[Asked] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def address(self) -> str:
+        """Where a client finds the model."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def reply(self, path: str, body: str) -> Reply:
+        """Keep the request and return what the model answers."""
+        with self._lock:
+            self.asked.append(Asked(path, body))
+            if not json.loads(body).get("tools"):
+                return Reply(ASIDE)
+            chosen = self._replies[min(self._turns, len(self._replies) - 1)]
+            self._turns += 1
+            return chosen
+
+
+def _handler(stub: ModelStub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
+            self._send(*_answer(self.path.partition("?")[0], body, stub.reply(self.path, body)))
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def _send(self, status: int, answer: dict[str, Any] | Iterator[str]) -> None:
+            streamed = not isinstance(answer, dict)
+            content = ("".join(answer) if streamed else json.dumps(answer)).encode()
+            self.send_response(status)
+            self.send_header("content-type", "text/event-stream" if streamed else "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    return Handler
+
+
+def _answer(path: str, body: str, reply: Reply) -> tuple[int, dict[str, Any] | Iterator[str]]:
+    """Return the status and the whole answer, or its events where the protocol streams."""
+    if reply.refusal:
+        return 400, {"error": {"message": reply.refusal, "code": 400, "status": "INVALID_ARGUMENT"}}
+    if path.endswith("/responses"):
+        return 200, _responses(reply)
+    if path.endswith("/chat/completions"):
+        return 200, _chat(reply) if json.loads(body).get("stream") else _chat_whole(reply)
+    if path.endswith(":streamGenerateContent"):
+        return 200, iter([f"data: {json.dumps(_gemini(reply))}\n\n"])
+    if path.endswith(":generateContent"):
+        return 200, _gemini(reply)
+    return 404, {"error": {"message": f"nothing at {path}"}}
+
+
+def _responses(reply: Reply) -> Iterator[str]:
+    if reply.tool:
+        item = {
+            "type": "function_call",
+            "id": "fc_1",
+            "call_id": "call_1",
+            "name": reply.tool,
+            "arguments": json.dumps(dict(reply.arguments)),
+        }
+    else:
+        content = [{"type": "output_text", "text": reply.text, "annotations": []}]
+        item = {"type": "message", "id": "msg_1", "role": "assistant", "content": content}  # type: ignore[dict-item]
+    usage = {
+        "input_tokens": TOKENS_IN,
+        "input_tokens_details": {"cached_tokens": TOKENS_CACHED},
+        "output_tokens": TOKENS_OUT,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": TOKENS_IN + TOKENS_OUT,
+    }
+    whole = {"id": "resp_1", "object": "response", "status": "completed", "output": [item], "usage": usage}
+    for event in (
+        {"type": "response.created", "response": {"id": "resp_1"}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": whole},
+    ):
+        yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
+
+
+def _chat(reply: Reply) -> Iterator[str]:
+    delta = {"role": "assistant", **_chat_message(reply)}
+    for choices, usage in (
+        ([{"index": 0, "delta": delta, "finish_reason": None}], None),
+        ([{"index": 0, "delta": {}, "finish_reason": "tool_calls" if reply.tool else "stop"}], None),
+        ([], _chat_usage()),
+    ):
+        chunk = {"id": "chat_1", "object": "chat.completion.chunk", "created": 0, "model": "stub", "choices": choices}
+        yield f"data: {json.dumps({**chunk, 'usage': usage})}\n\n"
+    yield "data: [DONE]\n\n"
+
+
+def _chat_whole(reply: Reply) -> dict[str, Any]:
+    message = {"role": "assistant", **_chat_message(reply)}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {"id": "chat_1", "object": "chat.completion", "created": 0, "choices": [choice], "usage": _chat_usage()}
+
+
+def _chat_message(reply: Reply) -> dict[str, Any]:
+    if not reply.tool:
+        return {"content": reply.text}
+    function = {"name": reply.tool, "arguments": json.dumps(dict(reply.arguments))}
+    return {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
+
+
+def _chat_usage() -> dict[str, Any]:
+    return {
+        "prompt_tokens": TOKENS_IN,
+        "completion_tokens": TOKENS_OUT,
+        "total_tokens": TOKENS_IN + TOKENS_OUT,
+        "prompt_tokens_details": {"cached_tokens": TOKENS_CACHED},
+    }
+
+
+def _gemini(reply: Reply) -> dict[str, Any]:
+    part = {"functionCall": {"name": reply.tool, "args": dict(reply.arguments)}} if reply.tool else {"text": reply.text}
+    return {
+        "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
+        "usageMetadata": {
+            "promptTokenCount": TOKENS_IN,
+            "cachedContentTokenCount": TOKENS_CACHED,
+            "candidatesTokenCount": TOKENS_OUT,
+            "totalTokenCount": TOKENS_IN + TOKENS_OUT,
+        },
+    }

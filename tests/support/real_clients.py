@@ -1,0 +1,152 @@
+"""The real agent clients, at the versions that we know: installed by npm once, kept in the user's cache for later runs.
+
+A client that cannot be had (no npm, no registry, a platform without it) comes as a reason instead of a program.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.support.postgres import CACHE
+
+# The tests have homes of their own; npm's settings are in the real one.
+ENVIRONMENT = dict(os.environ)
+PATIENCE_S = 600
+
+
+class Package(NamedTuple):
+    """What npm calls a client."""
+
+    name: str
+    version: str
+
+
+PACKAGES = {
+    "codex": Package("@openai/codex", "0.166.0"),
+    "gemini": Package("@google/gemini-cli", "0.61.0"),
+    "opencode": Package("opencode-ai", "1.18.33"),
+}
+
+
+class Unavailable(Exception):
+    """Why a client cannot be had here."""
+
+
+@functools.cache
+def program(client: str) -> Path | Unavailable:
+    """Return the client's program, installed if need be, or why there is none."""
+    package = PACKAGES[client]
+    folder = CACHE / "clients" / f"{client}-{package.version}"
+    found = folder / "node_modules" / ".bin" / client
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{client}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            if not found.exists():
+                _install(package, client, folder)
+        except Unavailable as reason:
+            return reason
+    return found
+
+
+def _install(package: Package, client: str, folder: Path) -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise Unavailable("npm is not installed")
+    # Beside its place, then moved into it: an install that was killed must not be taken for one.
+    with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
+        new = Path(beside) / "new"
+        new.mkdir()
+        wanted = f"{package.name}@{package.version}"
+        _run(npm, "install", "--prefix", str(new), "--no-audit", "--no-fund", wanted)
+        _run(str(new / "node_modules" / ".bin" / client), "--version", home=beside)
+        shutil.rmtree(folder, ignore_errors=True)
+        new.rename(folder)
+
+
+def _run(*words: str, home: str = "") -> None:
+    environment = {**ENVIRONMENT, "HOME": home} if home else ENVIRONMENT
+    try:
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as mistake:
+        raise Unavailable(f"{words[0]} failed: {mistake}") from None
+    if done.returncode:
+        raise Unavailable(f"{words[0]} {words[1]} failed: {' '.join((done.stderr or done.stdout).split())[-400:]}")
+
+
+def settle(client: str, home: Path, address: str) -> dict[str, str]:
+    """Write the client's settings so that it asks our model and nobody else; return the variables that it needs."""
+    return _SETTLE[client](home, address)
+
+
+def _codex(home: Path, address: str) -> dict[str, str]:
+    _write(
+        home / ".codex" / "config.toml",
+        f"""
+        model = "gpt-5-codex"
+        model_provider = "stub"
+        [model_providers.stub]
+        name = "stub"
+        base_url = "{address}/v1"
+        env_key = "STUB_API_KEY"
+        wire_api = "responses"
+        request_max_retries = 0
+        stream_max_retries = 0
+        [analytics]
+        enabled = false
+        [features]
+        plugins = false
+        """,
+    )
+    return {"STUB_API_KEY": "none"}
+
+
+def _gemini(home: Path, address: str) -> dict[str, str]:
+    settings = {
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+    }
+    _write(home / ".gemini" / "settings.json", json.dumps(settings))
+    return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+
+
+def _opencode(home: Path, address: str) -> dict[str, str]:
+    model = {"name": "Stub", "limit": {"context": 200_000, "output": 8_192}, "cost": {"input": 1, "output": 2}}
+    provider = {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": "Stub",
+        "options": {"baseURL": f"{address}/v1", "apiKey": "none"},
+        "models": {"stub-model": model},
+    }
+    settings = {"autoupdate": False, "share": "disabled", "provider": {"stub": provider}}
+    _write(home / ".config" / "opencode" / "opencode.json", json.dumps(settings))
+    without = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")
+    return {**{f"OPENCODE_DISABLE_{name}": "1" for name in without}, "npm_config_fetch_retries": "0"}
+
+
+_SETTLE: dict[str, Callable[[Path, str], dict[str, str]]] = {"codex": _codex, "gemini": _gemini, "opencode": _opencode}
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
