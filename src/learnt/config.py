@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PREFIX = "LEARNT_"
 # Not settings: signs between our own processes.
-SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK")
+SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT")
 
 
 class Settings(Value):

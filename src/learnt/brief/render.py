@@ -51,6 +51,8 @@ class Loop(Value):
     failures: int = 0
     recent: int = 0
     recent_done: int = 0
+    model: str = ""
+    model_reason: str = ""
 
 
 class Content(Value):
@@ -166,6 +168,7 @@ def _status(loop: Loop) -> str:
     if not loop.attempts:
         return ""
     recent = f"; of the last {loop.recent} attempts at any task {loop.recent_done} succeeded" if loop.recent else ""
+    recent += f". Model: {_one_line(loop.model)} ({_one_line(loop.model_reason)})" if loop.model else ""
     return f"## Loop Status\n\nAttempt {loop.attempts + 1} at this task; {loop.failures} failed so far{recent}.\n"
 
 

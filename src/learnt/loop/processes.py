@@ -1,7 +1,7 @@
 """An agent's family of processes: who belongs to it, and how all of it is ended.
 
 A process belongs to the family when it descends from the agent, is in its process group or session, or carries its
-mark, the entry `LEARNT_TASK=…` in the environment that it was started with. The mark also finds what has left group
+mark, the entry `LEARNT_ATTEMPT=…` in the environment that it was started with. The mark also finds what has left group
 and session and whose parents are gone. Only a process that did all of this and cleared its environment as well can
 escape.
 
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 
 from learnt.model import Value
 
-MARK = "LEARNT_TASK"
+MARK = "LEARNT_ATTEMPT"
 GRACE_S = 2.0
 # How long killed processes may take to vanish; one that hangs in the kernel is reported, not waited for.
 PATIENCE_S = 10.0

@@ -16,12 +16,12 @@ import os
 from learnt import __version__, config, project
 from learnt.errors import NoStore
 from learnt.memory.by_hand import ByHand
-from learnt.memory.debriefing import Debriefing
 from learnt.memory.places import now_ms as system_clock
 from learnt.memory.places import own_place, read_along, settings_files, user_place
 from learnt.memory.stores import COMPILED_SETTINGS
 from learnt.memory.tidying import Tidying
 from learnt.memory.transfer import Transfer
+from learnt.memory.working import Working
 from learnt.store import Place, Store
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class Memory(ByHand, Transfer, Debriefing, Tidying):
+class Memory(ByHand, Transfer, Working, Tidying):
     """What a project has learnt."""
 
     @classmethod
@@ -55,6 +55,7 @@ class Memory(ByHand, Transfer, Debriefing, Tidying):
         along, remarks = read_along(settings)
         memory = cls._opened([own, *(place for place in along if place.folder != own.folder)], configuration, clock)
         memory.remarks = remarks
+        memory.root = here.root
         memory._settings_files = settings_files(here.root)
         return memory
 

@@ -73,10 +73,14 @@ class Briefing(Tasks):
         paths: Sequence[str] = (),
         task_type: str = "",
         only_new: bool = False,
+        model: str = "",
+        model_reason: str = "",
+        keep: bool = True,
     ) -> Brief:
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
-        `only_new`: leave out what the task was given before, and keep no record of having nothing to say.
+        `only_new`: leave out what the task was given before, and keep no record of having nothing to say. `model` and
+        `model_reason`: who will work, told in the loop's status. `keep=False`: only look, and leave no record.
         """
         from learnt.brief.render import fit
         from learnt.brief.select import choose
@@ -86,12 +90,14 @@ class Briefing(Tasks):
         text = redact(clean(task_text))[0]
         known = self._task_for(task, text, agent=agent or "", goal=goal or "", task_type=task_type, now=now)
         seen = frozenset(self._injected(known.id)) if only_new else frozenset()
-        hits = self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
+        hits = [] if known.skip_learnings else self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), seen=seen)
         budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
-        content, no_room = fit(self._content(known, choices, now=now), budget)
+        told = self._content(known, choices, now=now)
+        told = told.replace(loop=told.loop.replace(model=fold(model), model_reason=fold(model_reason)))
+        content, no_room = fit(told, budget)
         made = self._made(known, content, choices, query=text, agent=fold(agent or ""), budget=budget, no_room=no_room)
-        if made.text or not only_new:
+        if keep and (made.text or not only_new):
             self._record_brief(known, made)
         return made
 
@@ -145,7 +151,7 @@ class Briefing(Tasks):
             learnings=tuple(shown),
             attempts=past,
             loop=loop,
-            stuck=loop.failures >= self.settings.stuck_after,
+            stuck=bool(loop.failures) and self.stuck(task) is not None,
         )
 
     def _made(
@@ -234,9 +240,9 @@ class Briefing(Tasks):
         ]
         failed = 0
         for attempt in attempts:
-            if attempt.result == "done":
+            if attempt.result == "done" or attempt.started_at < task.fresh_since:
                 break
-            failed += 1
+            failed += attempt.result != "interrupted"
         recent = tasks.results_since(self.store.database, now - _RECENT_MS)
         loop = Loop(attempts=len(attempts), failures=failed, recent=len(recent), recent_done=recent.count("done"))
         return tuple(past), loop

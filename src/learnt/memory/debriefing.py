@@ -5,7 +5,7 @@ from __future__ import annotations
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
 from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
-from learnt.store import learnings
+from learnt.store import learnings, tasks
 from learnt.store.learnings import Change, Filter
 from learnt.text.clean import clean, fold
 from learnt.weigh import confidence
@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     from learnt.debrief.marks import Marks
     from learnt.debrief.sigils import LearningSigil
+    from learnt.model import Claim, Failure
     from learnt.store.database import Database
+
+
+_LONGEST_SUMMARY = 2_000
 
 
 class Debriefing(Briefing):
@@ -36,20 +40,30 @@ class Debriefing(Briefing):
         tokens_out: int | None = None,
         agent: str = "",
         task_type: str = "implement",
+        model_reason: str = "",
+        transcript: str = "",
+        failure: Failure | None = None,
+        claim: Claim | None = None,
     ) -> Debrief:
-        """Read an agent's output: keep its learnings, its failure report, its marks and its figures."""
+        """Read an agent's output: keep its learnings, its failure report, its marks and its figures.
+
+        `failure`: what somebody else than the agent found wrong, such as a verification. `claim`: the output of an
+        attempt that the loop made; it counts only while the claim is held, and the loop goes on from it.
+        """
         from learnt.text.redact import redact
 
         now = self._clock()
         text, redactions = redact(clean(output))
         started_at = now - (duration_ms or 0)
         attempt = Attempt(
-            id=new_id("attempt", now),
+            id=claim.attempt if claim else new_id("attempt", now),
             task=task,
             number=1,
             result=result or "incomplete",
             model=fold(model),
-            started_at=max(0, started_at),
+            model_reason=fold(model_reason),
+            transcript=transcript,
+            started_at=claim.started_at if claim else max(0, started_at),
             duration_ms=duration_ms,
             cost_usd=cost_usd,
             tokens_in=tokens_in,
@@ -58,6 +72,7 @@ class Debriefing(Briefing):
         made = Task(id=task, title=task, agent=fold(agent), type=fold(task_type) or "implement")
         fresh = {"agent": made.agent, "type": made.type}
         body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
+        body |= {"claim": claim is not None, "failure": failure and _redacted(failure)}
         op = self.store.record_first("debrief", body)
         read = self._debriefed.pop(attempt.id, None) or self._debriefed_elsewhere(op, attempt)
         return read.replace(redactions=redactions)
@@ -91,7 +106,7 @@ class Debriefing(Briefing):
         from learnt.debrief.marks import read_marks
         from learnt.debrief.reports import report_of
         from learnt.debrief.sigils import read_sigils
-        from learnt.store import tasks
+        from learnt.store import claims
 
         at, output = body["at"], body["output"]
         attempt = Attempt(**body["attempt"])
@@ -101,14 +116,27 @@ class Debriefing(Briefing):
             id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]
         )
         tasks.ensure(database, task)
-        tasks.find(database, task.id, for_update=True)  # attempts are counted one after the other
-        number = max((earlier.number for earlier in tasks.attempts(database, task.id)), default=0) + 1
-        attempt = attempt.replace(number=number, result=result, difficulty=sigils.difficulty)
+        task = tasks.get(database, task.id, for_update=True)  # attempts are counted one after the other
+        if body.get("claim") and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
+            # Held too long, or cancelled: whoever took the task back has told how this attempt ended.
+            self._debriefed[attempt.id] = Debrief(task=task.id, attempt=attempt.id, result="interrupted")
+            return
+        attempt = attempt.replace(
+            number=self._next_number(database, task.id),
+            result=result,
+            difficulty=sigils.difficulty,
+            summary=sigils.note[:_LONGEST_SUMMARY],
+        )
         failure = report_of(sigils, output, attempt=attempt.id, task=task.id, result=result, at=at)
+        if failure is not None and body.get("failure"):
+            found = {**body["failure"], "files": tuple(body["failure"]["files"])}
+            failure = failure.replace(**{name: value for name, value in found.items() if value})
         if task.type == "session" and sigils.failure is None:
             failure = None  # a turn of a conversation is no failed attempt
         tasks.add_attempt(database, attempt, failure)
-        if result in ("done", "failed"):
+        if body.get("claim"):
+            self._settle(database, task, attempt, next_model=sigils.next_model, at=at)
+        elif result in ("done", "failed"):
             tasks.set_status(database, task.id, result, at=at)
         added, repeated = self._learn(database, sigils.learnings, task, at=at)
         taken, refused = self._take_marks(marks, task.id, at=at, who=task.agent or "agent")
@@ -125,6 +153,13 @@ class Debriefing(Briefing):
             next_model=sigils.next_model,
             ignored=sigils.ignored,
         )
+
+    def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
+        """Give a task the status that follows from an attempt of the loop's."""
+        raise NotImplementedError
+
+    def _next_number(self, database: Database, task: str) -> int:
+        return max((earlier.number for earlier in tasks.attempts(database, task)), default=0) + 1
 
     def _learn(
         self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int
@@ -204,6 +239,15 @@ class Debriefing(Briefing):
             if not store.place.read_only and learnings.find(store.database, id):
                 store.apply_once(op, lambda database: learnings.change(database, id, _marked(helpful, at), change))
         return True
+
+
+def _redacted(failure: Failure) -> dict[str, Any]:
+    """Return what a verification found, without secrets; what it did not say is left out."""
+    from learnt.text.redact import redact
+
+    told = {name: getattr(failure, name) for name in ("tried", "reason", "error", "avoid", "suggestion")}
+    read = {name: redact(clean(text))[0] for name, text in told.items()}
+    return {**read, "category": failure.category, "files": list(failure.files)}
 
 
 def _tags(own: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:

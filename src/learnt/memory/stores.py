@@ -42,6 +42,8 @@ class Stores:
         """What a person should know, though nothing failed: a source that is missing, for example."""
         self.tidies_when_done = False
         self._settings_files: list[str] = []
+        self.root = ""
+        """The folder of the project, where its settings are; empty for the user-wide store."""
         self._debriefed: dict[str, Debrief] = {}
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory.stores import Stores
-from learnt.model import TITLE_LIMIT, Task, new_id
+from learnt.model import TITLE_LIMIT, Task, is_id, new_id
 from learnt.store import claims, escalations, tasks
 from learnt.text.clean import clean, fold
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.model import Attempt, Claim, Escalation, Failure
+    from learnt.store.database import Database
+    from learnt.strategy.figures import Outcome
+    from learnt.strategy.stuck import Stuck
 
 ENDED = ("done", "failed", "cancelled")
 # What `edit_task` may change, beside what a task waits for.
@@ -174,18 +177,53 @@ class Tasks(Stores):
         """Return what waits for a person; `status=None`: also what was answered."""
         return escalations.every(self.store.database, status=status, subject=subject)
 
-    def resolve(self, id: str, answer: str, *, cancel: bool = False) -> Escalation:
-        """Answer an escalation: a task is tried again with the answer in its prompt, or cancelled."""
+    def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
+        """Answer an escalation: its task is tried again with the answer in the prompt, or cancelled; a learning hidden."""
         with self.store.transaction():
             escalation = escalations.get(self.store.database, id, for_update=True)
             if escalation.status != "open":
                 raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
-            escalation = self._answer(escalation, clean(answer).strip() or ("cancel" if cancel else "go on"))
+            if hide and not is_id("learn", escalation.subject):
+                raise WrongRequest(f"`{id}` is about no learning", hint="--hide is for a learning that misleads")
+            default = "cancel" if cancel else "hide" if hide else "go on"
+            escalation = self._answer(escalation, clean(answer).strip() or default)
             task = tasks.find(self.store.database, escalation.subject, for_update=True)
             if task is not None and task.status == "escalated":
                 status = "cancelled" if cancel else self._waiting_or_ready(task.id)
                 self._in_status(task, status, fresh=True)
+        if hide:
+            self._alter(escalation.subject, "hide", lambda _: {"status": "hidden"}, reason=escalation.question)
         return escalation
+
+    def stuck(self, task: Task) -> Stuck | None:
+        """Say why a task is stuck, if it is."""
+        from learnt.strategy.stuck import stuck_task
+
+        failed = self._failed(self.store.database, task)
+        return stuck_task(failed, failed[-1].model, times=self.settings.stuck_after) if failed else None
+
+    def _failed(self, database: Database, task: Task) -> list[Outcome]:
+        """Return the failed attempts at a task that still count, the oldest first."""
+        from learnt.strategy.figures import Outcome
+        from learnt.text.normalise import normalised_error
+
+        reports = tasks.failures(database, task.id)
+        failed = []
+        for attempt in tasks.attempts(database, task.id):
+            if attempt.result == "done" or attempt.started_at < task.fresh_since:
+                break
+            if attempt.result != "interrupted":
+                report = reports.get(attempt.id)
+                error = normalised_error(report.error or report.reason) if report else ""
+                failed.append(
+                    Outcome(
+                        model=attempt.model if self.settings.models else "",
+                        task=task.id,
+                        result=attempt.result,
+                        error=error,
+                    )
+                )
+        return failed[::-1]
 
     def _answer(self, escalation: Escalation, answer: str) -> Escalation:
         answered = escalation.replace(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from learnt.memory.debriefing import Debriefing
 from learnt.model import Attempt, Claim, Escalation, Value, new_id, text_id
-from learnt.store import claims, escalations, happened, tasks
+from learnt.store import claims, escalations, tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,20 +38,37 @@ class Picture(Value):
 class Working(Debriefing):
     """What a worker does with tasks."""
 
-    def claim_task(self, *, worker: str, host: str, pid: int) -> Claim | None:
-        """Hold the task that has been ready longest, for one attempt; None when there is none."""
+    def claim_task(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
+        """Hold the task that has been ready longest, of all or of some, for one attempt; None when there is none."""
         now = self._clock()
         claim = Claim(
-            attempt=new_id("attempt", now), worker=worker, host=host, pid=pid, started_at=now, held_until=self._lease(now)
+            attempt=new_id("attempt", now),
+            worker=worker,
+            host=host,
+            pid=pid,
+            started_at=now,
+            held_until=self._lease(now),
         )
         with self.store.transaction():
-            return claims.take(self.store.database, claim)
+            return claims.take(self.store.database, claim, only=only)
 
     def keep_claim(self, claim: Claim) -> Claim | None:
         """Give a sign of life, with what is known of the agent; None when the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._clock()))
         with self.store.transaction():
             return renewed if claims.keep(self.store.database, renewed) else None
+
+    def renew_claim(self, claim: Claim) -> Claim | None:
+        """Give a sign of life; None when the claim is lost."""
+        renewed = claim.replace(held_until=self._lease(self._clock()))
+        with self.store.transaction():
+            return renewed if claims.renew(self.store.database, renewed) else None
+
+    def note_branch(self, task: str, branch: str) -> None:
+        """Keep on which branch the work at a task is."""
+        with self.store.transaction():
+            known = tasks.get(self.store.database, task, for_update=True)
+            tasks.change(self.store.database, known.replace(branch=branch))
 
     def lapsed_claims(self) -> list[Claim]:
         """Return the claims whose workers have given no sign of life for a whole lease."""
@@ -109,13 +126,6 @@ class Working(Debriefing):
             choices=tuple((task.type, self.choose_model(task)) for task in fresh),
         )
 
-    def stuck(self, task: Task) -> Stuck | None:
-        """Say why a task is stuck, if it is."""
-        from learnt.strategy.stuck import stuck_task
-
-        failed = self._failed(self.store.database, task)
-        return stuck_task(failed, failed[-1].model, times=self.settings.stuck_after) if failed else None
-
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
         """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
         from learnt.strategy.stuck import stuck_run
@@ -169,22 +179,6 @@ class Working(Debriefing):
         failed = self._failed(database, task)
         before = failed[:-1]
         return stuck_task(before, before[-1].model, times=self.settings.stuck_after) if before else None
-
-    def _failed(self, database: Database, task: Task) -> list[Outcome]:
-        """Return the failed attempts at a task that still count, the oldest first."""
-        from learnt.strategy.figures import Outcome
-        from learnt.text.normalise import normalised_error
-
-        reports = tasks.failures(database, task.id)
-        failed = []
-        for attempt in tasks.attempts(database, task.id):
-            if attempt.result == "done" or attempt.started_at < task.fresh_since:
-                break
-            if attempt.result != "interrupted":
-                report = reports.get(attempt.id)
-                error = normalised_error(report.error or report.reason) if report else ""
-                failed.append(Outcome(model=attempt.model, task=task.id, result=attempt.result, error=error))
-        return failed[::-1]
 
     def _facts(self, task: Task) -> tuple[Any, Any]:
         """Return the record of past attempts, and what is known of the task at hand."""

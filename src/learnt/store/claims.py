@@ -11,11 +11,13 @@ from learnt.store import tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from learnt.store.database import Database, Row
 
 
-def take(database: Database, claim: Claim) -> Claim | None:
-    """Hold the task that has been ready longest; None when there is none. The claim's task is filled in."""
+def take(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
+    """Hold the task that has been ready longest, of all or of some; None when there is none. Its id is filled in."""
     row = database.row(
         f"""
         select id
@@ -23,9 +25,12 @@ def take(database: Database, claim: Claim) -> Claim | None:
          where project = :project
            and status = 'ready'
            and type != 'session'
+           and (:any = 1 or {database.one_of("id", "only")})
          order by created_at, id
          limit 1{database.skip_locked}
-        """
+        """,
+        any=int(only is None),
+        only=database.list_value(only or ()),
     )
     if row is None:
         return None
@@ -37,8 +42,26 @@ def take(database: Database, claim: Claim) -> Claim | None:
     return claim
 
 
+def renew(database: Database, claim: Claim) -> bool:
+    """Hold a task longer; False when the claim is lost."""
+    return bool(
+        database.execute(
+            """
+            update claim
+               set held_until = :held_until
+             where project = :project
+               and task = :task
+               and attempt = :attempt
+            """,
+            task=claim.task,
+            attempt=claim.attempt,
+            held_until=claim.held_until,
+        )
+    )
+
+
 def keep(database: Database, claim: Claim) -> bool:
-    """Renew a claim and what is known of its agent; False when it is lost."""
+    """Hold a task longer, and keep what is known of its agent; False when the claim is lost."""
     return bool(
         database.execute(
             """

@@ -20,8 +20,8 @@ import math
 import re
 
 from learnt.errors import InvalidValue
-from learnt.model import Value
-from learnt.strategy.figures import Model, Outcome, Record, Share
+from learnt.model import Model, Value
+from learnt.strategy.figures import Outcome, Record, Share
 from learnt.strategy.ladder import Prospects, totals
 
 TYPE_CHECKING = False
@@ -212,7 +212,9 @@ def _compared(place: int, likely: Sequence[float], names: Sequence[str]) -> str:
         return "; it is the last step"
     best = min(others, key=lambda other: likely[other])
     costs = f"going on with it costs about {_money(likely[place])} in all, with {names[best]} {_money(likely[best])}"
-    return f"; {costs}" + (", but that is not certain enough to leave it untried" if likely[best] < likely[place] else "")
+    return f"; {costs}" + (
+        ", but that is not certain enough to leave it untried" if likely[best] < likely[place] else ""
+    )
 
 
 def _money(usd: float) -> str:

@@ -24,19 +24,6 @@ if TYPE_CHECKING:
 _WIDTH = 1.645
 
 
-class Model(Value):
-    """A model that may be chosen: its name, and about what one attempt costs (None: unknown)."""
-
-    name: str
-    price: float | None = None
-
-    def check(self) -> None:
-        if not self.name:
-            raise InvalidValue("a model needs a name")
-        if self.price is not None and not 0 <= self.price < math.inf:
-            raise InvalidValue(f"the price of {self.name} is {self.price}", hint="give what one attempt costs, in USD")
-
-
 class Outcome(Value):
     """A past attempt as a choice sees it."""
 
@@ -52,6 +39,7 @@ class Outcome(Value):
     at: int = 0
     error: str = ""
     """What went wrong, normalised."""
+    attempt: str = ""
     likeness: float = 1.0
     """From 0 to 1: how much its task is like the one at hand."""
 

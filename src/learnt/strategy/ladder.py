@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 import random
 
-from learnt.model import Value
-from learnt.strategy.figures import Model, Outcome, Record, Sums
+from learnt.model import Model, Value
+from learnt.strategy.figures import Outcome, Record, Sums
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,4 +190,3 @@ def _known_price(model: Model, record: Record) -> float | None:
     weight = _PRICE if model.price else 0.0
     costed = weight + sum(one.costed for one in sums)
     return (weight * (model.price or 0.0) + sum(one.cost_usd for one in sums)) / costed if costed else None
-

@@ -51,9 +51,7 @@ def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIME
     return None
 
 
-def stuck_run(
-    attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES
-) -> Stuck | None:
+def stuck_run(attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES) -> Stuck | None:
     """Say why a run must stop, if it must: the same error in too many tasks that are not done.
 
     The attempts come oldest first; `given` names the learnings that each task was given.

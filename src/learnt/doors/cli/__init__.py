@@ -53,28 +53,33 @@ def _run(words: list[str]) -> int:
         words = words[2:]
     if not words or words[0] in ("-h", "--help", "help"):
         if words[1:] and words[0] == "help":
-            return _run([words[1], "--help"])
+            return _run([*words[1:], "--help"])
         print(overview())
         return 0
     if words[0] in ("-V", "--version"):
         print(f"learnt {__version__}")
         return 0
-    command = _find(words[0])
+    verbs = [command.name for command in COMMANDS if command.name.startswith(f"{words[0]} ")]
+    if verbs and (not words[1:] or words[1] in ("-h", "--help")):
+        print(overview(words[0]))
+        return 0 if words[1:] else 2
+    command = _find(" ".join(words[:2]) if verbs else words[0])
     from learnt.doors.cli.arguments import read_arguments
 
-    arguments = read_arguments(command, words[1:])
+    arguments = read_arguments(command, words[2 if verbs else 1 :])
     if arguments.folder:
         _go_to(arguments.folder)
     _check_folder()
     return command.load("run")(arguments) or 0
 
 
-def overview() -> str:
-    """Return the page that `learnt --help` prints."""
-    lines = ["learnt remembers what coding agents learn.", "", "usage: learnt COMMAND [options]"]
+def overview(noun: str = "") -> str:
+    """Return the page that `learnt --help` prints, or the one on all verbs of a noun."""
+    lines = ["learnt remembers what coding agents learn.", "", f"usage: learnt {noun or 'COMMAND'} [options]"]
     for group in GROUPS:
-        lines += ["", group]
-        lines += [f"  {command.name:<10} {command.summary}" for command in COMMANDS if command.group == group]
+        shown = [one for one in COMMANDS if one.group == group and one.name.startswith(f"{noun} " if noun else "")]
+        lines += ["", group] if shown else []
+        lines += [f"  {command.name:<12} {command.summary}" for command in shown]
     lines += ["", "`learnt COMMAND --help` tells more about one of them."]
     return "\n".join(lines)
 

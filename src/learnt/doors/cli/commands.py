@@ -11,14 +11,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-GROUPS = ("Start", "Around an agent's work", "Learnings", "Change a learning", "In and out", "Upkeep")
+GROUPS = (
+    "Start",
+    "Around an agent's work",
+    "Tasks",
+    "The loop",
+    "Learnings",
+    "Change a learning",
+    "In and out",
+    "Upkeep",
+)
 
 
 _WORK = GROUPS[1]
 
 
 class Command(Value):
-    """One command: `learnt NAME`."""
+    """One command: `learnt NAME`; a name of two words is a verb on a noun."""
 
     name: str
     group: str
@@ -28,8 +37,8 @@ class Command(Value):
     def load(self, part: str) -> Any:
         """Return the command's `arguments` or `run` function from its module."""
         # Not by `importlib`: importing that costs more than the module.
-        module = __import__(f"learnt.doors.cli.{self.module}", fromlist=[self.name])
-        return getattr(module, f"{self.name}_{part}")
+        module = __import__(f"learnt.doors.cli.{self.module}", fromlist=[self.module])
+        return getattr(module, f"{self.name.replace(' ', '_')}_{part}")
 
 
 COMMANDS = (
@@ -39,7 +48,22 @@ COMMANDS = (
     Command(name="debrief", group=_WORK, summary="Read an agent's output (on stdin) after a task", module="loop"),
     Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="loop"),
     Command(name="explain", group=_WORK, summary="Show why a brief says what it says", module="loop"),
-    Command(name="task", group=_WORK, summary="Add or show a task", module="tasks"),
+    Command(name="task add", group="Tasks", summary="Queue a piece of work for an agent", module="tasks"),
+    Command(name="task list", group="Tasks", summary="List what is open", module="tasks"),
+    Command(name="task show", group="Tasks", summary="Show a task and the attempts at it", module="tasks"),
+    Command(name="task edit", group="Tasks", summary="Change a task, or what it waits for", module="tasks"),
+    Command(name="task cancel", group="Tasks", summary="Give a task up, and stop who works on it", module="tasks"),
+    Command(name="task retry", group="Tasks", summary="Let a task be worked on again", module="tasks"),
+    Command(name="task split", group="Tasks", summary="Cut a task into smaller ones", module="tasks"),
+    Command(name="task graph", group="Tasks", summary="Show what waits for what", module="tasks"),
+    Command(name="task prompt", group="Tasks", summary="Show what an agent would be sent", module="tasks"),
+    Command(name="work", group="The loop", summary="Let agents work through the tasks", module="work"),
+    Command(name="status", group="The loop", summary="Show who works on what", module="work"),
+    Command(name="stop", group="The loop", summary="End the runs on this machine", module="work"),
+    Command(name="log", group="The loop", summary="Show what happened in an attempt", module="work"),
+    Command(name="strategy", group="The loop", summary="Show what each model did, and what is chosen", module="work"),
+    Command(name="escalations", group="The loop", summary="Show what waits for a person", module="tasks"),
+    Command(name="resolve", group="The loop", summary="Answer what waits for a person", module="tasks"),
     Command(name="add", group="Learnings", summary="Keep a new learning", module="learnings"),
     Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
     Command(name="show", group="Learnings", summary="Show one learning in full", module="learnings"),

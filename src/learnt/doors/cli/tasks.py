@@ -1,45 +1,348 @@
-"""The command `learnt task`: tasks by hand."""
+"""The commands `learnt task …`: tasks by hand, and what only a person may decide."""
 
 from __future__ import annotations
 
+import os
+
 from learnt.doors.cli.arguments import open_memory
-from learnt.doors.cli.screen import moment, say, show_json
+from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
+from learnt.errors import WrongRequest
+from learnt.memory.tasks import ENDED
+from learnt.model import TASK_STATUSES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from learnt.memory import Memory
+    from learnt.model import Attempt, Failure, Task
+
+_COLORS = {
+    "done": "green",
+    "running": "cyan",
+    "failed": "red",
+    "escalated": "red",
+    "waiting": "dim",
+    "cancelled": "dim",
+}
 
 
-def task_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("verb", choices=("add", "show"), help="what to do")
-    parser.add_argument("what", metavar="TITLE|ID", help="the title of a new task, or the id of one to show")
-    parser.add_argument("--text", default="", metavar="TEXT", help="what is to be done, in full")
-    parser.add_argument("--type", default="implement", metavar="TYPE", help="implement, review, improve, plan, …")
-    parser.add_argument("--goal", default="", metavar="NAME", help="what it serves")
-    parser.add_argument("--agent", default="", metavar="NAME", help="the role that is to do it")
+def _add_fields(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--text", metavar="TEXT", help="what is to be done, in full")
+    parser.add_argument("--type", metavar="TYPE", help="implement, review, improve, plan, explore, …")
+    parser.add_argument("--spec", metavar="FILE", help="a file that says more, as seen from the project's root")
+    parser.add_argument("--goal", metavar="NAME", help="what it serves")
+    parser.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
+    parser.add_argument("--based-on", metavar="ID", help="go on with the work of this task")
+    parser.add_argument("--agent", metavar="NAME", help="the role that is to do it")
+    parser.add_argument("--model", metavar="NAME", help="the only model to use")
+    parser.add_argument("--verify", metavar="COMMAND", help="must succeed before it counts as done")
+    parser.add_argument(
+        "--no-learnings", action="store_const", const=True, dest="skip_learnings", help="brief it without learnings"
+    )
 
 
-def task_run(arguments: argparse.Namespace) -> None:
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    names = ("text", "type", "spec", "goal", "after", "based_on", "agent", "model", "verify", "skip_learnings")
+    return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+
+
+def _checked_spec(memory: Memory, fields: dict[str, Any]) -> None:
+    """Refuse a specification that is not there, before an agent looks for it."""
+    spec = fields.get("spec")
+    if not spec:
+        return
+    root = memory.root
+    path = os.path.abspath(spec)
+    if not os.path.isfile(path):
+        path = os.path.join(root, spec)
+    if not os.path.isfile(path):
+        raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
+    fields["spec"] = os.path.relpath(path, root)
+
+
+def task_add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("title", metavar="TITLE", help="what is to be done")
+    _add_fields(parser)
+
+
+def task_add_run(arguments: argparse.Namespace) -> None:
+    fields = _given(arguments)
     with open_memory(arguments) as memory:
-        if arguments.verb == "add":
-            task = memory.add_task(
-                arguments.what,
-                text=arguments.text,
-                type=arguments.type,
-                goal=arguments.goal,
-                agent=arguments.agent,
-            )
-        else:
-            task = memory.get_task(arguments.what)
-        attempts = memory.attempts(task.id)
+        _checked_spec(memory, fields)
+        task = memory.add_task(arguments.title, **fields)
     if arguments.json:
-        show_json({**task.as_dict(), "attempts": [attempt.as_dict() for attempt in attempts]})
+        show_json(_record(task))
+    else:
+        say(f"Added {task.id}: {task.title}{' (waiting)' if task.status == 'waiting' else ''}")
+
+
+def task_list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--status", choices=TASK_STATUSES, help="only those in this status")
+    parser.add_argument("--goal", default="", metavar="NAME", help="only those that serve this")
+    parser.add_argument("--all", action="store_true", help="also those that are done, failed or cancelled")
+
+
+def task_list_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        open_ones = [status for status in TASK_STATUSES if status not in ENDED]
+        statuses = [arguments.status] if arguments.status else [] if arguments.all else open_ones
+        found = memory.tasks(statuses=statuses, goal=arguments.goal)
+        needs = memory.needs()
+        counts = memory.task_counts()
+    if arguments.json:
+        show_json([_record(task, needs.get(task.id, [])) for task in found])
         return
-    if arguments.verb == "add":
-        say(f"Added {task.id}: {task.title}")
+    if found:
+        rows = [(task.id, task.status, task.type, _told(task, needs)) for task in found]
+        show_table(("id", "status", "type", "task"), rows, wide=3)
         return
-    say(f"{task.id}  {task.status}  {task.title}")
-    if task.text:
+    others = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    say(f"No tasks fit{f'; there are {others} (--all)' if others else ': `learnt task add` makes one'}.")
+
+
+def _told(task: Task, needs: Mapping[str, Sequence[str]]) -> str:
+    waits = f"  [after {', '.join(needs[task.id])}]" if task.status == "waiting" and task.id in needs else ""
+    return f"{task.title}{f'  [{task.goal}]' if task.goal else ''}{waits}"
+
+
+def task_show_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("--all", action="store_true", help="also failure reports that were put away")
+
+
+def task_show_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        task = memory.get_task(arguments.id)
+        attempts = memory.attempts(task.id)
+        reports = memory.failures(task.id)
+        needed = memory.needed_by(task.id)
+        escalations = memory.escalations(status=None, subject=task.id)
+    if not arguments.all:
+        reports = {id: report for id, report in reports.items() if not report.archived_at}
+    if arguments.json:
+        shown = [
+            {**one.as_dict(), "failure": reports[one.id].as_dict() if one.id in reports else None} for one in attempts
+        ]
+        asked = [one.as_dict() for one in escalations]
+        show_json({**_record(task, [one.id for one in needed]), "attempts": shown, "escalations": asked})
+        return
+    say(f"{paint(task.title, 'bold')}\n{task.id} · {_painted(task.status)} · {task.type}")
+    if task.text and task.text != task.title:
         say(f"\n{task.text}\n")
-    for attempt in attempts:
-        say(f"  attempt {attempt.number}  {moment(attempt.started_at)}  {attempt.result}  {attempt.model}")
+    for name, value in _particulars(task, needed).items():
+        if value:
+            say(f"  {name}: {value}")
+    for attempt in reversed(attempts):
+        _show_attempt(attempt, reports.get(attempt.id))
+    for one in escalations:
+        say(f"  {one.id}: {one.question} {f'— {one.answer}' if one.answer else '(open)'}")
+
+
+def _particulars(task: Task, needed: Sequence[Task]) -> dict[str, str]:
+    return {
+        "goal": task.goal,
+        "agent": task.agent,
+        "model": task.model,
+        "specification": task.spec,
+        "verified by": task.verify,
+        "after": ", ".join(f"{one.id} ({one.status})" for one in needed),
+        "based on": task.based_on,
+        "part of": task.parent,
+        "branch": task.branch,
+        "learnings": "none are shown to it" if task.skip_learnings else "",
+        "added": moment(task.created_at),
+    }
+
+
+def _show_attempt(attempt: Attempt, report: Failure | None) -> None:
+    figures = [moment(attempt.started_at), attempt.model]
+    figures += [f"{attempt.duration_ms / 1000:.0f} s"] if attempt.duration_ms else []
+    figures += [f"${attempt.cost_usd:.2f}"] if attempt.cost_usd else []
+    figures += [attempt.difficulty]
+    say(f"  attempt {attempt.number}: {_painted(attempt.result)}  {'  '.join(one for one in figures if one)}")
+    if attempt.model_reason:
+        say(paint(f"    {attempt.model_reason}", "dim"))
+    if attempt.summary:
+        say(f"    {attempt.summary}")
+    if report is not None:
+        say(f"    {report.category}: {report.reason}")
+
+
+def task_edit_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("--title", metavar="TEXT", help="what is to be done")
+    _add_fields(parser)
+    parser.add_argument("--no-after", action="store_true", help="wait for nothing")
+    parser.add_argument(
+        "--learnings", action="store_const", const=False, dest="skip_learnings", help="brief it with learnings again"
+    )
+
+
+def task_edit_run(arguments: argparse.Namespace) -> None:
+    fields = _given(arguments)
+    if arguments.title is not None:
+        fields["title"] = arguments.title
+    if arguments.no_after:
+        fields["after"] = []
+    if not fields:
+        raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`")
+    with open_memory(arguments) as memory:
+        _checked_spec(memory, fields)
+        task = memory.edit_task(arguments.id, **fields)
+    _tell(arguments, "Edited", task)
+
+
+def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+
+
+def task_cancel_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        task = memory.cancel_task(arguments.id)
+    _tell(arguments, "Cancelled", task)
+
+
+def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+
+
+def task_retry_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        task = memory.retry_task(arguments.id)
+    _tell(arguments, f"{task.status.capitalize()} again:", task)
+
+
+def task_split_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("parts", metavar="TITLE", nargs="+", help="what each part is to do")
+    parser.add_argument("--in-order", action="store_true", help="each part waits for the one before")
+
+
+def task_split_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        parts = memory.split_task(arguments.id, arguments.parts, in_order=arguments.in_order)
+    if arguments.json:
+        show_json([_record(part) for part in parts])
+        return
+    for part in parts:
+        say(f"Added {part.id}: {part.title}{' (waiting)' if part.status == 'waiting' else ''}")
+    say(f"{arguments.id} waits for {'it' if len(parts) == 1 else 'them'}.")
+
+
+def task_graph_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="also what is done and waited for by nothing open")
+
+
+def task_graph_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        tasks = {task.id: task for task in memory.tasks()}
+        needs = memory.needs()
+    if arguments.json:
+        edges = [{"task": task, "needs": needed} for task, all_needed in needs.items() for needed in all_needed]
+        show_json({"id": "graph", "tasks": [_record(task) for task in tasks.values()], "edges": edges})
+        return
+    needed = {one for task, all_needed in needs.items() for one in all_needed if task in tasks}
+    tops = [task for task in tasks.values() if task.id not in needed]
+    tops = tops if arguments.all else [task for task in tops if task.status not in ENDED]
+    drawn: set[str] = set()
+    for task in tops:
+        _draw(task, tasks, needs, drawn=drawn)
+    if not tops:
+        say("Nothing is open. (--all shows what is done.)")
+
+
+def _draw(
+    task: Task,
+    tasks: Mapping[str, Task],
+    needs: Mapping[str, Sequence[str]],
+    *,
+    drawn: set[str],
+    first: str = "",
+    rest: str = "",
+) -> None:
+    """Show a task and below it what it waits for."""
+    again = task.id in drawn and needs.get(task.id)
+    say(f"{first}{task.id}  {_painted(task.status)}  {task.title}{'  (see above)' if again else ''}")
+    if again:
+        return
+    drawn.add(task.id)
+    below = [tasks[one] for one in needs.get(task.id, ()) if one in tasks]
+    for place, one in enumerate(below):
+        here, on = ("└─ ", "   ") if place == len(below) - 1 else ("├─ ", "│  ")
+        _draw(one, tasks, needs, drawn=drawn, first=rest + here, rest=rest + on)
+
+
+def task_prompt_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_id(parser)
+
+
+def task_prompt_run(arguments: argparse.Namespace) -> None:
+    from learnt.loop.attempt import prompt_of
+
+    with open_memory(arguments) as memory:
+        task = memory.get_task(arguments.id)
+        choice = memory.choose_model(task)
+        prompt = prompt_of(memory, task, root=memory.root, choice=choice, keep=False)
+    if arguments.json:
+        show_json({"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt})
+    else:
+        say(prompt.rstrip())
+
+
+def escalations_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", help="also those that are answered")
+
+
+def escalations_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        found = memory.escalations(status=None if arguments.all else "open")
+    if arguments.json:
+        show_json([one.as_dict() for one in found])
+        return
+    for one in found:
+        say(f"{paint(one.id, 'yellow')}  {moment(one.created_at)}  {one.subject}")
+        say(f"    {one.question}")
+        if one.status == "resolved":
+            say(f"    {one.resolved_by}: {one.answer}")
+    if not found:
+        say("Nothing waits for you.")
+    elif not arguments.all:
+        say('\n`learnt resolve ID "what to do"` lets the task go on with your answer; --cancel gives it up.')
+
+
+def resolve_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the escalation's id")
+    parser.add_argument("answer", metavar="ANSWER", nargs="?", default="", help="what the agent should know or do")
+    parser.add_argument("--cancel", action="store_true", help="give the task up")
+    parser.add_argument("--hide", action="store_true", help="hide the learning that it is about")
+
+
+def resolve_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        escalation = memory.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
+    if arguments.json:
+        show_json(escalation.as_dict())
+    else:
+        say(f"Resolved {escalation.id}: {escalation.answer}")
+
+
+def _add_id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the task's id")
+
+
+def _record(task: Task, needs: Sequence[str] = ()) -> dict[str, Any]:
+    return {**task.as_dict(), "after": list(needs)}
+
+
+def _painted(status: str) -> str:
+    return paint(status, _COLORS[status]) if status in _COLORS else status
+
+
+def _tell(arguments: argparse.Namespace, verb: str, task: Task) -> None:
+    if arguments.json:
+        show_json(_record(task))
+    else:
+        say(f"{verb} {task.id}: {task.title}")

@@ -1,0 +1,350 @@
+"""The commands of the loop: work, status, stop, log, strategy."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+
+from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, show_table
+from learnt.errors import LearntError, WrongRequest
+from learnt.loop import runs
+from learnt.loop.attempt import LOGS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from learnt.loop.work import Event, Summary
+    from learnt.memory import Memory
+    from learnt.strategy.figures import Figure
+
+_STOP_PATIENCE_S = 30.0
+_GLANCE_S = 1.0
+
+
+def work_arguments(parser: argparse.ArgumentParser) -> None:
+    how_many = parser.add_mutually_exclusive_group()
+    how_many.add_argument("--tasks", type=int, default=1, metavar="N", help="work on so many tasks; one if not given")
+    how_many.add_argument("--all", action="store_true", help="work until nothing is left to do")
+    parser.add_argument("--jobs", type=int, metavar="J", help="how many at once (setting `work.jobs`)")
+    parser.add_argument("--budget-usd", type=float, default=0.0, metavar="X", help="begin nothing more once X is spent")
+    parser.add_argument("--max-iterations", type=int, default=0, metavar="N", help="make at most N attempts")
+    parser.add_argument("--background", action="store_true", help="go on without this terminal")
+
+
+def work_run(arguments: argparse.Namespace) -> int:
+    from learnt.loop.work import Plan, Worker
+    from learnt.memory import Memory
+
+    for name in ("tasks", "jobs", "max_iterations"):
+        given = getattr(arguments, name)
+        if given is not None and given < (0 if name == "max_iterations" else 1):
+            raise WrongRequest(f"--{name.replace('_', '-')} is {given}", hint="give a whole number from 1 on")
+    if not 0 <= arguments.budget_usd < 1e9:
+        raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD from 0 on")
+    with open_memory(arguments) as memory:
+        root, folder, settings = memory.root, memory.store.place.folder, memory.settings
+    plan = Plan(
+        tasks=0 if arguments.all else arguments.tasks,
+        jobs=arguments.jobs or settings.work_jobs,
+        attempts=arguments.max_iterations,
+        budget_usd=arguments.budget_usd,
+    )
+    if plan.jobs > 1 and settings.work_isolation == "none":
+        note('several agents will work in the same folder; `isolation = "worktree"` under [work] gives each its own')
+    if arguments.background:
+        return _in_background(arguments, folder)
+    screen = _Screen(quiet=arguments.json)
+    worker = Worker(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=screen.show)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: worker.stop(f"stopped by {signal.Signals(number).name}"))
+    with runs.Registered(folder):
+        summary = worker.run()
+    return _tell_summary(summary, as_json=arguments.json)
+
+
+class _Screen:
+    """Shows what happens while agents work; in a pipe, one line each."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._one_at_a_time = threading.Lock()
+        self._spent = 0.0
+
+    def show(self, event: Event) -> None:
+        if self._quiet:
+            return
+        with self._one_at_a_time:
+            for line in self._lines(event):
+                say(line)
+            sys.stdout.flush()
+
+    def _lines(self, event: Event) -> list[str]:
+        if event.what == "started":
+            return [paint(f"▶ {event.task}  attempt {event.attempt}  {event.title}", "bold")]
+        if event.what == "progress":
+            return [paint(f"  {event.task}  {event.text}", "dim")]
+        if event.what == "waiting":
+            return [paint(f"… {event.task} is {event.text}; waiting", "dim")]
+        if event.what == "stopped" or event.ended is None:
+            return [paint(f"■ stopping: {event.text}", "yellow")]
+        ended = event.ended
+        self._spent += ended.cost_usd or 0.0
+        figures = [ended.model, f"{ended.duration_ms / 1000:.1f} s"]
+        figures += [f"${ended.cost_usd:.2f}"] if ended.cost_usd is not None else []
+        figures += [f"so far ${self._spent:.2f}"] if self._spent else []
+        sign, color = ("✓", "green") if ended.result == "done" else ("✗", "red")
+        lines = [paint(f"{sign} {event.task}  {ended.result}", color) + f"  {'  '.join(one for one in figures if one)}"]
+        lines += [f"  {ended.reason}"] if ended.reason else []
+        if ended.debrief:
+            lines += [f"  learnt {id}" for id in ended.debrief.learnings]
+        if ended.task.status == "escalated":
+            lines.append(paint("  it waits for a person: `learnt escalations`", "yellow"))
+        return lines
+
+
+def _tell_summary(summary: Summary, *, as_json: bool) -> int:
+    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
+    code = 0 if not summary.escalated and not summary.stopped else 1
+    if as_json:
+        attempts = [
+            {
+                "task": ended.task.id,
+                "attempt": ended.attempt,
+                "result": ended.result,
+                "model": ended.model,
+                "cost_usd": ended.cost_usd,
+                "duration_ms": ended.duration_ms,
+            }
+            for ended in summary.ended
+        ]
+        fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
+        show_json({"id": "run", **fields, "attempts": attempts})
+        return code
+    if not summary.ended:
+        say(f"Nothing was done: {summary.stopped or 'no task is ready'}.")
+        return code
+    cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
+    times = f"{len(summary.ended)} attempt{'s' * (len(summary.ended) != 1)}"
+    say(f"\n{times}: {summary.done} done, {failed} failed on the way{cost}, {summary.duration_ms / 1000:.1f} s.")
+    if summary.escalated:
+        say(f"{summary.escalated} wait for a person: `learnt escalations`")
+    if summary.stopped:
+        say(f"Ended early: {summary.stopped}.")
+    return code
+
+
+def _in_background(arguments: argparse.Namespace, folder: str) -> int:
+    """Start the same run without a terminal, and return once it is on its way."""
+    words = ["--all"] if arguments.all else ["--tasks", str(arguments.tasks)]
+    words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
+    words += ["--budget-usd", str(arguments.budget_usd), "--max-iterations", str(arguments.max_iterations)]
+    run = runs.start([sys.executable, "-m", "learnt", "work", *words], folder)
+    if arguments.json:
+        show_json({"id": f"run_{run.pid}", **run.as_dict()})
+    else:
+        say(f"Working in the background, process {run.pid}. `learnt status` shows how it goes, `learnt stop` ends it.")
+    return 0
+
+
+def status_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--once", action="store_true", help="show it once, also on a terminal")
+
+
+def status_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        state = _state(memory)
+        if arguments.json:
+            show_json(state)
+            return
+        _show_state(state)
+        while is_terminal() and not arguments.once and (state["running"] or state["runs"]):
+            time.sleep(_GLANCE_S)
+            state = _state(memory)
+            say("\x1b[2J\x1b[H" + paint("learnt status; Ctrl-C ends it", "dim"))
+            _show_state(state)
+
+
+def _state(memory: Memory) -> dict[str, Any]:
+    now = time.time_ns() // 1_000_000
+    folder = memory.store.place.folder
+    running = []
+    for claim in memory.claims():
+        task = memory.get_task(claim.task)
+        running.append(
+            {
+                "task": task.id,
+                "title": task.title,
+                "attempt": claim.attempt,
+                "number": len(memory.attempts(task.id)) + 1,
+                "model": claim.model,
+                "model_reason": claim.model_reason,
+                "seconds": max(0, now - claim.started_at) // 1000,
+                "host": claim.host,
+                "pid": claim.pid,
+                "held": claim.held_until >= now,
+                "last": _last_line(os.path.join(folder, LOGS, f"{claim.attempt}.log")),
+            }
+        )
+    return {
+        "id": "status",
+        "running": running,
+        "runs": [run.as_dict() for run in runs.living(folder)],
+        "tasks": memory.task_counts(),
+        "escalations": len(memory.escalations()),
+    }
+
+
+def _show_state(state: dict[str, Any]) -> None:
+    for one in state["running"]:
+        lost = "" if one["held"] else "  (no sign of life from its worker)"
+        figures = f"attempt {one['number']}  {one['model']}  {one['seconds']} s  {one['host']}:{one['pid']}"
+        say(f"{paint('▶ ' + one['task'], 'bold')}  {one['title']}  {figures}{lost}")
+        if one["last"]:
+            say(paint(f"  {one['last']}", "dim"))
+    counts = ", ".join(f"{count} {status}" for status, count in sorted(state["tasks"].items()))
+    say(f"Tasks: {counts or 'none'}.")
+    if state["escalations"]:
+        say(f"{state['escalations']} wait for you: `learnt escalations`")
+    if not state["runs"]:
+        say("Nobody works on this machine now.")
+
+
+def _last_line(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - 500))
+            return file.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+    except OSError:
+        return ""
+
+
+def stop_arguments(parser: argparse.ArgumentParser) -> None:
+    """It takes no arguments of its own."""
+
+
+def stop_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        folder = memory.store.place.folder
+    asked = runs.living(folder)
+    for run in asked:
+        runs.ask_to_stop(run)
+    deadline = time.monotonic() + _STOP_PATIENCE_S
+    while time.monotonic() < deadline and any(runs.is_alive(run) for run in asked):
+        time.sleep(0.05)
+    left = [run.pid for run in asked if runs.is_alive(run)]
+    if left:
+        raise LearntError(f"process {left[0]} does not end", hint=f"look at it: `ps -p {left[0]}`")
+    if arguments.json:
+        show_json({"id": "stop", "stopped": [run.pid for run in asked]})
+    else:
+        say(f"Stopped {len(asked)} run{'s' * (len(asked) != 1)}." if asked else "Nobody works on this machine now.")
+
+
+def log_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="a task or an attempt; the latest attempt if not given")
+    parser.add_argument("-f", "--follow", action="store_true", help="go on as more is written")
+
+
+def log_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        attempt, path = _log_of(memory, arguments.id)
+        if arguments.json:
+            with open(path, encoding="utf-8", errors="replace") as file:
+                show_json({"id": attempt, "path": path, "lines": file.read().splitlines()})
+            return
+        with open(path, encoding="utf-8", errors="replace") as file:
+            while True:
+                sys.stdout.write(file.read())
+                sys.stdout.flush()
+                if not arguments.follow or all(claim.attempt != attempt for claim in memory.claims()):
+                    return
+                time.sleep(_GLANCE_S / 4)
+
+
+def _log_of(memory: Memory, id: str | None) -> tuple[str, str]:
+    folder = os.path.join(memory.store.place.folder, LOGS)
+    if id is None:
+        names = os.listdir(folder) if os.path.isdir(folder) else []
+        newest = max(names, key=lambda name: os.path.getmtime(os.path.join(folder, name)), default="")
+        attempts = [newest.removesuffix(".log")]
+    elif id.startswith("attempt_"):
+        attempts = [id]
+    else:
+        held = [claim.attempt for claim in memory.claims() if claim.task == id]
+        attempts = held or [one.id for one in memory.attempts(memory.get_task(id).id)]
+    for attempt in attempts:
+        path = os.path.join(folder, f"{attempt}.log")
+        if os.path.isfile(path):
+            return attempt, path
+    raise WrongRequest("there is no log of that on this machine", hint="`learnt task show ID` shows the attempts")
+
+
+def strategy_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--type", default="", metavar="TYPE", help="only for this type of task")
+    parser.add_argument("--plot", metavar="FILE", help="write a picture of success against cost (SVG)")
+
+
+def strategy_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        picture = memory.picture(types=[arguments.type] if arguments.type else ())
+        chosen_by = memory.settings.strategy
+    if arguments.plot:
+        from learnt.strategy.plot import plot
+
+        _write(arguments.plot, plot(picture.figures))
+        note(f"wrote {arguments.plot}")
+    figures = [one for one in picture.by_type if arguments.type in ("", one.type)]
+    if arguments.json:
+        choices = [{"type": type, "model": one.model, "reason": one.reason} for type, one in picture.choices]
+        shown = [_figure_record(one) for one in (*picture.figures, *figures)]
+        show_json({"id": "strategy", "strategy": chosen_by, "figures": shown, "choices": choices})
+        return
+    if figures:
+        show_table(("model", "type", "done", "of", "share", "mean cost", "median time"), [*map(_row, figures)], wide=0)
+    else:
+        say("No attempts are recorded yet.")
+    for type, choice in picture.choices:
+        say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {choice.model or 'the default of the client'}:")
+        say(f"  {choice.reason}")
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    low, high = figure.share.interval
+    return (
+        figure.model or "(the default)",
+        figure.type,
+        f"{figure.share.done:.0f}",
+        f"{figure.share.attempts:.0f}",
+        f"{figure.share.share:.0%} ({low:.0%} to {high:.0%})",
+        f"${figure.mean_cost_usd:.3f}" if figure.mean_cost_usd is not None else "",
+        f"{figure.median_ms / 1000:.0f} s" if figure.median_ms is not None else "",
+    )
+
+
+def _figure_record(figure: Figure) -> dict[str, Any]:
+    low, high = figure.share.interval
+    return {
+        "model": figure.model,
+        "type": figure.type,
+        "done": figure.share.done,
+        "attempts": figure.share.attempts,
+        "share": figure.share.share,
+        "interval": [low, high],
+        "mean_cost_usd": figure.mean_cost_usd,
+        "total_cost_usd": figure.total_cost_usd,
+        "median_ms": figure.median_ms,
+    }
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise WrongRequest(f"cannot write {path}: {error.strerror}", hint="choose another file") from None

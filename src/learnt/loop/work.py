@@ -1,0 +1,255 @@
+"""Work through the queue: claim, attempt, settle, and again, by several jobs at once, until nothing is left to do.
+
+Each job is a thread with a memory of its own. One more thread renews the claims; it stops the agent of a claim that is
+lost. A worker that dies leaves its claim behind: whoever comes next waits until the lease has run out, ends what the
+dead one had started, and takes the task up again.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+
+from learnt.errors import LearntError
+from learnt.loop import folders, processes
+from learnt.loop.agents import Stop
+from learnt.loop.attempt import CannotWork, Ended, Work
+from learnt.model import Claim, Value, new_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from learnt.memory import Memory
+    from learnt.strategy.stuck import Stuck
+
+_RUNNING = "running"
+_LONGEST_WAIT_S = 5.0
+
+
+class Plan(Value):
+    """How much to do: 0 means no limit."""
+
+    tasks: int = 1
+    jobs: int = 1
+    attempts: int = 0
+    budget_usd: float = 0.0
+
+
+class Event(Value):
+    """Something that a watcher may want to see."""
+
+    what: str
+    """`started`, `progress`, `ended`, `waiting` or `stopped`."""
+    task: str = ""
+    title: str = ""
+    attempt: int = 0
+    text: str = ""
+    ended: Ended | None = None
+
+
+class Summary(Value):
+    """What a run came to."""
+
+    ended: tuple[Ended, ...] = ()
+    done: int = 0
+    escalated: int = 0
+    cost_usd: float = 0.0
+    duration_ms: int = 0
+    stopped: str = ""
+    """Why it ended before there was nothing left to do."""
+
+
+class Worker:
+    """One run of the loop."""
+
+    def __init__(
+        self,
+        open_memory: Callable[[], Memory],
+        plan: Plan,
+        *,
+        root: str,
+        environ: Mapping[str, str],
+        tell: Callable[[Event], None],
+    ) -> None:
+        self._open_memory = open_memory
+        self._plan = plan
+        self._root = root
+        self._environ = environ
+        self._tell = tell
+        self._changed = threading.Condition()
+        self._working: dict[str, tuple[Work, Stop]] = {}
+        self._started: set[str] = set()
+        self._claimed = 0
+        self._ended: list[Ended] = []
+        self._stopped = ""
+        self._error: LearntError | None = None
+        self._over = False
+        self._name = new_id("worker", time.time_ns() // 1_000_000)
+
+    def run(self) -> Summary:
+        """Work until there is nothing left to do, the plan is fulfilled, or somebody stops it."""
+        began = time.monotonic()
+        with self._open_memory() as memory:
+            folders.check(self._root, memory.settings.work_isolation)
+            lease_s = memory.settings.work_lease_s
+        keeper = threading.Thread(target=self._keep_claims, args=(lease_s,), daemon=True)
+        keeper.start()
+        jobs = [threading.Thread(target=self._job, daemon=True) for _ in range(self._plan.jobs)]
+        for job in jobs:
+            job.start()
+        for job in jobs:
+            while job.is_alive():
+                job.join(0.2)  # in pieces: a signal is only heard between two waits
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+        keeper.join()
+        if self._error is not None:
+            raise self._error
+        return self._summary(round((time.monotonic() - began) * 1000))
+
+    def stop(self, reason: str) -> None:
+        """Begin nothing more, and end the agents that work now; may be called from a signal handler."""
+        self._stopped = self._stopped or reason
+        for _, stop in list(self._working.values()):
+            stop.now()
+        with self._changed:
+            self._changed.notify_all()
+
+    def _job(self) -> None:
+        try:
+            with self._open_memory() as memory:
+                while self._next(memory):
+                    pass
+        except LearntError as error:
+            self._error = self._error or error
+            self.stop(error.message)
+        finally:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _next(self, memory: Memory) -> bool:
+        """Make one attempt, or wait for a reason to; False when this job has nothing more to do."""
+        self._take_back(memory)
+        with self._changed:
+            if not self._may_claim():
+                return False
+            only = sorted(self._started) if 0 < self._plan.tasks <= len(self._started) else None
+            claim = memory.claim_task(worker=self._name, host=socket.gethostname(), pid=os.getpid(), only=only)
+            if claim is None:
+                return self._wait(memory, only)
+            self._claimed += 1
+            self._started.add(claim.task)
+            stop = Stop()
+            work = Work(
+                memory,
+                claim,
+                root=self._root,
+                environ=self._environ,
+                stop=stop,
+                tell=lambda text: self._tell(Event(what="progress", task=claim.task, text=text)),
+            )
+            self._working[claim.attempt] = (work, stop)
+        if self._stopped:
+            stop.now()
+        self._attempt(memory, work)
+        return True
+
+    def _may_claim(self) -> bool:
+        if self._plan.attempts and self._claimed >= self._plan.attempts and not self._stopped:
+            self._stopped = f"{self._claimed} attempts were made, as many as were asked for"
+        spent = sum(ended.cost_usd or 0.0 for ended in self._ended)
+        if self._plan.budget_usd and spent >= self._plan.budget_usd and not self._stopped:
+            self._stopped = f"${spent:.2f} are spent, of ${self._plan.budget_usd:.2f}"
+        return not self._stopped
+
+    def _wait(self, memory: Memory, only: list[str] | None) -> bool:
+        """Wait until something may have become ready; False when nothing can any more."""
+        held = [claim for claim in memory.claims() if only is None or claim.task in only]
+        if not held:
+            return False
+        now = time.time_ns() // 1_000_000
+        own = any(claim.attempt in self._working for claim in held)
+        if not own:
+            self._tell(Event(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}"))
+        lapse_s = max(0.05, (min(claim.held_until for claim in held) - now) / 1000)
+        self._changed.wait(min(lapse_s, _LONGEST_WAIT_S))
+        return True
+
+    def _attempt(self, memory: Memory, work: Work) -> None:
+        task = work.task
+        number = len(memory.attempts(task.id)) + 1
+        self._tell(Event(what="started", task=task.id, title=task.title, attempt=number))
+        try:
+            ended = work.run()
+        finally:
+            with self._changed:
+                self._working.pop(work.claim.attempt, None)
+                self._changed.notify_all()
+        with self._changed:
+            self._ended.append(ended)
+        self._tell(Event(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
+        if ended.result in ("failed", "incomplete"):
+            self._check_circles(memory)
+
+    def _check_circles(self, memory: Memory) -> None:
+        """Stop when several tasks run into the same wall, and ask about what all of them were told."""
+        stuck = memory.stuck_run([ended.attempt for ended in self._ended])
+        if stuck is None or self._stopped:
+            return
+        self._stopped = stuck.reason
+        for learning in stuck.learnings:
+            memory.propose_quarantine(learning, error=stuck.error, task_ids=stuck.tasks)
+        self._tell(Event(what="stopped", text=_told(stuck)))
+
+    def _take_back(self, memory: Memory) -> None:
+        """End what dead workers of this machine have left running, and let their tasks be taken up again."""
+        for claim in memory.lapsed_claims():
+            if claim.attempt in self._working:
+                continue
+            if claim.host == socket.gethostname():
+                processes.end_group(claim.agent_pid, claim.agent_started, mark=claim.attempt)
+                shutil.rmtree(os.path.join(memory.store.place.folder, _RUNNING, claim.attempt), ignore_errors=True)
+            memory.end_claim(claim, only_if_lapsed=True)
+
+    def _keep_claims(self, lease_s: int) -> None:
+        """Give signs of life for all that is being worked on."""
+        with self._open_memory() as memory:
+            while True:
+                with self._changed:
+                    if self._over:
+                        return
+                    self._changed.wait(lease_s / 3)
+                    working = list(self._working.values())
+                for work, stop in working:
+                    self._renew(memory, work.claim, stop)
+
+    def _renew(self, memory: Memory, claim: Claim, stop: Stop) -> None:
+        try:
+            if memory.renew_claim(claim) is None and claim.attempt in self._working:
+                stop.now()
+        except LearntError:
+            return  # the database may be back before the lease runs out
+
+    def _summary(self, duration_ms: int) -> Summary:
+        last = {ended.task.id: ended for ended in self._ended}
+        return Summary(
+            ended=tuple(self._ended),
+            done=sum(ended.result == "done" for ended in last.values()),
+            escalated=sum(ended.task.status == "escalated" for ended in last.values()),
+            cost_usd=sum(ended.cost_usd or 0.0 for ended in self._ended),
+            duration_ms=duration_ms,
+            stopped=self._stopped,
+        )
+
+
+def _told(stuck: Stuck) -> str:
+    shared = f"; all were given {', '.join(stuck.learnings)}: `learnt escalations`" if stuck.learnings else ""
+    return f"{stuck.reason}{shared}"
+
+
+__all__ = ["CannotWork", "Event", "Plan", "Summary", "Worker"]
