@@ -178,7 +178,7 @@ class Tasks(Stores):
         return escalations.every(self.store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
-        """Answer an escalation: its task is tried again with the answer in the prompt, or cancelled; a learning hidden."""
+        """Answer an escalation: its task goes on with the answer in the prompt, or is cancelled; a learning, hidden."""
         with self.store.transaction():
             escalation = escalations.get(self.store.database, id, for_update=True)
             if escalation.status != "open":
