@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from learnt import clients
 from learnt.clients import Answer, Request
 from learnt.loop import agents
-from learnt.loop.agents import Run
+from learnt.loop.agents import Run, Stop
 from tests.support import model_stub, real_clients
 from tests.support.model_stub import ModelStub, Reply
 
@@ -38,13 +39,13 @@ class Done:
         self.progress = progress
 
 
-def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER) -> Done:
+def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop: Stop | None = None) -> Done:
     program = real_clients.program(client)
     if isinstance(program, real_clients.Unavailable):
         pytest.skip(f"no {client}: {program}")
     home, work_folder, temporary = folder / "their-home", folder / "work", folder / "tmp"
     for made in (home, work_folder, temporary):
-        made.mkdir()
+        made.mkdir(exist_ok=True)
     request = Request(
         prompt=prompt,
         folder=str(work_folder),
@@ -70,6 +71,7 @@ def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER) -> Do
             output_limit_bytes=10_000_000,
             log_folder=str(folder / "log"),
             on_progress=progress.append,
+            stop=stop,
         )
         return Done(run, stub, progress)
 
@@ -124,3 +126,41 @@ def test_a_client_whose_model_refuses_says_so(client: str, tmp_path: Path) -> No
     assert done.run.ending == "exited"
     assert done.run.exit_code != 0
     assert "the quota is used up" in done.answer.error
+
+
+@pytest.mark.parametrize("client", ["codex", "opencode"])
+def test_a_command_that_a_client_runs_ends_with_the_client(client: str, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    signpost = tmp_path / "work" / "signpost"
+    os.mkfifo(signpost)
+    # A number by which the command can be found again, whatever it is wrapped in.
+    line = f"echo running > signpost; sleep 98765.{os.getpid()}"
+    tool, argument = {"codex": ("exec_command", "cmd"), "opencode": ("bash", "command")}[client]
+    call = Reply(tool=tool, arguments={argument: line, "description": "wait"})
+    stop = Stop()
+
+    def when_running() -> None:
+        with signpost.open() as file:
+            file.read()
+        stop.now()
+
+    waiting = threading.Thread(target=when_running, daemon=True)
+    waiting.start()
+    done = work(client, tmp_path, call, Reply(FINAL), stop=stop)
+
+    assert done.run.ending == "interrupted"
+    assert done.run.outlived > 0
+    assert done.run.left == ()
+    assert running(f"98765.{os.getpid()}") == []
+
+
+def running(word: str) -> list[str]:
+    """Return the command lines of all processes that hold the word."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        found += [line] if word in line else []
+    return found

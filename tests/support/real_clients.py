@@ -67,7 +67,7 @@ def _install(package: Package, client: str, folder: Path) -> None:
         new = Path(beside) / "new"
         new.mkdir()
         wanted = f"{package.name}@{package.version}"
-        _run(npm, "install", "--prefix", str(new), "--no-audit", "--no-fund", wanted)
+        _run(npm, "install", "--prefix", str(new), "--no-audit", "--no-fund", "--fetch-retries=1", wanted)
         _run(str(new / "node_modules" / ".bin" / client), "--version", home=beside)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)

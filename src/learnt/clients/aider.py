@@ -89,9 +89,10 @@ def read(output: Output) -> Answer:
     history = os.path.join(scratch, _HISTORY)
     # It ends with exit code 0 even when the model could not be reached.
     unanswered = os.path.exists(conversation) and not said
+    instead = "" if unanswered else printed
     return Answer(
-        text=said[-1] if said else printed,
-        said=joined(said) if said else printed,
+        text=said[-1] if said else instead,
+        said=joined(said) or instead,
         model=output.call.model or (model[1] if model else ""),
         cost_usd=sum(costs) if any(costs) else None,  # 0 stands for a model without a price
         tokens_in=total([count(dig(each, "prompt_tokens")) for each in sent]),

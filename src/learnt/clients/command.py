@@ -16,13 +16,7 @@ MODEL = "{model}"
 
 def call(request: Request) -> Call:
     """Return the configured command line, with what it asks for put in."""
-    try:
-        words = split(request.command) + request.arguments
-    except ValueError as mistake:
-        raise WrongRequest(
-            f"the command line `{request.command}` cannot be read: {mistake}",
-            hint="check its quotes in `command` under [work] in learnt.toml",
-        ) from None
+    words = split(request.command) + request.arguments
     if not words:
         raise WrongRequest(
             "no command is set for the agent `command`", hint='set `command = "…"` under [work] in learnt.toml'

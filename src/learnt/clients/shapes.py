@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from learnt.errors import WrongRequest
 from learnt.model import Value
 from learnt.text.clean import fold
 
@@ -25,7 +26,7 @@ PLACES = ("HOME", "USERPROFILE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_
 
 
 class Request(Value):
-    """What an agent is to do, and with what."""
+    """What an agent is to do, and with what; `folder` and `scratch` are absolute, `scratch` belongs to this run."""
 
     prompt: str
     folder: str
@@ -104,9 +105,15 @@ def split(command: str) -> tuple[str, ...]:
     """Return the words of a command line, as a shell would see them."""
     import shlex
 
-    if os.name == "nt":  # a backslash parts folders there
-        return tuple(word.strip("\"'") for word in shlex.split(command, posix=False))
-    return tuple(shlex.split(command))
+    try:
+        # On Windows a backslash parts folders.
+        words = shlex.split(command, posix=os.name != "nt")
+    except ValueError as mistake:
+        raise WrongRequest(
+            f"the command line `{command}` cannot be read: {mistake}",
+            hint="check its quotes in `command` under [work] in learnt.toml",
+        ) from None
+    return tuple(word.strip("\"'") for word in words) if os.name == "nt" else tuple(words)
 
 
 def unless(arguments: Sequence[str], named: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:

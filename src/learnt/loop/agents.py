@@ -123,7 +123,7 @@ def run(
         agent = _Agent(log, call, environment.get(processes.MARK, ""), output_limit_bytes, grace_s)
         stop._listen(agent.events)
         try:
-            ending = agent.start(folder, environment)
+            ending = "interrupted" if stop.asked else agent.start(folder, environment)
             if not ending:
                 ending = agent.watch(began + time_limit_s, on_started, on_progress)
         finally:
@@ -172,16 +172,18 @@ class _Log:
                 self.files[name] = open(self.path(name), "w+b", buffering=0, opener=_private)
         except OSError as mistake:
             self._close()
-            raise LearntError(
-                f"the agent's log cannot be written: {mistake}", hint=f"make room for and give access to {self._folder}"
-            ) from None
+            raise self._refused(mistake) from None
         return self
 
     def __exit__(self, *_: object) -> None:
-        for name in ("stdout", "stderr"):
-            if not os.path.exists(self.path(name)):
-                self._restore(name, self.files[name])
-        self._close()
+        try:
+            for name in ("stdout", "stderr"):
+                if not os.path.exists(self.path(name)):
+                    self._restore(name, self.files[name])
+        except OSError as mistake:
+            raise self._refused(mistake) from None
+        finally:
+            self._close()
 
     def _close(self) -> None:
         for file in self.files.values():
@@ -190,6 +192,11 @@ class _Log:
     def path(self, name: str) -> str:
         """Return where a stream is kept."""
         return os.path.join(self._folder, name)
+
+    def _refused(self, mistake: OSError) -> LearntError:
+        return LearntError(
+            f"the agent's log cannot be written: {mistake}", hint=f"make room for and give access to {self._folder}"
+        )
 
     def _restore(self, name: str, file: BinaryIO) -> None:
         # An agent that clears the folder it works in may have taken its own log along; the open file still has it.

@@ -212,9 +212,11 @@ def _await_one(member: Process, deadline: float) -> None:
 
 
 def _ask(*words: str) -> str:
+    # Times must read the same for everybody who compares them.
+    environ = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
     try:
         return subprocess.run(
-            words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
+            words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, env=environ, check=False
         ).stdout
     except OSError:
         return ""
