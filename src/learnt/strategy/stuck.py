@@ -1,7 +1,7 @@
 """Notice that work goes in circles: at one task, or at several for the same reason.
 
-An error is compared in its normalised form; an empty one is no error and equals nothing. What was overcome is forgotten:
-failures before a task was done do not count.
+An error is compared in its normalised form; an empty one is no error and equals nothing. What was overcome is
+forgotten: failures before a task was done do not count.
 """
 
 from __future__ import annotations
@@ -51,9 +51,7 @@ def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIME
     return None
 
 
-def stuck_run(
-    attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES
-) -> Stuck | None:
+def stuck_run(attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES) -> Stuck | None:
     """Say why a run must stop, if it must: the same error in too many tasks that are not done.
 
     The attempts come oldest first; `given` names the learnings that each task was given.

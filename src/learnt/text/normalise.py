@@ -6,7 +6,9 @@ import re
 
 _NOISE = re.compile(r"[\W_]+")
 # What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
-_PASSING = re.compile(r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b")
+_PASSING = re.compile(
+    r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
+)
 _DIGITS = re.compile(r"\d+")
 
 
