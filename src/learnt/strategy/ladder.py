@@ -9,8 +9,8 @@ each narrower record (all tasks, the type, its difficulty, similar tasks) starts
 for at most `_WIDER` attempts, and adds its own.
 
 To find out what pays, a chance is drawn from each belief: the less is known, the more the draws differ, and a model
-gets its try about as often as it may be the best. Only what is believed about all tasks is drawn: a kind of task is too rare
-to be explored on its own account. The draws come from a seed, so that a choice can be repeated.
+gets its try about as often as it may be the best. Only what is believed about all tasks is drawn: a kind of task is
+too rare to be explored on its own account. The draws come from a seed, so that a choice can be repeated.
 """
 
 from __future__ import annotations
