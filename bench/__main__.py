@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import cold, imports, listing, recall, size, startup, writes
+from bench import cold, imports, listing, recall, size, startup, strategy, writes
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
@@ -27,6 +27,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "imports": imports.measure,
     "recall": recall.measure_quality,
     "recall-speed": recall.measure_speed,
+    "strategy": strategy.measure,
 }
 
 

@@ -47,10 +47,11 @@ class Task(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The share of tasks that were solved, and what a task cost."""
+    """The share of tasks that were solved, and what a task took."""
 
     solved: float
     cost_usd: float
+    attempts: float
 
 
 def measure(_workspace: Workspace) -> Report:
@@ -66,32 +67,139 @@ def measure(_workspace: Workspace) -> Report:
     everyone = sorted(tasks[0].results, key=lambda name: _mean_cost(tasks, name))
     front = _front(tasks, everyone)
     rows: list[list[str]] = []
-    learned = _rows(rows, f"{len(front)} models", tasks, front)
-    _rows(rows, f"{len(everyone)} models", tasks, everyone)
+    learned = _measure(rows, tasks, front)
+    _measure(rows, tasks, everyone)
     notes = (
-        f"{len(tasks)} tasks, mean of {ORDERS} random orders, at most {ATTEMPTS} models a task; worst order in brackets. "
-        f"The Pareto front, cheapest first: {', '.join(front)}. The oracle knows which model solves what."
+        f"{len(tasks)} tasks, {ORDERS} random orders, no record at the start, at most {ATTEMPTS} models a task; "
+        f"the worst order in brackets. The Pareto front, cheapest first: {', '.join(front)}. In hindsight: the steps "
+        "up to the last model that would have cost least. The oracle knows which model solves what."
     )
+    text = f"learned, {len(front)} models"
     bars = (
-        Bar(f"learned, {len(front)} models: solved ≥ {LEAST_SOLVED} ({learned.solved:.3f})", learned.solved >= LEAST_SOLVED),
-        Bar(f"learned, {len(front)} models: ≤ ${MOST_USD} a task ({learned.cost_usd:.3f})", learned.cost_usd <= MOST_USD),
+        Bar(f"{text}: solved ≥ {LEAST_SOLVED} ({learned.solved:.3f})", learned.solved >= LEAST_SOLVED),
+        Bar(f"{text}: ≤ ${MOST_USD} a task ({learned.cost_usd:.3f})", learned.cost_usd <= MOST_USD),
     )
     return Report("Strategy", notes, table(("policy", "models", "solved", "$ a task", "attempts"), rows), bars)
 
 
-def _rows(rows: list[list[str]], label: str, tasks: list[Task], names: list[str]) -> Score:
+def _measure(rows: list[list[str]], tasks: list[Task], names: list[str]) -> Score:
     """Add the rows of one set of models, and return what `learned` came to."""
-    for title, steps in (("always the last", names[-1:]), ("first, then last", [names[0], names[-1]])):
-        rows.append(_row(title, label, [_walk(tasks, steps)]))
-    best = max(names, key=lambda name: _solved(tasks, name))
-    rows.append(_row("always the best", label, [_walk(tasks, [best])]))
+    best = max(names, key=lambda name: statistics.mean(task.results[name].solved for task in tasks))
+    label = str(len(names))
     if len(names) <= ATTEMPTS:
-        rows.append(_row("all steps", label, [_walk(tasks, names)]))
-        cheapest = min((_walk(tasks, [*some, names[-1]]) for some in _subsets(names[:-1])), key=lambda one: one.cost_usd)
-        rows.append(_row("cheapest steps, in hindsight", label, [cheapest]))
+        rows.append(_row("ladder of all", label, [_walk(tasks, names)]))
+        shorter = [_walk(tasks, [*some, names[-1]]) for some in _subsets(names[:-1])]
+        rows.append(_row("ladder, in hindsight", label, [min(shorter, key=lambda one: one.cost_usd)]))
+    scores = []
     for strategy in ("fixed", "cost-optimized", "escalate", "learned"):
-        say(f"  {strategy}, {label}")
-        scores = [_replay(tasks, names, strategy, seed) for seed in range(ORDERS)]
-        rows.append(_row(f"`{strategy}`", label, scores))
+        say(f"  {strategy}, {label} models")
+        scores = [_replay(tasks, names, strategy, best, seed) for seed in range(ORDERS)]
+        rows.append(_row(f"`fixed`: {best}" if strategy == "fixed" else f"`{strategy}`", label, scores))
     rows.append(_row("oracle", label, [_oracle(tasks, names)]))
+    return _mean(scores)
+
+
+def _replay(tasks: list[Task], names: Sequence[str], strategy: str, best: str, seed: int) -> Score:
+    """Let the chooser work through the tasks in one random order."""
+    models = [Model(name=name, price=_as_written(_mean_cost(tasks, name))) for name in names]
+    record, by_repository = Record(), dict[str, list[Outcome]]()
+    solved, cost, attempts = 0, 0.0, 0
+    for task in random.Random(seed).sample(tasks, len(tasks)):
+        similar = by_repository.setdefault(task.repository, [])
+        failures: list[str] = []
+        while len(failures) < ATTEMPTS:
+            facts = Facts(task=task.name, failures=tuple(failures), similar=tuple(similar[-SIMILAR:]))
+            choice = choose(strategy, models, record, facts, fixed=best)
+            outcome = _attempt(task, choice.model, len(failures))
+            record.add(outcome)
+            similar.append(outcome)
+            attempts += 1
+            cost += outcome.cost_usd or 0.0
+            solved += outcome.done
+            if outcome.done or choice.last:
+                break
+            failures.append(choice.model)
+    return Score(solved / len(tasks), cost / len(tasks), attempts / len(tasks))
+
+
+def _attempt(task: Task, model: str, before: int) -> Outcome:
+    result = task.results[model]
+    return Outcome(
+        model=model,
+        task=task.name,
+        result="done" if result.solved else "failed",
+        before=before,
+        cost_usd=result.cost_usd,
+        likeness=LIKENESS,
+    )
+
+
+def _walk(tasks: list[Task], names: Sequence[str]) -> Score:
+    """Try the same models in the same order at every task."""
+    solved, cost, attempts = 0, 0.0, 0
+    for task in tasks:
+        for name in names:
+            attempts += 1
+            cost += task.results[name].cost_usd
+            if task.results[name].solved:
+                solved += 1
+                break
+    return Score(solved / len(tasks), cost / len(tasks), attempts / len(tasks))
+
+
+def _oracle(tasks: list[Task], names: Sequence[str]) -> Score:
+    """Try only the cheapest model that solves a task; the cheapest of all where none does."""
+    solved, cost = 0, 0.0
+    for task in tasks:
+        results = [task.results[name] for name in names]
+        solving = [result.cost_usd for result in results if result.solved]
+        solved += bool(solving)
+        cost += min(solving or [result.cost_usd for result in results])
+    return Score(solved / len(tasks), cost / len(tasks), 1.0)
+
+
+def _front(tasks: list[Task], names: Sequence[str]) -> list[str]:
+    """Return the models that solve more than every cheaper one."""
+    front: list[str] = []
+    most = 0.0
+    for name in names:
+        solved = statistics.mean(task.results[name].solved for task in tasks)
+        if solved > most:
+            front.append(name)
+            most = solved
+    return front
+
+
+def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
+    return [some for size in range(len(names) + 1) for some in itertools.combinations(names, size)]
+
+
+def _mean_cost(tasks: list[Task], name: str) -> float:
+    return statistics.mean(task.results[name].cost_usd for task in tasks)
+
+
+def _as_written(price: float) -> float:
+    """Return a price as a person would write it: with two digits that count."""
+    return float(f"{price:.2g}")
+
+
+def _mean(scores: Sequence[Score]) -> Score:
     return Score(*(statistics.mean(column) for column in zip(*scores, strict=True)))
+
+
+def _row(policy: str, label: str, scores: Sequence[Score]) -> list[str]:
+    mean = _mean(scores)
+    solved, cost = f"{mean.solved:.3f}", f"{mean.cost_usd:.3f}"
+    if len(scores) > 1:
+        solved += f" ({min(score.solved for score in scores):.3f})"
+        cost += f" ({max(score.cost_usd for score in scores):.3f})"
+    return [policy, label, solved, cost, f"{mean.attempts:.2f}"]
+
+
+def _tasks(path: Path) -> list[Task]:
+    tasks = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        found = json.loads(line)
+        results = {name: Result(bool(one["solved"]), one["cost_usd"]) for name, one in found["models"].items()}
+        tasks.append(Task(found["task"], found["repo"], results))
+    return tasks

@@ -5,12 +5,12 @@
     escalate         the cheapest first, one step up with every failure
     learned          where the record says that it pays to start, and to go on after a failure
 
-Models are configured in their order, the cheapest and weakest first. What the agent asks for goes before every strategy.
-The same arguments always give the same choice: nothing here reads the database, the clock or the settings.
+Models are configured in their order, the cheapest and weakest first. What the agent asks for goes before every
+strategy. The same arguments always give the same choice: nothing here reads the database, the clock or the settings.
 
-`learned` minimises what a task costs until it is done (see `ladder`). With no more models than attempts, every ladder ends
-with the last model and only goes up, so that what the last one can do gets done. A longer list cannot be walked: there
-the strongest is the one that did most after failures, with the benefit of the doubt, and every untried model
+`learned` minimises what a task costs until it is done (see `ladder`). With no more models than attempts, every ladder
+only goes up and ends with the last model, so that what the last one can do gets done. A longer list cannot be walked:
+there the strongest is the one that did most after failures, with the benefit of the doubt, and every untried model
 may be a step towards it.
 """
 
@@ -110,8 +110,7 @@ def _asked_for(hint: str, models: Sequence[Model]) -> tuple[str, str]:
     found = _matching(hint, models)
     if len(found) == 1:
         return found[0], ""
-    why = f"fits {' and '.join(found)}" if found else "is not configured"
-    return "", f"`{hint.strip()}`, which the agent asked for, {why}"
+    return "", f"`{hint.strip()}`, which the agent asked for, {_mismatch(found)}"
 
 
 def _matching(word: str, models: Sequence[Model]) -> list[str]:
@@ -119,6 +118,10 @@ def _matching(word: str, models: Sequence[Model]) -> list[str]:
     same = [model.name for model in models if model.name.casefold() == word.strip().casefold()]
     parts = _parts(word)
     return same or [model.name for model in models if parts and parts <= _parts(model.name)]
+
+
+def _mismatch(found: Sequence[str]) -> str:
+    return f"fits {' and '.join(found)}" if found else "is not configured"
 
 
 def _parts(name: str) -> set[str]:
@@ -131,7 +134,7 @@ def _fixed(models: Sequence[Model], fixed: str) -> Choice:
     found = _matching(fixed, models)
     if len(found) != 1:
         names = ", ".join(model.name for model in models)
-        raise InvalidValue(f"model `{fixed}` is not configured", hint=f"configured are: {names}")
+        raise InvalidValue(f"model `{fixed}` {_mismatch(found)}", hint=f"configured are: {names}")
     return Choice(model=found[0], reason=f"{found[0]} is named for this task", last=True)
 
 
@@ -152,13 +155,16 @@ def _cost_optimized(models: Sequence[Model], record: Record, facts: Facts) -> Ch
 
 def _escalate(models: Sequence[Model], facts: Facts, attempts: int) -> Choice:
     steps = spread(models, attempts)
-    place = min(len(facts.failures), len(steps) - 1)
+    names = [model.name for model in models]
+    highest = max((names.index(name) for name in facts.failures if name in names), default=0)
+    not_below = next(place for place, step in enumerate(steps) if names.index(step.name) >= highest)
+    place = min(max(len(facts.failures), not_below), len(steps) - 1)
     last = place == len(steps) - 1
     if not facts.failures:
         why = "the first attempt goes to the cheapest"
     else:
         count = f"{len(facts.failures)} failure{'s' * (len(facts.failures) > 1)} at this task"
-        why = f"{count}, so the strongest works" if last else f"{count}, so it goes {place + 1} steps up the ladder"
+        why = f"{count}, so the strongest works" if last else f"{count}, so step {place + 1} of {len(steps)} works"
     return Choice(model=steps[place].name, reason=why, last=last)
 
 
@@ -172,7 +178,9 @@ def _learned(models: Sequence[Model], record: Record, facts: Facts, attempts: in
         return Choice(model=names[failed[-1]], reason=f"nothing is left to try above {names[failed[-1]]}", last=True)
     found = Prospects(models, record, type=facts.type, difficulty=facts.difficulty, similar=facts.similar)
     if not any(found.known(place) for place in open):
-        return _unknown(spread(models, attempts)[len(failed) :] if long else [models[place] for place in open], facts)
+        evenly = [names.index(model.name) for model in spread(models, attempts)]
+        above = [place for place in evenly if place in open and place > max(failed, default=-1)]
+        return _unknown([models[place] for place in above or open], facts)
     last = max(open, key=lambda place: (found.later[place].belief.at_best, place)) if long else open[-1]
     steps = [place for place in open if place <= last]
     first = not facts.failures
@@ -180,7 +188,7 @@ def _learned(models: Sequence[Model], record: Record, facts: Facts, attempts: in
     place = tried.index(min(tried))
     likely = totals(found.believed(), steps, attempts=left, first=first)
     chosen = names[steps[place]]
-    why = _said(chosen, record, facts) + _compared(place, likely, [names[step] for step in steps])
+    why = _said(chosen, record, facts) + _compared(place, likely, [names[step] for step in steps], first=first)
     return Choice(model=chosen, reason=why, last=left == 1 if long else chosen == names[-1])
 
 
@@ -205,16 +213,15 @@ def _said(model: str, record: Record, facts: Facts) -> str:
     return f"{model}: {sums.done:.0f} of {sums.attempts:.0f} {kind} done{after}{cost}"
 
 
-def _compared(place: int, likely: Sequence[float], names: Sequence[str]) -> str:
+def _compared(place: int, likely: Sequence[float], names: Sequence[str], *, first: bool) -> str:
     """Return what the task is likely to cost in all, this way and with the best other model."""
     others = [other for other in range(len(names)) if other != place and likely[other] < math.inf]
     if not others or likely[place] == math.inf:
         return "; it is the last step"
     best = min(others, key=lambda other: likely[other])
-    costs = f"going on with it costs about {_money(likely[place])} in all, with {names[best]} {_money(likely[best])}"
-    return f"; {costs}" + (
-        ", but that is not certain enough to leave it untried" if likely[best] < likely[place] else ""
-    )
+    way = "starting" if first else "going on"
+    costs = f"{way} with it costs about {_money(likely[place])} in all, with {names[best]} {_money(likely[best])}"
+    return f"; {costs}" + ("; tried all the same, to be more certain" if likely[best] < likely[place] else "")
 
 
 def _money(usd: float) -> str:

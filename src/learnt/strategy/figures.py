@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 
 from learnt.errors import InvalidValue
-from learnt.model import Value
+from learnt.model import RESULTS, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ class Outcome(Value):
     """From 0 to 1: how much its task is like the one at hand."""
 
     def check(self) -> None:
+        if self.result not in RESULTS:
+            raise InvalidValue(f"result `{self.result}` is unknown", hint=f"result is one of: {', '.join(RESULTS)}")
         if not 0 <= self.likeness <= 1:
             raise InvalidValue(f"likeness {self.likeness} is outside 0 to 1")
 

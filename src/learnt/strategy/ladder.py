@@ -6,9 +6,11 @@ at a first attempt, and after another model has failed, which is far smaller, si
 
 Both are beliefs: a mean, and how many attempts it is worth. Nothing known is one half, worth two attempts. From there
 each narrower record (all tasks, the type, its difficulty, similar tasks) starts with the belief of the wider one, taken
-for at most `_WIDER` attempts, and adds its own. To find out what pays, a chance is drawn from each belief: the less
-is known, the more the draws differ, and a model gets its try about as often as it may be the best. The draws come from
-a seed, so that a choice can be repeated.
+for at most `_WIDER` attempts, and adds its own.
+
+To find out what pays, a chance is drawn from each belief: the less is known, the more the draws differ, and a model
+gets its try about as often as it may be the best. Only what is believed about all tasks is drawn: a kind of task is
+too rare to be explored on its own account. The draws come from a seed, so that a choice can be repeated.
 """
 
 from __future__ import annotations
@@ -142,7 +144,7 @@ class Prospects:
         )
 
     def _most(self, weaker: Sequence[float], after: float) -> float | None:
-        """Return the most that a model can do at a first attempt, given what weaker ones do and what it does after them.
+        """Return the most that a model can do at a first attempt; None where no weaker one was tried.
 
         A model alone cannot do more than a weaker one and, where that fails, this one. So attempts after failures say
         what a start with a stronger model can bring at best, and nobody need pay to find out.
@@ -178,10 +180,9 @@ def _prices(models: Sequence[Model], record: Record) -> list[float]:
     """Return about what an attempt of each model costs: its price and its mean cost, else what a neighbour costs."""
     known = [_known_price(model, record) for model in models]
     found: list[float] = []
-    for place, price in enumerate(known):
-        if price is None:
-            price = next((one for one in [*reversed(known[:place]), *known[place:]] if one is not None), 2.0**place)
-        found.append(price)
+    for place in range(len(models)):
+        nearest = [*reversed(known[: place + 1]), *known[place:]]
+        found.append(next((price for price in nearest if price is not None), 2.0**place))
     return found
 
 

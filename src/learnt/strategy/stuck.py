@@ -1,7 +1,7 @@
 """Notice that work goes in circles: at one task, or at several for the same reason.
 
-An error is compared in its normalised form; an empty one is no error and equals nothing. What was overcome is forgotten:
-failures before a task was done do not count.
+An error is compared in its normalised form; an empty one is no error and equals nothing. What was overcome is
+forgotten: failures before a task was done do not count.
 """
 
 from __future__ import annotations
