@@ -8,6 +8,7 @@ from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_
 from learnt.store import learnings
 from learnt.store.learnings import Change, Filter
 from learnt.text.clean import clean, fold
+from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -242,7 +243,8 @@ class Debriefing(Briefing):
 
 
 def _tags(own: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
-    """Return the agent's own tags and, as far as there is room, those found in passing."""
+    """Return the agent's own tags, written as all tags are, and, as far as there is room, those found in passing."""
+    own = [tag for tag in read_fields({"tags": own})["tags"] if tag]
     return tuple(sorted(list(dict.fromkeys((*own, *found)))[:TAG_LIMIT]))
 
 
