@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
-from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
+from learnt.model import TAG_LIMIT, TEXT_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
 from learnt.store import learnings
 from learnt.store.learnings import Change, Filter
-from learnt.text.clean import clean, fold
+from learnt.text.clean import clean
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
@@ -49,14 +49,14 @@ class Debriefing(Briefing):
             task=task,
             number=1,
             result=result or "incomplete",
-            model=fold(model),
+            model=self._line(model),
             started_at=max(0, started_at),
             duration_ms=duration_ms,
             cost_usd=cost_usd,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
-        made = Task(id=task, title=task, agent=fold(agent), type=fold(task_type) or "implement")
+        made = Task(id=task, title=task, agent=self._line(agent), type=self._line(task_type) or "implement")
         fresh = {"agent": made.agent, "type": made.type}
         body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
         op = self.store.record_first("debrief", body)
@@ -94,15 +94,18 @@ class Debriefing(Briefing):
     def add_task(self, title: str, *, text: str = "", type: str = "implement", goal: str = "", agent: str = "") -> Task:
         """Keep a piece of work for an agent."""
         from learnt.store import tasks
+        from learnt.text.redact import redact_text
 
         now = self._clock()
+        safe_text, count = redact_text(text, TEXT_LIMIT)
+        self.redactions += count
         task = Task(
             id=new_id("task", now),
-            title=fold(title),
-            text=clean(text).strip(),
-            type=fold(type),
-            goal=fold(goal),
-            agent=fold(agent),
+            title=self._line(title, TEXT_LIMIT),
+            text=safe_text.strip(),
+            type=self._line(type),
+            goal=self._line(goal),
+            agent=self._line(agent),
             created_at=now,
             updated_at=now,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import moment, say, show_json
 
 TYPE_CHECKING = False
@@ -32,6 +32,7 @@ def task_run(arguments: argparse.Namespace) -> None:
         else:
             task = memory.get_task(arguments.what)
         attempts = memory.attempts(task.id)
+    tell_redactions(memory)
     if arguments.json:
         show_json({**task.as_dict(), "attempts": [attempt.as_dict() for attempt in attempts]})
         return
