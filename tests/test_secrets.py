@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from learnt.errors import InvalidValue
 from learnt.model import Triggers
 from tests.conftest import Done
 from tests.support import leaks
+from tests.support.postgres import PostgresServer
 from tests.support.secrets import draw, is_missed, secrets
 
 Learnt = Callable[..., Done]
@@ -105,3 +107,58 @@ def test_the_count_is_said_beside_the_result_and_json_stays_as_it_is(project: Pa
     imported = learnt("import", "-", "--json", stdin=json.dumps({"title": "Push", "action": TOKEN}))
     assert (json.loads(imported.out)["added"], imported.err) == (1, "1 secret was redacted\n")
     assert learnt("add", "Nothing secret").err == ""
+
+
+# The hook's log, and the copy of the settings
+
+
+def test_the_log_of_the_hook_never_quotes_what_a_client_sent(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    leaks.hurry(monkeypatch)
+    monkeypatch.chdir(project)
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": f"xyzzy {TOKEN}"}
+    log = project / ".learnt" / "hook.log"
+
+    leaks.run_with(json.dumps(event)[:-1])
+    leaks.run_with("[" * 100_000 + "xyzzy")
+    leaks.run_with(json.dumps({**event, "agent_type": "xyzzy " * 100}))
+    for error in (ValueError, KeyError, InvalidValue):
+        with monkeypatch.context() as patch:
+            patch.setattr(Memory, "brief", _failing(error))
+            leaks.run_with(json.dumps(event))
+
+    lines = log.read_text().splitlines()
+    assert len(lines) == 6
+    assert all(re.search(r"(Error|InvalidValue): at [a-z/]+\.py:\d+$", line) for line in lines), lines
+    assert "xyzzy" not in log.read_text()
+    assert TOKEN not in log.read_text()
+
+
+def test_the_log_of_the_hook_says_what_is_wrong_with_the_store(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Memory.open(project).close()
+    monkeypatch.chdir(project)
+    (project / ".learnt" / "learnt.db").write_bytes(b"damaged" * 1000)
+    leaks.run_with(json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": "cache"}))
+    assert "learnt.db is damaged" in (project / ".learnt" / "hook.log").read_text()
+
+
+def _failing(error: type[Exception]) -> Callable[..., None]:
+    def brief(_memory: Memory, text: str, **_options: object) -> None:
+        raise error(f"nothing can be made of {text!r}")
+
+    return brief
+
+
+def test_a_password_in_a_settings_file_is_not_copied_into_the_store(project: Path, postgres: PostgresServer) -> None:
+    Memory.open(project).close()
+    copy = project / ".learnt" / "settings.json"
+    (project / "learnt.toml").write_text("page_size = 7\n")
+    with Memory.open(project):
+        pass
+    assert copy.exists()
+    address = postgres.address().replace("@", ":h7kQ2zzM@", 1)
+    (project / "learnt.toml").write_text(f'database = "{address}"\n')
+    with Memory.open(project) as memory:
+        assert memory.settings.database == address
+    assert not copy.exists()
