@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
+from learnt.model import Model
 from learnt.strategy.choose_model import ATTEMPTS, Facts, choose
-from learnt.strategy.figures import Model, Outcome, Record
+from learnt.strategy.figures import Outcome, Record
 
 DATA = os.environ.get("LEARNT_BENCH_DATA", "")
 FILE = "strategy-dev/attempts.jsonl"

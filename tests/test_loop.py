@@ -427,6 +427,14 @@ def test_many_tags_and_odd_names_do_not_lose_an_output(memory: Memory) -> None:
     assert len(memory.get(read.learnings[0]).tags) == 50
 
 
+def test_an_agents_tags_are_written_as_all_tags_are(memory: Memory) -> None:
+    read = memory.debrief("task_1", '<learning tags="#SQLite, Locking, #">Close the cursor first</learning>')
+    learning = memory.get(read.learnings[0])
+    assert learning.tags == ("locking", "sqlite")
+    assert memory.learnings(tag="SQLite").learnings == (learning,)
+    assert memory.import_all([{"id": learning.id, "title": learning.title, "tags": list(learning.tags)}]).unchanged == 1
+
+
 def test_a_purged_learning_is_in_no_receipt_and_other_receipts_stay_readable(memory: Memory) -> None:
     gone, kept = memory.add("Cache the XYZZY schema"), memory.add("Cache the schema too")
     brief = memory.brief("cache the schema", task="task_1")

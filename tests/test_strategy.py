@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnt.errors import InvalidValue
+from learnt.model import Model
 from learnt.strategy.choose_model import STRATEGIES, Choice, Facts, choose, spread
-from learnt.strategy.figures import Figure, Model, Outcome, Record, Share, figures
+from learnt.strategy.figures import Figure, Outcome, Record, Share, figures
 from learnt.strategy.plot import plot
 from learnt.strategy.stuck import open_failures, stuck_run, stuck_task
 from learnt.text.normalise import normalised_error

@@ -240,14 +240,21 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
 
 
 def keep_compiled(files: Sequence[str], compiled: str) -> None:
-    """Write a parsed copy of the settings files, if there is none that is fresh; a failure costs only time."""
+    """Write a parsed copy of the settings files, if there is none that is fresh; a failure costs only time.
+
+    A password is not copied: files that hold one are parsed each time.
+    """
     if _read_compiled(compiled, files) is not None:
         return
-    copy = {"stamps": _stamps(files), "contents": {path: _read_file(path) for path in files}}
+    stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
     unfinished = f"{compiled}.{os.getpid()}"
     try:
+        if any(_holds_password(content) for content in contents.values()):
+            if os.path.exists(compiled):
+                os.unlink(compiled)  # it is stale
+            return
         with open(os.open(unfinished, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-            json.dump(copy, file)
+            json.dump({"stamps": stamps, "contents": contents}, file)
         os.replace(unfinished, compiled)
     except OSError:
         return
@@ -295,6 +302,11 @@ def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, A
         return copy["contents"] if fresh else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _holds_password(content: dict[str, Any]) -> bool:
+    address = str(content.get("database", ""))
+    return bool(address) and without_password(address) != address
 
 
 def _stamps(files: Sequence[str]) -> list[list[str | int]]:

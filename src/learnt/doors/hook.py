@@ -1,8 +1,8 @@
 """The door of the agent clients: an event on stdin, at most one answer on stdout.
 
 Fails open: at its deadline, or whatever goes wrong, the client goes on as if we were not there: exit code 0, an empty
-answer, and the reason in `.learnt/hook.log`, which `learnt doctor` shows. Without a store, beside a server, and
-inside a model call of our own, it says nothing.
+answer, and the reason in `.learnt/hook.log`, which `learnt doctor` shows. The log never quotes what a client sent.
+Without a store, beside a server, and inside a model call of our own, the hook says nothing.
 
 Served are a prompt (answered with a brief of what its conversation has not seen yet) and the end of a turn (debriefed).
 A conversation is one task, named after the client's session.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _LONGEST_LOG = 100_000
 _LONGEST_ANSWER = 9_500
+_LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
 # What clients send in the person's name: not theirs to answer, and no query.
 _SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt", "/")
@@ -108,6 +109,25 @@ def _log(here: Project | None, error: Exception) -> None:
             os.replace(path, path + ".old")
         with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
             moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            file.write(f"{moment} {type(error).__name__}: {error}\n")
+            file.write(f"{moment} {type(error).__name__}: {_reason(error)}\n")
     except OSError:
         return
+
+
+def _reason(error: Exception) -> str:
+    """Return what went wrong; of an error that may quote what it was given, only where."""
+    from learnt.errors import InvalidValue, LearntError
+
+    if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
+        from learnt.text.redact import redact_line
+
+        return redact_line(str(error), _LONGEST_REASON)[0][:_LONGEST_REASON]
+    ours = os.path.dirname(os.path.dirname(__file__))
+    place = "unknown"
+    trace = error.__traceback__
+    while trace is not None:
+        path = trace.tb_frame.f_code.co_filename
+        if path.startswith(ours):
+            place = f"{os.path.relpath(path, ours)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"at {place}"

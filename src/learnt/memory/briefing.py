@@ -87,16 +87,18 @@ class Briefing(Tasks):
         from learnt.text.redact import redact
 
         now = self._clock()
-        text = redact(clean(task_text))[0]
-        known = self._task_for(task, text, agent=agent or "", goal=goal or "", task_type=task_type, now=now)
+        text, role = redact(clean(task_text))[0], self._line(agent or "")
+        known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         seen = frozenset(self._injected(known.id)) if only_new else frozenset()
         hits = [] if known.skip_learnings else self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), seen=seen)
         budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
         told = self._content(known, choices, now=now)
-        told = told.replace(loop=told.loop.replace(model=fold(model), model_reason=fold(model_reason)))
+        told = told.replace(
+            loop=told.loop.replace(model=self._line(model), model_reason=self._line(model_reason, TEXT_LIMIT))
+        )
         content, no_room = fit(told, budget)
-        made = self._made(known, content, choices, query=text, agent=fold(agent or ""), budget=budget, no_room=no_room)
+        made = self._made(known, content, choices, query=text, agent=role, budget=budget, no_room=no_room)
         if keep and (made.text or not only_new):
             self._record_brief(known, made)
         return made
@@ -217,9 +219,9 @@ class Briefing(Tasks):
             id=id,
             title=fold(text)[:TITLE_LIMIT] or "(no title)",
             text=text[:TEXT_LIMIT],
-            type=fold(task_type) or "implement",
-            goal=fold(goal),
-            agent=fold(agent),
+            type=self._line(task_type) or "implement",
+            goal=self._line(goal),
+            agent=agent,
             created_at=now,
             updated_at=now,
         )

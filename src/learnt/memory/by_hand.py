@@ -1,6 +1,6 @@
 """Learnings by hand: keep, look, change, take back.
 
-Text is cleaned here, where it comes in, so that every store holds the same.
+Text is cleaned and its secrets are redacted here, where it comes in, so that every store holds the same.
 """
 
 from __future__ import annotations
@@ -133,8 +133,9 @@ class ByHand(Stores):
         self, id: str, *, reason: str = "", add_tags: Sequence[str] = (), drop_tags: Sequence[str] = (), **changes: Any
     ) -> Learning:
         """Change fields of a learning; the fields are those of `add`."""
-        fields = read_fields(changes)
-        more, fewer = (set(read_fields({"tags": tags})["tags"]) for tags in (add_tags, drop_tags))
+        fields = read_fields(self._record(changes))
+        more = set(read_fields(self._record({"tags": add_tags}))["tags"])
+        fewer = set(read_fields({"tags": drop_tags})["tags"])
 
         def decide(learning: Learning) -> dict[str, Any]:
             tags = set(fields.get("tags", learning.tags))
@@ -200,7 +201,7 @@ class ByHand(Stores):
         return after
 
     def _new_learning(self, record: dict[str, Any], *, created_at: int) -> Learning:
-        fields = read_fields(record)
+        fields = read_fields(self._record(record))
         fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
         times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
         return Learning(id=new_id("learn", self._clock()), **times, **{"title": "", **fields})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
-from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
+from learnt.model import TAG_LIMIT, TEXT_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
 from learnt.store import learnings, tasks
 from learnt.store.learnings import Change, Filter
-from learnt.text.clean import clean, fold
+from learnt.text.clean import clean
+from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -60,16 +61,16 @@ class Debriefing(Briefing):
             task=task,
             number=1,
             result=result or "incomplete",
-            model=fold(model),
-            model_reason=fold(model_reason),
-            transcript=transcript,
+            model=self._line(model),
+            model_reason=self._line(model_reason, TEXT_LIMIT),
+            transcript=self._line(transcript, TEXT_LIMIT),
             started_at=claim.started_at if claim else max(0, started_at),
             duration_ms=duration_ms,
             cost_usd=cost_usd,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
-        made = Task(id=task, title=task, agent=fold(agent), type=fold(task_type) or "implement")
+        made = Task(id=task, title=task, agent=self._line(agent), type=self._line(task_type) or "implement")
         fresh = {"agent": made.agent, "type": made.type}
         body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
         body |= {"claim": claim is not None, "failure": failure and _redacted(failure)}
@@ -251,7 +252,8 @@ def _redacted(failure: Failure) -> dict[str, Any]:
 
 
 def _tags(own: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
-    """Return the agent's own tags and, as far as there is room, those found in passing."""
+    """Return the agent's own tags, written as all tags are, and, as far as there is room, those found in passing."""
+    own = [tag for tag in read_fields({"tags": own})["tags"] if tag]
     return tuple(sorted(list(dict.fromkeys((*own, *found)))[:TAG_LIMIT]))
 
 

@@ -11,14 +11,15 @@ import os
 from learnt import config
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.places import login_name
-from learnt.model import is_id
+from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
 from learnt.store import Store, events, learnings
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
+from learnt.text.records import without_secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Any, Self
 
@@ -40,6 +41,8 @@ class Stores:
         self.person = fold(self.settings.person) or login_name()
         self.remarks: list[str] = []
         """What a person should know, though nothing failed: a source that is missing, for example."""
+        self.redactions = 0
+        """How many secrets were taken out of what came in by hand, and out of names."""
         self.tidies_when_done = False
         self._settings_files: list[str] = []
         self.root = ""
@@ -111,7 +114,23 @@ class Stores:
         return after.replace(scope=store.place.scope)
 
     def _change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
-        return Change(what=what, who=self.person, at=at, reason=fold(reason), undoes=undoes)
+        return Change(what=what, who=self.person, at=at, reason=self._line(reason, TEXT_LIMIT), undoes=undoes)
+
+    def _line(self, text: str, limit: int = TITLE_LIMIT) -> str:
+        """Return a short text that came in: cleaned, on one line, without secrets."""
+        if not text:
+            return ""
+        from learnt.text.redact import redact_line
+
+        line, count = redact_line(text, limit)
+        self.redactions += count
+        return line
+
+    def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a learning as they came in, without secrets."""
+        safe, count = without_secrets(record)
+        self.redactions += count
+        return safe
 
     def _holder(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
         """Return the store that holds a learning, and the learning."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory.stores import Stores
-from learnt.model import TITLE_LIMIT, Task, is_id, new_id
+from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id
 from learnt.store import claims, escalations, tasks
-from learnt.text.clean import clean, fold
+from learnt.text.clean import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Tasks(Stores):
                 skip_learnings=skip_learnings,
                 created_at=now,
                 updated_at=now,
-                **_read(fields),
+                **self._read(fields),
             )
             return self._added(made, after)
 
@@ -112,7 +112,7 @@ class Tasks(Stores):
         with self.store.transaction():
             self.store.database.lock_words()  # of two that tie tasks together, the second must see what the first did
             task = tasks.get(self.store.database, id, for_update=True)
-            changed = task.replace(**_read(changes), updated_at=self._clock())
+            changed = task.replace(**self._read(changes), updated_at=self._clock())
             if after is not None:
                 tasks.needs_no_more(self.store.database, id)
                 self._tie(id, after)
@@ -164,7 +164,7 @@ class Tasks(Stores):
                     spec=task.spec,
                     created_at=now,
                     updated_at=now,
-                    **_read({"title": title}),
+                    **self._read({"title": title}),
                 )
                 made.append(self._added(part, [made[-1].id] if in_order and made else before))
                 tasks.need(self.store.database, id, made[-1].id)
@@ -186,7 +186,7 @@ class Tasks(Stores):
             if hide and not is_id("learn", escalation.subject):
                 raise WrongRequest(f"`{id}` is about no learning", hint="--hide is for a learning that misleads")
             default = "cancel" if cancel else "hide" if hide else "go on"
-            escalation = self._answer(escalation, clean(answer).strip() or default)
+            escalation = self._answer(escalation, self._line(answer, TEXT_LIMIT) or default)
             task = tasks.find(self.store.database, escalation.subject, for_update=True)
             if task is not None and task.status == "escalated":
                 status = "cancelled" if cancel else self._waiting_or_ready(task.id)
@@ -224,6 +224,24 @@ class Tasks(Stores):
                     )
                 )
         return failed[::-1]
+
+    def _read(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return cleaned fields of a task without secrets; a title that is a whole paragraph becomes the text."""
+        from learnt.text.redact import redact_text
+
+        read: dict[str, Any] = {}
+        for name, value in fields.items():
+            if name in ("text", "verify"):
+                text, count = redact_text(value, LONG_TEXT_LIMIT)
+                self.redactions += count
+                read[name] = text.strip()
+            else:
+                read[name] = value if isinstance(value, bool) else self._line(value, TEXT_LIMIT)
+        title = read.get("title", "")
+        if len(title) > TITLE_LIMIT:
+            read["title"] = title[: TITLE_LIMIT - 1].rstrip() + "…"
+            read["text"] = "\n\n".join(part for part in (title, read.get("text", "")) if part)
+        return read
 
     def _answer(self, escalation: Escalation, answer: str) -> Escalation:
         answered = escalation.replace(
@@ -267,22 +285,6 @@ class Tasks(Stores):
         changed = task.replace(status=status, updated_at=now, fresh_since=now if fresh else task.fresh_since)
         tasks.change(self.store.database, changed)
         return changed
-
-
-def _read(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return cleaned fields of a task; a title that is a whole paragraph becomes the text."""
-    from learnt.text.redact import redact
-
-    read: dict[str, Any] = {}
-    for name, value in fields.items():
-        read[name] = value if isinstance(value, bool) else redact(clean(value).strip())[0]
-        if name not in ("text", "verify") and isinstance(value, str):
-            read[name] = fold(read[name])
-    title = read.get("title", "")
-    if len(title) > TITLE_LIMIT:
-        read["title"] = title[: TITLE_LIMIT - 1].rstrip() + "…"
-        read["text"] = "\n\n".join(part for part in (clean(fields["title"]).strip(), read.get("text", "")) if part)
-    return read
 
 
 def _way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:

@@ -46,7 +46,7 @@ class Transfer(Stores):
     ) -> Imported:
         """Take in exported learnings: same ids, no duplicates, and nothing newer overwritten."""
         counts = dict.fromkeys(Imported.fields, 0)
-        everything = list(records)
+        everything = [self._record(record) for record in records]
         for number, record in enumerate(everything, 1):
             self._check_import(record, number)
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):

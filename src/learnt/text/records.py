@@ -7,7 +7,7 @@ misspelt field would otherwise be lost without a word.
 from __future__ import annotations
 
 from learnt.errors import InvalidValue
-from learnt.model import COUNTERS, PARAGRAPHS, Learning, Triggers
+from learnt.model import COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
@@ -74,6 +74,46 @@ def read_fields(record: Mapping[str, Any], *, allowed: tuple[str, ...] = WRITABL
             raise InvalidValue(f"a learning has no field `{name}` to set", hint=f"the fields are: {', '.join(allowed)}")
         fields[name] = _read(name, value)
     return fields
+
+
+def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+    """Return a record before it is read, with secrets redacted, and how many there were.
+
+    A tag or trigger that holds one is left out: what were left of it would mean something else. Whatever cannot be
+    read is left as it is, for `read_fields` to refuse.
+    """
+    safe: dict[str, Any] = {}
+    total = 0
+    for name, value in record.items():
+        safe[name], count = _without_secrets(name, value)
+        total += count
+    return safe, total
+
+
+def _without_secrets(name: str, value: Any) -> tuple[Any, int]:
+    if isinstance(value, Triggers):
+        value = triggers_record(value)
+    if isinstance(value, str) and name != "id" and len(value) <= _NOT_EVEN_CLEANED:
+        return _redacted(name, value)
+    if isinstance(value, dict):
+        parts = {field: _words_without_secrets(words) for field, words in value.items()}
+        return {field: words for field, (words, _) in parts.items()}, sum(count for _, count in parts.values())
+    return _words_without_secrets(value)
+
+
+def _words_without_secrets(value: Any) -> tuple[Any, int]:
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        return value, 0
+    if sum(map(len, value)) > _NOT_EVEN_CLEANED:
+        return value, 0
+    counts = {word: _redacted("", word)[1] for word in value}
+    return [word for word in value if not counts[word]], sum(counts.values())
+
+
+def _redacted(name: str, value: str) -> tuple[str, int]:
+    from learnt.text.redact import redact_line, redact_text
+
+    return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
 
 
 def read_triggers(value: object) -> Triggers:

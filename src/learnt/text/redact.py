@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 
+from learnt.text.clean import clean, fold
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -230,6 +232,23 @@ def redact(text: str) -> tuple[str, int]:
         if not count:
             break
     return text, total
+
+
+def redact_text(text: str, limit: int) -> tuple[str, int]:
+    """Return any text cleaned and without secrets, and how many were replaced.
+
+    Where redaction alone makes it longer than the limit, it is cut: nobody shall be told to shorten what was short.
+    """
+    safe, count = redact(clean(text))
+    return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count
+
+
+def redact_line(text: str, limit: int) -> tuple[str, int]:
+    """Do the same, and put it on one line."""
+    # Before, because some secrets have several lines; after, because a name and its value may have had two.
+    safe, count = redact(clean(text))
+    safe, more = redact(fold(safe))
+    return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count + more
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:

@@ -126,6 +126,13 @@ def given_triggers(arguments: argparse.Namespace) -> dict[str, list[str]]:
     return {field: given for field, given in words.items() if given}
 
 
+def tell_redactions(memory: Memory) -> None:
+    """Say how many secrets were taken out of what the person gave."""
+    count = memory.redactions
+    if count:
+        note("1 secret was redacted" if count == 1 else f"{count:,} secrets were redacted")
+
+
 def open_memory(arguments: argparse.Namespace, *, in_a_hurry: bool = False) -> Memory:
     """Open the store that the arguments mean; never create one. Unless somebody waits, do the day's tidying."""
     from learnt.memory import Memory

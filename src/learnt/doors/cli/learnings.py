@@ -11,6 +11,7 @@ from learnt.doors.cli.arguments import (
     add_user,
     given_fields,
     open_memory,
+    tell_redactions,
 )
 from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
@@ -48,6 +49,7 @@ def add_run(arguments: argparse.Namespace) -> None:
             added = memory.add_all([{**fields, **record} for record in _records_on_stdin(arguments.title)])
         else:
             added = memory.add_all([{"title": arguments.title, **fields}])
+    tell_redactions(memory)
     if arguments.json:
         records = [as_record(learning) for learning in added]
         show_json(records[0] if len(records) == 1 else records)
@@ -151,6 +153,7 @@ def edit_run(arguments: argparse.Namespace) -> None:
             after = keep(fields)
         else:
             raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or give --edit")
+    tell_redactions(memory)
     if arguments.json:
         show_json(as_record(after))
     elif after.version == before.version:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.memory.tasks import ENDED
@@ -73,6 +73,7 @@ def task_add_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         _checked_spec(memory, fields)
         task = memory.add_task(arguments.title, **fields)
+    tell_redactions(memory)
     if arguments.json:
         show_json(_record(task))
     else:
@@ -192,6 +193,7 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         _checked_spec(memory, fields)
         task = memory.edit_task(arguments.id, **fields)
+    tell_redactions(memory)
     _tell(arguments, "Edited", task)
 
 

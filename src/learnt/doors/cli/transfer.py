@@ -6,7 +6,7 @@ import codecs
 import json
 import sys
 
-from learnt.doors.cli.arguments import add_user, open_memory
+from learnt.doors.cli.arguments import add_user, open_memory, tell_redactions
 from learnt.doors.cli.screen import Progress, note, say, show_json
 from learnt.errors import InvalidValue, WrongRequest
 from learnt.model import STATUSES
@@ -58,6 +58,7 @@ def import_run(arguments: argparse.Namespace) -> None:
     records = _records(content, arguments.file, arguments.format)
     with open_memory(arguments) as memory, Progress("Importing", None) as progress:
         imported = memory.import_all(records, progress=progress.show)
+    tell_redactions(memory)
     if arguments.json:
         show_json(imported.as_dict())
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory
+from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory, tell_redactions
 from learnt.doors.cli.screen import is_terminal, note, say, show_json
 from learnt.errors import NotFound
 
@@ -81,6 +81,7 @@ def undo_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         learning = memory.undo(arguments.id, reason=arguments.reason)
         event = memory.history(learning.id)[-1]
+    tell_redactions(memory)
     if arguments.json:
         _show_json(learning)
     else:
@@ -134,6 +135,7 @@ def _change(arguments: argparse.Namespace, done: str, act: Callable[[Memory], Le
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
         after = act(memory)
+    tell_redactions(memory)
     if arguments.json:
         _show_json(after)
     elif before.version == after.version:
