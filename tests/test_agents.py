@@ -90,7 +90,7 @@ def run(tmp_path: Path) -> Callable[..., Run]:
     def start(call: Call, **options: Any) -> Run:
         settled: dict[str, Any] = {
             "folder": str(folder),
-            "environ": {**os.environ, "LEARNT_TASK": TASK},
+            "environ": {**os.environ, "LEARNT_ATTEMPT": TASK},
             "time_limit_s": LONG_S,
             "output_limit_bytes": 1_000_000,
             "log_folder": str(tmp_path / "log"),
@@ -146,11 +146,11 @@ def test_an_agent_gets_the_environment_that_it_is_given(
     run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OUTSIDE", "1")
-    environ = {"PATH": os.environ["PATH"], "LEARNT_TASK": TASK, "LEARNT_INTERNAL": "1"}
+    environ = {"PATH": os.environ["PATH"], "LEARNT_ATTEMPT": TASK, "LEARNT_INTERNAL": "1"}
     done = run(command("env", tmp_path).replace(environment={"FROM_CLIENT": "2"}), environ=environ)
 
     variables = dict(line.split("=", 1) for line in answer(done).text.splitlines())
-    assert variables["LEARNT_TASK"] == TASK
+    assert variables["LEARNT_ATTEMPT"] == TASK
     assert variables["FROM_CLIENT"] == "2"
     assert not {"LEARNT_INTERNAL", "OUTSIDE"} & variables.keys()
 
@@ -405,7 +405,7 @@ def test_one_stop_ends_all_agents_and_those_to_come(
             if line.startswith("pids "):
                 both_ready.wait(LONG_S)
 
-        environ = {**os.environ, "LEARNT_TASK": f"{TASK}_{name}"}
+        environ = {**os.environ, "LEARNT_ATTEMPT": f"{TASK}_{name}"}
         done.append(run(call, stop=stop, environ=environ, log_folder=str(tmp_path / name), on_progress=on_progress))
 
     threads = [threading.Thread(target=work, args=(name,)) for name in ("one", "two")]
@@ -429,7 +429,7 @@ def test_the_end_of_one_agent_leaves_its_neighbour_alone(
         """While the first one runs, another comes and goes."""
         other = run(
             command("true", tmp_path),
-            environ={**os.environ, "LEARNT_TASK": f"{TASK}_beside"},
+            environ={**os.environ, "LEARNT_ATTEMPT": f"{TASK}_beside"},
             log_folder=str(tmp_path / "beside"),
         )
         assert other.ending == "exited"
@@ -468,7 +468,7 @@ from learnt.loop import agents
 folder, script, task = sys.argv[1:]
 request = Request(prompt="", folder=folder, scratch=folder, command=f"{sys.executable} -S {script}")
 agents.run(
-    clients.call("command", request), folder=folder, environ={**os.environ, "LEARNT_TASK": task},
+    clients.call("command", request), folder=folder, environ={**os.environ, "LEARNT_ATTEMPT": task},
     time_limit_s=600, output_limit_bytes=10**6, log_folder=folder + "/log",
     on_started=lambda pid, started: print(pid, started, flush=True),
     on_progress=lambda line: print(line, flush=True),

@@ -60,7 +60,7 @@ def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop:
             "HOME": str(home),
             "TMPDIR": str(temporary),
             "LANG": "C.UTF-8",
-            "LEARNT_TASK": f"task_of_{client}",
+            "LEARNT_ATTEMPT": f"task_of_{client}",
             **real_clients.settle(client, home, stub.address),
         }
         run = agents.run(

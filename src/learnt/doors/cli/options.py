@@ -102,7 +102,10 @@ class PlainParser:
         return Arguments(values)
 
     def _takes_many(self) -> bool:
-        return any(argument.nargs == "+" for argument in self._arguments)
+        positional = [argument for argument in self._arguments if not argument.is_option]
+        return any(
+            argument.nargs == "+" or (argument.nargs and argument is not positional[0]) for argument in positional
+        )
 
     def _must_choose(self) -> bool:
         return any(argument.action == "store_false" for group in self._groups for argument in group._arguments)
