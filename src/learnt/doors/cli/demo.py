@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -20,9 +19,13 @@ if TYPE_CHECKING:
 _BUILD = """import os, sys
 if not os.path.exists("settings.ini"):
     sys.exit("error: settings.ini is missing; make_settings.py writes it")
+open("shop.html", "w").write("<h1>Shop</h1>")
 print("built")
 """
 _MAKE_SETTINGS = 'open("settings.ini", "w").write("[shop]\\n")\n'
+_CHECK = """import os, sys
+sys.exit(0 if os.path.exists("shop.html") else "error: there is no shop.html")
+"""
 
 
 def demo_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,29 +44,61 @@ def demo_run(arguments: argparse.Namespace) -> None:
 
 
 def _fail_learn_succeed(stage: _Stage) -> None:
-    stage.say("A new project. Its build has a catch that no agent knows.")
-    if shutil.which("git"):
-        stage.run("git init -q")
-    stage.write("build.py", _BUILD)
-    stage.write("make_settings.py", _MAKE_SETTINGS)
+    stage.say("A project under git. Its build has a catch that no agent knows: settings.ini must be made first.")
+    for name, text in {"build.py": _BUILD, "make_settings.py": _MAKE_SETTINGS, "check.py": _CHECK}.items():
+        stage.write(name, text)
+    stage.write(".gitignore", "settings.ini\n.learnt/\n")
+    agent = shlex.join([sys.executable, "-m", "learnt.doors.cli.demo_agent"])
+    lines = ["[work]", 'agent = "command"', f"command = {json.dumps(agent)}", 'isolation = "worktree"', "jobs = 2"]
+    stage.write(
+        "learnt.toml",
+        "\n".join(
+            [
+                *lines,
+                "",
+                "[[models]]",
+                'name = "small"',
+                "price = 0.05",
+                "",
+                "[[models]]",
+                'name = "large"',
+                "price = 0.50",
+                "",
+            ]
+        ),
+    )
+    stage.run("git init -q")
+    stage.run("git add -A")
+    stage.run("git -c user.name=demo -c user.email=demo@localhost commit -q -m 'The shop'")
     stage.run("learnt init")
-    stage.say("The agent gets its first task, with nothing to be briefed on, and fails:")
-    stage.work("Build the shop", task="task_build", goal="release")
-    stage.say("It tries again. The brief now holds what failed, and what it learnt from that:")
-    stage.work("Build the shop", task="task_build", goal="release")
-    stage.say("Another task, for another goal, in a fresh checkout: the learning is there at once.")
-    stage.remove("settings.ini")
-    stage.work("Run build.py for the stand at the trade fair", task="task_fair", goal="fair")
+    stage.say("Four tasks; two of them wait for others.")
+    python = shlex.quote(sys.executable)
+    check = f"--verify {shlex.quote(f'{python} check.py')}"
+    build = stage.task("Build the shop", f"--goal release {check}")
+    prices = stage.task("Write the price list", "--goal release")
+    stage.task("Run build.py for the trade fair", f"--goal fair {check} --after {build} --after {prices}")
+    stage.task("Build the shop for the web", f"--goal web {check} --after {build}")
+    stage.run("learnt task graph")
+    stage.say(
+        "Two agents work at once, each in a git worktree. The first build fails, and leaves a report and a learning;"
+    )
+    stage.say(
+        "its retry is briefed and succeeds; the later builds, in fresh worktrees and for other goals, succeed at once."
+    )
+    stage.run("learnt work --all")
+    stage.say("What was learnt, what the attempts cost to get there, and the brief that made the difference:")
     stage.run("learnt list")
+    stage.run(f"learnt task show {build}")
+    stage.run("learnt brief 'Build the shop once more'")
 
 
 def _weed_out(stage: _Stage) -> None:
-    stage.say("A bad piece of advice gets in. It is shown, marked down by the agent, and disappears:")
-    bad = stage.add("Paint the shop green before you build it", "--action 'Use green paint'")
+    stage.say("A bad piece of advice gets in. Agents are shown it, mark it down, and it disappears:")
+    bad = stage.add("Paint the shop green before the sale", "--action 'Use green paint'")
     for number in (1, 2, 3):
-        stage.work("Paint the shop, then build it", task=f"task_paint{number}", goal="fair", quietly=True)
+        stage.work("Paint the shop for the sale", task=f"task_paint{number}", goal="fair", quietly=number > 1)
     stage.run(f"learnt show {bad}")
-    stage.run("learnt brief 'Paint the shop, then build it' --task task_paint4")
+    stage.run("learnt brief 'Paint the shop for the sale' --task task_paint4")
 
 
 def _by_hand(stage: _Stage) -> None:
@@ -98,8 +133,11 @@ class _Stage:
         with open(os.path.join(self._folder, name), "w", encoding="utf-8") as file:
             file.write(text)
 
-    def remove(self, name: str) -> None:
-        os.unlink(os.path.join(self._folder, name))
+    def task(self, title: str, options: str) -> str:
+        task = json.loads(self.run(f"learnt task add {shlex.quote(title)} {options} --json", shows=False))
+        if not self._quiet:
+            say(f"Added {task['id']}: {task['title']}")
+        return str(task["id"])
 
     def add(self, title: str, options: str) -> str:
         learning = json.loads(self.run(f"learnt add {shlex.quote(title)} {options} --json", shows=False))

@@ -1,7 +1,8 @@
 """The agent of the demo: a small program that reads its prompt on stdin, works, and says how it went.
 
-It knows nothing but what the prompt tells it: it builds, and if a learning in its brief names a script to run first, it
-runs that one first. Nothing here is faked: the build really fails, and really succeeds.
+It knows nothing but what the prompt tells it. Asked to build, it builds, and if a learning in its brief names a script to
+run first, it runs that one first. Asked to paint, it finds that painting is no help. Nothing here is faked: the build really fails, and
+really succeeds.
 """
 
 from __future__ import annotations
@@ -13,16 +14,18 @@ import sys
 
 def work(prompt: str) -> str:
     """Do the task of the prompt in the current folder and return what the agent says."""
+    title = next(iter(re.findall(r"(?:# Task|Your task): (.*)", prompt)), "")
+    if "build" not in title.lower():
+        return _without_build(title, re.findall(r"_ID: (learn_[a-z0-9]+)", prompt))
     advice = re.search(r"[Rr]un (\w+\.py) before the build", prompt)
     if advice:
         _run(advice[1])
     code, output = _run("build.py")
     said = [f"I ran build.py; it ended with {code}."]
-    ids = re.findall(r"_ID: (learn_[a-z0-9]+)", prompt)
     if code == 0:
-        useful = set(re.findall(r"before the build.*?_ID: (learn_[a-z0-9]+)", prompt, re.DOTALL)[:1])
-        said += [f"LEARNING_{'HELPFUL' if id in useful else 'NOT_HELPFUL'}: {id}" for id in ids]
-        return "\n".join([*said, "<task-done/>"])
+        useful = re.findall(r"before the build.*?_ID: (learn_[a-z0-9]+)", prompt, re.DOTALL)[:1]
+        said += [f"LEARNING_HELPFUL: {id}" for id in useful]
+        return "\n".join([*said, "<task-done>built the shop</task-done>"])
     missing = re.search(r"(\w+\.py) writes it", output)
     said += [
         "<failure-report>",
@@ -36,6 +39,13 @@ def work(prompt: str) -> str:
         lesson = f"Run {missing[1]} before the build. It writes settings.ini, which build.py needs."
         said.append(f'<learning category="pitfall" tags="build">{lesson}</learning>')
     return "\n".join([*said, "<task-failed/>"])
+
+
+def _without_build(title: str, ids: list[str]) -> str:
+    with open("notes.txt", "a", encoding="utf-8") as file:
+        file.write(f"{title}\n")
+    said = [f"LEARNING_NOT_HELPFUL: {id}" for id in ids]
+    return "\n".join(["I wrote it into notes.txt.", *said, "<task-done>wrote notes.txt</task-done>"])
 
 
 def _run(script: str) -> tuple[int, str]:

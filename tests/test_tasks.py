@@ -1,0 +1,294 @@
+"""Tasks by hand: what they wait for, how they are changed, split, given up and taken up again. On both databases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from learnt import Memory, NotFound, WrongRequest
+from learnt.model import Claim, Task
+from tests.conftest import Clock, Done
+
+
+def _claim(memory: Memory, worker: str = "worker_1") -> Claim | None:
+    return memory.claim_task(worker=worker, host="here", pid=1)
+
+
+def _do(memory: Memory, task: Task) -> None:
+    claim = _claim(memory)
+    assert claim is not None
+    assert claim.task == task.id
+    memory.debrief(task.id, "<task-done/>", result="done", claim=claim)
+
+
+def test_a_task_is_ready_when_all_that_it_waits_for_is_done(memory: Memory) -> None:
+    first, second = memory.add_task("First"), memory.add_task("Second")
+    third = memory.add_task("Third", after=[first.id, second.id])
+    assert third.status == "waiting"
+
+    _do(memory, first)
+    assert memory.get_task(third.id).status == "waiting"
+    _do(memory, second)
+
+    assert memory.get_task(third.id).status == "ready"
+    assert [task.id for task in memory.needed_by(third.id)] == [first.id, second.id]
+
+
+def test_a_task_that_a_person_debriefs_as_done_releases_what_waits(memory: Memory) -> None:
+    first = memory.add_task("First")
+    second = memory.add_task("Second", after=[first.id])
+
+    memory.debrief(first.id, "all well", result="done")
+
+    assert memory.get_task(second.id).status == "ready"
+
+
+def test_what_waits_for_something_done_is_ready_at_once(memory: Memory) -> None:
+    first = memory.add_task("First")
+    _do(memory, first)
+    assert memory.add_task("Second", after=[first.id]).status == "ready"
+
+
+def test_a_circle_is_refused_where_it_would_be_made(memory: Memory) -> None:
+    first = memory.add_task("First")
+    second = memory.add_task("Second", after=[first.id])
+    third = memory.add_task("Third", after=[second.id])
+
+    with pytest.raises(WrongRequest, match=f"{first.id} waits for {third.id} waits for {second.id}"):
+        memory.edit_task(first.id, after=[third.id])
+    with pytest.raises(WrongRequest, match="would wait for itself"):
+        memory.edit_task(first.id, after=[first.id])
+    assert memory.get_task(first.id).status == "ready", "nothing was changed"
+    assert memory.needed_by(first.id) == []
+
+
+def test_waiting_for_a_task_that_does_not_exist_is_refused(memory: Memory) -> None:
+    with pytest.raises(NotFound, match="task_nope"):
+        memory.add_task("First", after=["task_nope"])
+    with pytest.raises(NotFound, match="task_nope"):
+        memory.add_task("First", based_on="task_nope")
+    assert memory.tasks() == []
+
+
+def test_editing_changes_the_fields_and_what_a_task_waits_for(memory: Memory) -> None:
+    first = memory.add_task("First")
+    second = memory.add_task("Second", after=[first.id])
+
+    edited = memory.edit_task(second.id, after=[], title="Other", verify="true && false", model="big")
+
+    assert (edited.status, edited.title, edited.verify, edited.model) == ("ready", "Other", "true && false", "big")
+    assert memory.get_task(second.id) == edited
+    with pytest.raises(WrongRequest, match="no field `status`"):
+        memory.edit_task(second.id, status="done")
+
+
+def test_a_task_is_held_by_one_worker_and_the_oldest_comes_first(memory: Memory) -> None:
+    first, second = memory.add_task("First"), memory.add_task("Second")
+
+    one, two = _claim(memory, "worker_1"), _claim(memory, "worker_2")
+
+    assert one is not None
+    assert two is not None
+    assert (one.task, two.task) == (first.id, second.id)
+    assert _claim(memory, "worker_3") is None
+    assert memory.get_task(first.id).status == "running"
+    assert [claim.worker for claim in memory.claims()] == ["worker_1", "worker_2"]
+
+
+def test_a_claim_without_a_sign_of_life_lapses_and_its_result_does_not_count(memory: Memory, clock: Clock) -> None:
+    task = memory.add_task("First")
+    dead = _claim(memory)
+    assert dead is not None
+    assert memory.lapsed_claims() == []
+    clock.advance(days=1)
+    assert [claim.attempt for claim in memory.lapsed_claims()] == [dead.attempt]
+    assert memory.end_claim(dead, only_if_lapsed=True)
+    assert not memory.end_claim(dead, only_if_lapsed=True), "only once"
+
+    late = memory.debrief(task.id, "<task-done/>", result="done", claim=dead)
+
+    assert late.result == "interrupted"
+    assert memory.get_task(task.id).status == "ready"
+    assert [attempt.result for attempt in memory.attempts(task.id)] == ["interrupted"]
+    _do(memory, task)
+    assert [attempt.result for attempt in memory.attempts(task.id)] == ["done", "interrupted"]
+
+
+def test_a_renewed_claim_does_not_lapse(memory: Memory, clock: Clock) -> None:
+    memory.add_task("First")
+    claim = _claim(memory)
+    assert claim is not None
+    clock.advance(days=1)
+    assert memory.renew_claim(claim) is not None
+    assert memory.lapsed_claims() == []
+    assert not memory.end_claim(claim, only_if_lapsed=True)
+
+
+def test_cancelling_takes_a_task_from_its_worker(memory: Memory) -> None:
+    task = memory.add_task("First")
+    claim = _claim(memory)
+    assert claim is not None
+
+    assert memory.cancel_task(task.id).status == "cancelled"
+
+    assert memory.renew_claim(claim) is None
+    memory.debrief(task.id, "<task-done/>", result="done", claim=claim)
+    assert memory.get_task(task.id).status == "cancelled"
+    assert memory.retry_task(task.id).status == "ready"
+
+
+def test_what_is_done_cannot_be_cancelled_but_done_again(memory: Memory) -> None:
+    task = memory.add_task("First")
+    _do(memory, task)
+    with pytest.raises(WrongRequest, match="done already"):
+        memory.cancel_task(task.id)
+    assert memory.retry_task(task.id).status == "ready"
+    _claim(memory)
+    with pytest.raises(WrongRequest, match="being worked on"):
+        memory.retry_task(task.id)
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_split_task_waits_for_its_parts(memory: Memory, *, in_order: bool) -> None:
+    before = memory.add_task("Before")
+    task = memory.add_task("All of it", after=[before.id], goal="release", agent="engineer")
+
+    one, two = memory.split_task(task.id, ["One", "Two"], in_order=in_order)
+
+    assert (one.parent, one.goal, one.agent) == (task.id, "release", "engineer")
+    assert {one.status, two.status, memory.get_task(task.id).status} == {"waiting"}
+    _do(memory, before)
+    assert memory.get_task(two.id).status == ("waiting" if in_order else "ready")
+    _do(memory, one)
+    _do(memory, two)
+    assert memory.get_task(task.id).status == "ready"
+    _do(memory, task)
+    with pytest.raises(WrongRequest, match="is done"):
+        memory.split_task(task.id, ["Three"])
+
+
+def _fail(memory: Memory, error: str = "") -> None:
+    claim = _claim(memory)
+    assert claim is not None
+    report = f"<failure-report>\nwhat_tried: x\nwhy_failed: y\nstack_trace: {error}\n</failure-report>" if error else ""
+    memory.debrief(claim.task, f"{report}<task-failed/>", claim=claim)
+
+
+def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) -> None:
+    task = memory.add_task("Fly to the moon")
+    for word in ("wax", "feathers", "string"):
+        assert "Stuck Loop Warning" not in memory.brief("fly", task=task.id).text
+        _fail(memory, word)
+    assert memory.get_task(task.id).status == "ready"
+    assert "Stuck Loop Warning" in memory.brief("fly", task=task.id).text
+    assert memory.escalations() == []
+
+    _fail(memory, "sun")
+
+    assert memory.get_task(task.id).status == "escalated"
+    (escalation,) = memory.escalations()
+    assert escalation.subject == task.id
+    answered = memory.resolve(escalation.id, "Take the stairs")
+    assert (answered.status, answered.answer, answered.resolved_by) == ("resolved", "Take the stairs", "anna")
+    assert memory.get_task(task.id).status == "ready"
+    assert "Stuck Loop Warning" not in memory.brief("fly", task=task.id).text, "a person has helped: it starts anew"
+    with pytest.raises(WrongRequest, match="answered already"):
+        memory.resolve(escalation.id, "again")
+
+
+def test_an_escalated_task_can_be_given_up_or_split(memory: Memory) -> None:
+    for way in ("cancel", "split"):
+        task = memory.add_task(f"To {way}")
+        for number in range(4):
+            _fail(memory, f"error {way}{number}")
+        (escalation,) = memory.escalations()
+        if way == "cancel":
+            memory.resolve(escalation.id, cancel=True)
+            assert memory.get_task(task.id).status == "cancelled"
+        else:
+            (part,) = memory.split_task(task.id, ["A part"])
+            assert memory.get_task(task.id).status == "waiting"
+            assert memory.get_task(part.id).status == "ready"
+        assert memory.escalations() == []
+
+
+def test_interruptions_are_no_failures(memory: Memory) -> None:
+    task = memory.add_task("First")
+    for _ in range(5):
+        claim = _claim(memory)
+        assert claim is not None
+        memory.end_claim(claim)
+
+    assert memory.get_task(task.id).status == "ready"
+    assert memory.stuck(memory.get_task(task.id)) is None
+    assert "Stuck" not in memory.brief("first", task=task.id).text
+
+
+def test_a_long_title_becomes_the_text_and_secrets_are_redacted(memory: Memory) -> None:
+    sentence = "Rewrite the importer so that it streams " * 5
+    task = memory.add_task(sentence, text="token ghp_" + "a1B2" * 9)
+    assert len(task.title) <= 100
+    assert task.text.startswith(sentence.strip())
+    assert "ghp_" not in task.text
+
+
+def _json(done: Done) -> dict[str, str]:
+    assert done.code == 0, done.err
+    read: dict[str, str] = json.loads(done.out)
+    return read
+
+
+def test_tasks_from_the_command_line(database: str, learnt: Callable[..., Done], project: Path) -> None:
+    learnt("init")
+    (project / "spec.md").write_text("Use the blue one.\n")
+    first = _json(learnt("task", "add", "First thing", "--spec", "spec.md", "--type", "plan", "--json"))
+    second = _json(learnt("task", "add", "Second thing", "--after", first["id"], "--no-learnings", "--json"))
+    assert (first["spec"], first["type"], second["status"]) == ("spec.md", "plan", "waiting")
+
+    listed = learnt("task", "list").out
+    assert first["id"] in listed
+    assert f"[after {first['id']}]" in listed
+    assert f"└─ {first['id']}" in learnt("task", "graph").out
+    graph = json.loads(learnt("task", "graph", "--json").out)
+    assert graph["edges"] == [{"task": second["id"], "needs": first["id"]}]
+    prompt = learnt("task", "prompt", first["id"]).out
+    assert prompt.index("# Task: First thing") < prompt.index("Use the blue one.") < prompt.index("Plan, do not change")
+    assert "<task-done>" in prompt
+    parts = json.loads(learnt("task", "split", second["id"], "A", "B", "--in-order", "--json").out)
+    assert [part["title"] for part in parts] == ["A", "B"]
+    assert _json(learnt("task", "cancel", parts[0]["id"], "--json"))["status"] == "cancelled"
+    assert _json(learnt("task", "retry", parts[0]["id"], "--json"))["status"] == "waiting"
+    edited = _json(learnt("task", "edit", parts[0]["id"], "--no-after", "--title", "C", "--json"))
+    assert (edited["title"], edited["status"]) == ("C", "ready")
+    assert "C" in learnt("task", "show", parts[0]["id"]).out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["task"], "task add"),
+        (["task", "ad"], "did you mean `learnt task add`?"),
+        (["task", "add", ""], "needs a title"),
+        (["task", "add", "x", "--spec", "nope.md"], "no file nope.md"),
+        (["task", "add", "x", "--after", "task_nope"], "no task `task_nope`"),
+        (["task", "show", "task_nope"], "no task `task_nope`"),
+        (["task", "edit", "task_nope"], "nothing to change"),
+        (["task", "cancel", "task_nope"], "no task `task_nope`"),
+        (["task", "split", "task_nope"], "TITLE"),
+        (["resolve", "esc_nope"], "no escalation `esc_nope`"),
+        (["log"], "no log"),
+        (["log", "task_nope"], "no task `task_nope`"),
+        (["work", "--tasks", "0"], "--tasks is 0"),
+        (["work", "--jobs", "-1"], "--jobs is -1"),
+        (["work", "--budget-usd", "-1"], "--budget-usd is -1"),
+    ],
+)
+def test_a_wrong_request_says_what_is_wrong(learnt: Callable[..., Done], words: list[str], said: str) -> None:
+    learnt("init")
+    done = learnt(*words)
+    assert done.code == 2
+    assert said in done.out + done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,485 @@
+"""`learnt work` with real processes: fail, learn, retry, succeed; agents that misbehave; runs that are stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnt import Memory
+from tests.conftest import Done
+
+PATIENCE_S = 60
+
+
+class Shop:
+    """A project with tasks, and an agent that is a small Python program."""
+
+    def __init__(self, project: Path, learnt: Callable[..., Done]) -> None:
+        self.folder = project
+        self.learnt = learnt
+
+    def agent(self, program: str, **settings: object) -> None:
+        """Let an agent do this with its prompt in `prompt`, and settle how the loop works."""
+        script = self.folder / "agent.py"
+        script.write_text(f"import os, sys, time\nprompt = sys.stdin.read()\n{program}\n")
+        command = f"{sys.executable} {script} {{model}}"
+        lines = [f"work.{name} = {json.dumps(value)}" for name, value in {"command": command, **settings}.items()]
+        file = self.folder / "learnt.toml"
+        present = file.read_text() if file.exists() else ""
+        file.write_text("\n".join([*lines, 'work.agent = "command"', present]))
+        assert self.learnt("init").code == 0
+
+    def models(self, *names: str) -> None:
+        file = self.folder / "learnt.toml"
+        entries = "".join(f'[[models]]\nname = "{name}"\nprice = {place + 1}\n' for place, name in enumerate(names))
+        file.write_text(f"{file.read_text()}\n{entries}")
+
+    def add(self, title: str, *words: str) -> str:
+        done = self.learnt("task", "add", title, *words, "--json")
+        assert done.code == 0, done.err
+        return str(json.loads(done.out)["id"])
+
+    def work(self, *words: str, code: int = 0) -> dict[str, Any]:
+        done = self.learnt("work", *words, "--json")
+        assert done.code == code, done.out + done.err
+        summary: dict[str, Any] = json.loads(done.out)
+        return summary
+
+    def show(self, task: str) -> dict[str, Any]:
+        shown: dict[str, Any] = json.loads(self.learnt("task", "show", task, "--json").out)
+        return shown
+
+    def git(self, *words: str) -> str:
+        names = {
+            "GIT_AUTHOR_NAME": "a",
+            "GIT_AUTHOR_EMAIL": "a@b",
+            "GIT_COMMITTER_NAME": "a",
+            "GIT_COMMITTER_EMAIL": "a@b",
+        }
+        done = subprocess.run(
+            ["git", *words], cwd=self.folder, env={**os.environ, **names}, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+
+@pytest.fixture
+def shop(project: Path, learnt: Callable[..., Done]) -> Shop:
+    return Shop(project, learnt)
+
+
+FAIL_THEN_LEARN = """
+if "Run setup first" in prompt:
+    open("built", "w").close()
+    print("<task-done>built it</task-done>")
+else:
+    print('<learning category="pitfall" tags="build">Run setup first. The build needs it.</learning>')
+    print("<failure-report>\\nwhat_tried: building\\nwhy_failed: no setup\\n</failure-report>")
+    print("<task-failed>no setup</task-failed>")
+"""
+
+
+def test_an_agent_fails_learns_and_succeeds_and_the_next_task_starts_wiser(database: str, shop: Shop) -> None:
+    shop.agent(FAIL_THEN_LEARN)
+    first = shop.add("Build the shop")
+    second = shop.add("Run the build for the fair", "--after", first, "--goal", "fair")
+
+    summary = shop.work("--all")
+
+    assert [one["result"] for one in summary["attempts"]] == ["failed", "done", "done"]
+    assert [one["task"] for one in summary["attempts"]] == [first, first, second]
+    shown = shop.show(first)
+    assert shown["status"] == "done"
+    assert [attempt["result"] for attempt in shown["attempts"]] == ["done", "failed"]
+    assert shown["attempts"][0]["summary"] == "built it"
+    assert shown["attempts"][1]["failure"]["reason"] == "no setup"
+
+
+def test_done_counts_only_when_the_verification_passes(shop: Shop) -> None:
+    shop.agent(
+        "open('result', 'w').write('right' if 'assert value' in prompt else 'wrong')\nprint('<task-done/>')",
+        verify="grep -q right result || { echo 'AssertionError: assert value'; exit 3; }",
+    )
+    task = shop.add("Write the result")
+
+    shop.work()
+
+    done, failed = shop.show(task)["attempts"]
+    assert (done["result"], failed["result"]) == ("done", "failed")
+    report = failed["failure"]
+    assert report["category"] == "test"
+    assert "ended with exit code 3" in report["reason"]
+    assert "assert value" in report["error"]
+
+
+def test_a_task_may_have_a_verification_of_its_own(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')", verify="false")
+    task = shop.add("Anything", "--verify", "true")
+    shop.work()
+    assert shop.show(task)["status"] == "done"
+
+
+def test_no_sigil_is_incomplete_and_after_four_times_a_person_is_asked(shop: Shop) -> None:
+    shop.agent("print('hm')")
+    task = shop.add("Anything")
+
+    summary = shop.work("--all", code=1)
+
+    assert [one["result"] for one in summary["attempts"]] == ["incomplete"] * 4
+    assert shop.show(task)["status"] == "escalated"
+    (asked,) = json.loads(shop.learnt("escalations", "--json").out)
+    assert shop.learnt("resolve", asked["id"], "Say <task-done/> at last").code == 0
+    assert "Say <task-done/> at last" in shop.learnt("task", "prompt", task).out
+    assert shop.show(task)["status"] == "ready"
+
+
+def test_each_failure_brings_a_stronger_model_and_the_reason_is_kept(shop: Shop) -> None:
+    shop.agent("print('<task-done/>' if sys.argv[1] == 'large' else '<task-failed/>')")
+    shop.models("small", "medium", "large")
+    task = shop.add("Anything")
+
+    shop.work()
+
+    attempts = shop.show(task)["attempts"][::-1]
+    assert [attempt["model"] for attempt in attempts] == ["small", "medium", "large"]
+    assert all(attempt["model_reason"] for attempt in attempts)
+    assert "small" in shop.learnt("strategy").out
+    picture = shop.folder / "picture.svg"
+    assert shop.learnt("strategy", "--plot", str(picture)).code == 0
+    assert picture.read_text().startswith("<svg")
+
+
+def test_what_the_agent_asks_for_is_what_works_next(shop: Shop) -> None:
+    shop.agent("print('<task-done/>' if sys.argv[1] == 'large' else '<next-model>large</next-model><task-failed/>')")
+    shop.models("small", "medium", "large")
+    task = shop.add("Anything")
+    shop.work()
+    assert [attempt["model"] for attempt in shop.show(task)["attempts"]] == ["large", "small"]
+
+
+def test_a_named_model_is_the_only_one(shop: Shop) -> None:
+    shop.agent("print('<task-failed/>' if sys.argv[1] == 'small' else '<task-done/>')")
+    shop.models("small", "large")
+    task = shop.add("Anything", "--model", "small")
+    shop.work("--max-iterations", "2", code=1)
+    assert [attempt["model"] for attempt in shop.show(task)["attempts"]] == ["small", "small"]
+
+
+def test_the_budget_and_the_number_of_attempts_end_a_run(shop: Shop) -> None:
+    shop.agent("print('<task-failed/>')")
+    shop.add("Anything")
+    summary = shop.work("--all", "--max-iterations", "2", code=1)
+    assert len(summary["attempts"]) == 2
+    assert "2 attempts" in summary["stopped"]
+
+
+def test_only_so_many_tasks_are_worked_on(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    tasks = [shop.add(f"Task {number}") for number in range(4)]
+    shop.work()
+    shop.work("--tasks", "2")
+    assert [shop.show(task)["status"] for task in tasks] == ["done", "done", "done", "ready"]
+    assert shop.work("--all")["done"] == 1
+    assert shop.work("--all")["attempts"] == []
+
+
+def test_the_same_error_in_three_tasks_stops_the_run_and_asks_about_what_they_share(shop: Shop) -> None:
+    shop.agent(
+        "print('<failure-report>\\nwhat_tried: x\\nwhy_failed: y\\nstack_trace: disk 7 is full\\n</failure-report>'"
+        " + '<task-failed/>')",
+        jobs=3,
+    )
+    learning = json.loads(shop.learnt("add", "Write to the disk often", "--json").out)["id"]
+    for number in range(5):
+        shop.add(f"Write to the disk, part {number}")
+
+    summary = shop.work("--all", code=1)
+
+    assert "3 tasks failed with the same error" in summary["stopped"]
+    assert len(summary["attempts"]) < 12
+    (asked,) = [one for one in json.loads(shop.learnt("escalations", "--json").out) if one["subject"] == learning]
+    assert shop.learnt("resolve", asked["id"], "--hide").code == 0
+    assert json.loads(shop.learnt("show", learning, "--json").out)["status"] == "hidden"
+
+
+MISBEHAVING = {
+    "hangs": ("time.sleep(600)", "timeout", "stopped after 2 s"),
+    "floods": ("while True: sys.stdout.write('x' * 65536)", "unknown", "stopped after 1 MB of output"),
+    "exits": ("print('<task-done/>', flush=True); os._exit(137)", "unknown", "exit code 137"),
+    "is killed": ("os.kill(os.getpid(), 9)", "unknown", "exit code 137"),
+    "crashes": ("raise FileNotFoundError('settings.ini')", "missing-file", "exit code 1"),
+}
+
+
+@pytest.mark.parametrize("how", MISBEHAVING)
+def test_an_agent_that_misbehaves_is_reported_as_a_failure_and_the_loop_goes_on(shop: Shop, how: str) -> None:
+    program, category, reason = MISBEHAVING[how]
+    shop.agent(f"if 'second' in prompt: print('<task-done/>')\nelse:\n    {program}", time_limit_s=2, output_limit_mb=1)
+    bad, good = shop.add("The first"), shop.add("The second")
+
+    shop.work("--all", "--max-iterations", "1", code=1)
+    shop.learnt("task", "cancel", bad)
+    shop.work("--all")
+
+    (attempt,) = shop.show(bad)["attempts"]
+    assert attempt["result"] == "failed"
+    assert attempt["failure"]["category"] == category
+    assert reason in attempt["failure"]["reason"]
+    assert shop.show(good)["status"] == "done"
+    assert os.listdir(shop.folder / ".learnt" / "running") == []
+
+
+def test_invalid_text_and_children_that_stay_do_not_disturb(shop: Shop) -> None:
+    shop.agent(
+        "import subprocess\n"
+        "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
+        "open('child', 'w').write(str(child.pid))\n"
+        "sys.stdout.buffer.write(b'\\xff\\xfe \\x80 <task-done>\\xc3\\x28 done</task-done>\\n')"
+    )
+    task = shop.add("Anything")
+    shop.work()
+    assert shop.show(task)["status"] == "done"
+    assert not _alive(int((shop.folder / "child").read_text()))
+
+
+def _alive(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _repository(shop: Shop) -> None:
+    shop.git("init", "-q")
+    (shop.folder / ".gitignore").write_text("agent.py\nlearnt.toml\n.learnt\n")
+    shop.git("add", ".gitignore")
+    shop.git("commit", "-q", "-m", "start")
+
+
+IN_WORKTREE = """
+name = prompt.split("# Task: ")[1].split("\\n")[0]
+there = " ".join(sorted(one for one in os.listdir(".") if not one.startswith(".")))
+open(name, "w").write(there)
+print(f"<task-done>wrote {name}</task-done>")
+"""
+
+
+def test_each_task_has_a_worktree_that_starts_from_what_it_waited_for(shop: Shop) -> None:
+    shop.agent(IN_WORKTREE, isolation="worktree", jobs=2)
+    _repository(shop)
+    left, right = shop.add("left"), shop.add("right")
+    both = shop.add("both", "--after", left, "--after", right)
+
+    shop.work("--all")
+
+    branch = shop.show(both)["branch"]
+    assert branch == f"learnt/{both}"
+    assert set(shop.git("ls-tree", "--name-only", branch).split()) == {".gitignore", "left", "right", "both"}
+    assert shop.git("show", f"{branch}:both") == "left right"
+    assert not (shop.folder / "left").exists(), "the project's own folder is untouched"
+    assert shop.git("worktree", "list").count("\n") == 1
+    assert "wrote left" in shop.learnt("task", "prompt", both).out
+
+
+def test_branches_that_conflict_are_left_to_the_agent(shop: Shop) -> None:
+    shop.agent(
+        "name = prompt.split('# Task: ')[1].split('\\n')[0]\n"
+        "open('same', 'w').write(name)\n"
+        "open('asked', 'w').write(prompt)\n"
+        "print('<task-done/>')",
+        isolation="worktree",
+    )
+    _repository(shop)
+    left, right = shop.add("left"), shop.add("right")
+    both = shop.add("both", "--after", left, "--after", right)
+    shop.work("--all")
+    assert f"`learnt/{right}` conflicts" in shop.git("show", f"learnt/{both}:asked")
+
+
+def test_an_agent_that_deletes_its_worktree_has_failed_and_the_next_attempt_has_a_new_one(shop: Shop) -> None:
+    shop.agent(
+        "import shutil\n"
+        "if 'Previous Attempts' in prompt: open('here', 'w').close()\n"
+        "else: shutil.rmtree(os.getcwd())\n"
+        "print('<task-done/>')",
+        isolation="worktree",
+        verify="test -e here",
+    )
+    _repository(shop)
+    task = shop.add("Anything")
+
+    shop.work()
+
+    assert [attempt["result"] for attempt in shop.show(task)["attempts"]] == ["done", "failed"]
+    assert "here" in shop.git("ls-tree", "--name-only", f"learnt/{task}")
+
+
+def test_a_worktree_needs_a_repository_with_a_commit(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')", isolation="worktree")
+    task = shop.add("Anything")
+    done = shop.learnt("work")
+    assert done.code == 2
+    assert "no commit" in done.err
+    assert shop.show(task)["status"] == "ready"
+
+
+def test_an_agent_that_cannot_be_started_ends_the_run_and_costs_no_attempt(shop: Shop) -> None:
+    shop.agent("pass", command="/no/such/program")
+    task = shop.add("Anything")
+
+    done = shop.learnt("work")
+
+    assert done.code == 1
+    assert "does not start" in done.err
+    assert "hint: install it" in done.err
+    assert shop.show(task)["status"] == "ready"
+
+
+WAIT = "open('started', 'w').write(str(os.getpid())); time.sleep(600)"
+
+
+def _until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stopped_run_leaves_nothing_running_and_a_task_to_take_up_again(shop: Shop, number: signal.Signals) -> None:
+    shop.agent(WAIT)
+    task = shop.add("Anything")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.PIPE, text=True
+    )
+    _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+
+    process.send_signal(number)
+
+    out, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1
+    assert f"stopped by {number.name}" in out
+    assert not _alive(int((shop.folder / "started").read_text()))
+    shown = shop.show(task)
+    assert shown["status"] == "ready"
+    assert [attempt["result"] for attempt in shown["attempts"]] == ["interrupted"]
+
+
+def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
+    shop.agent(WAIT)
+    task = shop.add("Anything")
+    assert shop.learnt("work", "--background").code == 0
+    _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+
+    status = json.loads(shop.learnt("status", "--json").out)
+    assert [one["task"] for one in status["running"]] == [task]
+    assert len(status["runs"]) == 1
+    assert "model:" in shop.learnt("log", task).out
+    assert "Stopped 1 run" in shop.learnt("stop").out
+
+    assert not _alive(int((shop.folder / "started").read_text()))
+    assert json.loads(shop.learnt("status", "--json").out)["runs"] == []
+    assert shop.show(task)["status"] == "ready"
+    assert "Nobody works" in shop.learnt("stop").out
+
+
+def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: str, shop: Shop) -> None:
+    shop.agent(
+        "if os.path.exists('started'): print('<task-done/>'); sys.exit()\n"
+        "open('new', 'w').write(str(os.getpid())); os.rename('new', 'started'); time.sleep(600)",
+        lease_s=1,
+    )
+    task = shop.add("Anything")
+    worker = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)
+    _until((shop.folder / "started").exists)
+    worker.kill()
+    worker.wait()
+    orphan = int((shop.folder / "started").read_text())
+    assert _alive(orphan)
+
+    summary = shop.work("--all")
+
+    assert not _alive(orphan)
+    assert summary["done"] == 1
+    assert [attempt["result"] for attempt in shop.show(task)["attempts"]] == ["done", "interrupted"]
+
+
+def test_cancelling_stops_the_agent_that_works_on_it(shop: Shop) -> None:
+    shop.agent(WAIT, lease_s=1)
+    task = shop.add("Anything")
+    process = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)
+    _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+
+    shop.learnt("task", "cancel", task)
+
+    process.wait(timeout=PATIENCE_S)
+    assert not _alive(int((shop.folder / "started").read_text()))
+    assert shop.show(task)["status"] == "cancelled"
+
+
+def test_the_agent_is_told_whose_it_is_and_its_own_hooks_stay_silent(shop: Shop) -> None:
+    shop.agent(
+        "import subprocess\n"
+        'event = \'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "build the shop"}\'\n'
+        "said = subprocess.run([sys.executable, '-m', 'learnt', 'hook'], input=event, text=True, capture_output=True)\n"
+        "print(f'<task-done>{os.environ[\"LEARNT_TASK\"]} {said.stdout!r}</task-done>')"
+    )
+    shop.learnt("add", "Build the shop with care")
+    task = shop.add("Build the shop")
+    shop.work()
+    assert shop.show(task)["attempts"][0]["summary"] == f"{task} ''"
+
+
+def test_a_project_can_have_prompts_of_its_own(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    prompts = shop.folder / ".learnt" / "prompts"
+    prompts.mkdir()
+    (prompts / "task.md").write_text("Do: $title for $$5\n$instructions\n$unknown")
+    (prompts / "poem.md").write_text("Write verses.")
+    task = shop.add("A song", "--type", "poem")
+    assert shop.learnt("task", "prompt", task).out == "Do: A song for $5\nWrite verses.\n$unknown\n"
+
+
+def test_what_a_task_builds_on_stands_in_its_prompt_and_learnings_can_be_left_out(shop: Shop) -> None:
+    shop.agent("print('<task-done>found a hole in the fence</task-done>')")
+    shop.learnt("add", "Mend the fence with wire")
+    review = shop.add("Look at the fence", "--type", "review")
+    shop.work()
+    plain = shop.add("Mend the fence", "--based-on", review, "--type", "improve")
+    without = shop.add("Mend the fence", "--no-learnings")
+
+    prompt = shop.learnt("task", "prompt", plain).out
+
+    assert "found a hole in the fence" in prompt
+    assert prompt.index("Mend the fence with wire") < prompt.index("What this builds on")
+    assert prompt.index("What this builds on") < prompt.index("Work through the findings")
+    assert "wire" not in shop.learnt("task", "prompt", without).out
+
+
+def test_looking_at_a_prompt_leaves_no_trace(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    learning = json.loads(shop.learnt("add", "Mend the fence with wire", "--json").out)["id"]
+    task = shop.add("Mend the fence")
+    assert learning in shop.learnt("task", "prompt", task).out
+    with Memory.open(shop.folder) as memory:
+        assert memory.get(learning).times_injected == 0
+
+
+def test_secrets_that_an_agent_prints_are_in_no_file_afterwards(shop: Shop) -> None:
+    secret = "ghp_" + "Zx9Q" * 9
+    shop.agent(f"print('token', '{secret[:10]}' + '{secret[10:]}')\nprint('<task-done/>')")
+    (shop.folder / "agent.py").write_text((shop.folder / "agent.py").read_text())
+    shop.add("Anything")
+    shop.work()
+    for path in (shop.folder / ".learnt").rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
