@@ -228,6 +228,8 @@ def test_a_private_key_that_is_cut_off_goes_to_its_end() -> None:
         shown, count = redact(block[:end])
         assert count == 1
         assert not any(remains(piece, shown) for piece in pieces), shown
+    note = json.dumps({"log": json.dumps({"note": block[:150]})})
+    assert not any(remains(piece, redact(note)[0]) for piece in pieces), "a key within JSON within JSON"
     assert redact(block[:120] + "\n\nThen the server stopped.")[0].endswith("\n\nThen the server stopped.")
 
 
@@ -252,6 +254,15 @@ def test_only_the_password_of_an_address_goes(address: str, shown: str) -> None:
     secret, _ = draw("{a:18}", random.Random(SEED))
     assert redact(address.format(secret)) == (shown, 1)
     assert redact(f'"{address.format(secret)}"') == (f'"{shown}"', 1)
+
+
+@pytest.mark.parametrize("behind", ["", " Then", "</learning>", '"', "')", "`", ")", "]", "}", ",", ";", "|", "\\n"])
+def test_a_full_stop_behind_a_value_is_no_part_of_it(behind: str) -> None:
+    secret, pieces = draw("{a:32}", random.Random(SEED))
+    shown, count = redact(f"it is X-Api-Key: {secret}.{behind}")
+    assert count == 1
+    assert not any(remains(piece, shown) for piece in pieces)
+    assert redact(f"token: parser.next{behind}")[1] == 0
 
 
 def test_secrets_of_several_commands_go_where_they_stand() -> None:

@@ -279,7 +279,7 @@ def _private_keys(text: str) -> Iterator[Span]:
         limit = begins[number + 1].start() if number + 1 < len(begins) else len(text)
         end = _compiled(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").search(text, begin.end(), limit)
         if end is None:
-            gap = r"(?:\\[nrt]|[\s\"'+>#|,]){1,60}+"
+            gap = r"(?:\\{1,4}[nrt]|[\s\"'+>#|,]){1,60}+"
             lines = rf"(?:{gap}(?:[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{1,100}}|[A-Za-z0-9/][A-Za-z0-9+/=]{{15,}}))+"
             body = _compiled(rf"{lines}(?:{gap}[A-Za-z0-9+/=]{{1,64}}(?=[\"'\s]*$|[\\\"'\s]+-))?(?:[\s\\nr]{{0,9}}-+)?")
             if cut_off := body.match(text, begin.end(), limit):
@@ -457,7 +457,7 @@ class _Given:
         found = self._body.match(text, self.start, self.start + _JUDGED)
         self.value = found[0] if found else ""
         self.follows = text[found.end() : found.end() + 1] if found else ""
-        if not quote and not self.follows.strip():
+        if not quote and self.follows not in ("(", "["):
             self.value = self.value.rstrip(".,:?")
 
     def end(self) -> int:

@@ -77,7 +77,7 @@ def _fail_learn_succeed(stage: _Stage) -> None:
     build = stage.task("Build the shop", f"--goal release {check}")
     prices = stage.task("Write the price list", "--goal release")
     stage.task("Run build.py for the trade fair", f"--goal fair {check} --after {build} --after {prices}")
-    stage.task("Build the shop for the web", f"--goal web {check} --after {build}")
+    stage.task("Run build.py for the web", f"--goal web {check} --after {build}")
     stage.run("learnt task graph")
     stage.say(
         "Two agents work at once, each in a git worktree. The first build fails, and leaves a report and a learning;"
@@ -129,6 +129,10 @@ class _Stage:
         if not self._quiet:
             say(f"\n{paint('# ' + text, 'bold')}")
 
+    def more(self, text: str) -> None:
+        if not self._quiet:
+            say(paint("# " + text, "bold"))
+
     def write(self, name: str, text: str) -> None:
         with open(os.path.join(self._folder, name), "w", encoding="utf-8") as file:
             file.write(text)
@@ -173,7 +177,8 @@ class _Stage:
         )
         if done.returncode:
             raise LearntError(
-                f"`{shlex.join(words)}` failed: {done.stderr.strip()}", hint="`learnt doctor` may tell why"
+                f"`{shlex.join(words)}` failed: {done.stdout.strip()} {done.stderr.strip()}",
+                hint="`learnt doctor` may tell why",
             )
         if shows and not self._quiet and done.stderr:
             say(paint(done.stderr.rstrip(), "dim"))

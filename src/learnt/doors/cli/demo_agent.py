@@ -1,8 +1,8 @@
 """The agent of the demo: a small program that reads its prompt on stdin, works, and says how it went.
 
-It knows nothing but what the prompt tells it. Asked to build, it builds, and if a learning in its brief names a script to
-run first, it runs that one first. Asked to paint, it finds that painting is no help. Nothing here is faked: the build really fails, and
-really succeeds.
+It knows nothing but what the prompt tells it. Asked to build, it builds, and if a learning in its brief names a script
+to run first, it runs that one first; for anything else it writes a note, which needs no advice. Nothing here is faked:
+the build really fails, and really succeeds.
 """
 
 from __future__ import annotations
