@@ -79,12 +79,8 @@ def _fail_learn_succeed(stage: _Stage) -> None:
     stage.task("Run build.py for the trade fair", f"--goal fair {check} --after {build} --after {prices}")
     stage.task("Run build.py for the web", f"--goal web {check} --after {build}")
     stage.run("learnt task graph")
-    stage.say(
-        "Two agents work at once, each in a git worktree. The first build fails, and leaves a report and a learning;"
-    )
-    stage.say(
-        "its retry is briefed and succeeds; the later builds, in fresh worktrees and for other goals, succeed at once."
-    )
+    stage.say("Two agents work at once, each in a git worktree. The first build fails, and leaves a report and a")
+    stage.more("learning; its retry is briefed and succeeds; the later builds, for other goals, succeed at once.")
     stage.run("learnt work --all")
     stage.say("What was learnt, what the attempts cost to get there, and the brief that made the difference:")
     stage.run("learnt list")
