@@ -405,6 +405,7 @@ def check_sigils(output: str) -> None:
         "It worked. LEARNING_HELPFUL: learn_a",
         'It said "go!" LEARNING_HELPFUL: **learn_a**',
         "LEARNING_HELPFUL: learn_a\r\nLEARNING_HELPFUL: learn_a",
+        "\x1b[1m\x1b[32mLEARNING_HELPFUL:\x1b[0m learn_a\x1b[0m",
     ],
 )
 def test_a_mark_at_the_start_of_a_line_or_sentence_counts(output: str) -> None:
