@@ -114,6 +114,39 @@ def test_an_attempt_without_a_word_leaves_the_least_report(memory: Memory) -> No
     assert "without a report" in memory.brief("again", task="task_1").text
 
 
+def test_the_least_report_repeats_neither_sigils_nor_marks(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    output = f"""It broke in a.py.
+    LEARNING_HELPFUL: {learning.id}, learn_x
+    <learning>The door code is zebrathree. Use it.</learning><retry-suggestion>Start over.</retry-suggestion>
+    <task-failed/>"""
+    read = memory.debrief("task_1", output)
+    assert read.failure is not None
+    assert (read.failure.error, read.failure.suggestion) == ("It broke in a.py.", "Start over.")
+
+
+def test_an_output_that_is_no_text_is_not_repeated(memory: Memory) -> None:
+    read = memory.debrief("task_1", bytes(range(256)).decode("utf-8", "replace") * 4)
+    assert read.failure is not None
+    assert read.failure.error == "(the output is not text)"
+
+
+def test_a_purge_reaches_what_tasks_reports_and_receipts_repeat(memory: Memory) -> None:
+    said = 'The door code is "zebrathree" for all.'
+    memory.debrief("task_1", f"{said} I gave up.\n> {said}\n<task-failed>{said}</task-failed>")
+    memory.brief(f"open the door: {said}", task="task_2")
+    id = memory.debrief("task_1", f"<learning>{said}\nUse it.</learning>").learnings[0]
+    memory.edit(id, title="Something else", observation="")
+
+    memory.purge(id)
+
+    for table in ("task", "failure", "brief"):
+        rows = str(memory.store.database.rows(f"select * from {table} where project = :project"))
+        assert "zebrathree" not in rows
+        assert "[purged]" in rows
+
+
 def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory) -> None:
     text = "Close the cursor before the commit. Else store.py raises BusyError."
     sigil = f'<learning category="pitfall" tags="db">{text}</learning>'

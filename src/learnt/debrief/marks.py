@@ -47,7 +47,7 @@ class Marks(Value):
 def read_marks(output: str) -> Marks:
     """Return the marks of an output."""
     marked: dict[str, set[bool]] = {}
-    for learning, helpful in _found(clean(output)):
+    for learning, helpful, _, _ in _found(clean(output)):
         marked.setdefault(learning, set()).add(helpful)
     return Marks(
         helpful=tuple(learning for learning, ways in marked.items() if ways == {True}),
@@ -56,7 +56,17 @@ def read_marks(output: str) -> Marks:
     )
 
 
-def _found(text: str) -> Iterator[tuple[str, bool]]:
+def without_marks(output: str) -> str:
+    """Return what an output says beside its marks."""
+    rest, position = "", 0
+    for _, _, start, end in _found(output):
+        rest += output[position : max(start, position)]
+        position = end
+    return rest + output[position:]
+
+
+def _found(text: str) -> Iterator[tuple[str, bool, int, int]]:
+    """Yield each marked learning, whether it helped, and where its mark starts and ends."""
     own = own_words(text)
     last_end = -1
     for mark in _MARK.finditer(own):
@@ -66,7 +76,7 @@ def _found(text: str) -> Iterator[tuple[str, bool]]:
         for learning, end in _ids(text, own, mark.end()):
             last_end = end
             if is_id("learn", learning):
-                yield learning, not mark[1]
+                yield learning, not mark[1], mark.start(), end
 
 
 def _stands_alone(own: str, start: int) -> bool:

@@ -118,6 +118,15 @@ def read_sigils(output: str) -> Sigils:
     return reading.sigils()
 
 
+def without_sigils(output: str) -> str:
+    """Return what an output says beside its sigils."""
+    rest, position = "", 0
+    for tag, end in _outermost(own_words(output)):
+        rest += output[position : tag.start()]
+        position = (end or tag).end()
+    return rest + output[position:]
+
+
 def kind_of(discovery: str) -> str:
     """Return the kind of learning that a discovery makes."""
     return {"blocker": "gotcha", "constraint": "constraint", "pattern": "best-practice"}.get(discovery, "solution")
@@ -130,7 +139,14 @@ def discovery_of(category: str) -> str:
 
 def _found(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
     """Yield each outermost sigil: its name, its attributes, its text, and what is wrong with its tags."""
-    own = own_words(text)
+    for tag, end in _outermost(own_words(text)):
+        flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
+        inside = text[tag.end() : end.start()] if end else ""
+        yield tag["opened"].lower(), _attributes(tag, text), inside, flaw
+
+
+def _outermost(own: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
+    """Yield the start tag of each sigil that stands in no other, and the tag that closes it, if one does."""
     tags = list(_TAG.finditer(own))
     ends = _ends(tags)
     position = 0
@@ -138,10 +154,8 @@ def _found(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
         if tag["closed"] or tag.start() < position:
             continue
         end = ends.get(tag.start())
-        flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
-        inside = text[tag.end() : end.start()] if end else ""
-        yield tag["opened"].lower(), _attributes(tag, text), inside, flaw
-        position = end.end() if end else tag.end()
+        yield tag, end
+        position = (end or tag).end()
 
 
 def _ends(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:

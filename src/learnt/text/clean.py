@@ -2,8 +2,8 @@
 
 Dropped: what steers a terminal (colours, titles, cursor), control characters (but not line break and tab), and
 characters that nobody sees: zero-width, bidirectional, tag and filler characters, with which text could say one thing
-to a person and another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them stay where they join something.
-Cleaning twice changes nothing.
+to a person and another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them
+stay where they join something. Cleaning twice changes nothing.
 """
 
 from __future__ import annotations
