@@ -130,9 +130,9 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
     engine: str, database: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(happened.APPLY, "count", faults.count_up)
-    spool = Spool(str(project / ".learnt"))
     with Memory.open(project) as memory:
         id = memory.add("Count what happens").id
+        spool = memory.store.spool
 
     refused = set()
     for number in range(1, MOST_STEPS):
@@ -152,7 +152,7 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
 
     assert number > 20
     # A kill right after it was set aside lets a record be set aside again; none is missing.
-    assert set(_whole_records(project / ".learnt" / "spool.refused.jsonl")) == refused
+    assert set(_whole_records(Path(spool.refused_path))) == refused
 
 
 def _whole_records(path: Path) -> list[str]:
@@ -197,6 +197,24 @@ def test_a_change_by_hand_under_a_held_database_says_try_again_and_writes_nothin
         assert memory.learnings().total == 1
         assert len(memory.history(id)) == 1
         assert memory.store.spool.is_empty()
+
+
+@pytest.mark.parametrize("fault", ["damaged", "out of reach"])
+def test_an_output_is_kept_while_there_is_no_database_to_take_it(fault: str, project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    if fault == "damaged":
+        (project / ".learnt" / "learnt.db").write_bytes(b"x" * 5000)
+    else:
+        (project / "learnt.toml").write_text(f'database = "postgresql://nobody@/x?host={project}/nowhere"\n')
+
+    done = learnt("debrief", "--task", "task_1", stdin="<learning>Close the cursor first</learning>")
+
+    assert (done.code, done.out) == (0, "Kept the output of task_1; the database takes it later\n"), done.err
+    assert "1 record waits" in learnt("doctor").out
+    (project / "learnt.toml").write_text("")
+    if fault == "out of reach":
+        assert learnt("list", "--json").out.count("Close") == 0
+        assert "for another database than the present one: 1 record" in learnt("doctor").out
 
 
 @contextmanager

@@ -7,11 +7,13 @@ cannot take it, into the spool, which the next opening takes up. Opening never c
 from __future__ import annotations
 
 import os
+from zlib import crc32
 
 from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings, migrate
 from learnt.store.spool import Record, Spool
+from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +54,12 @@ class Place(Value):
         """The SQLite file."""
         return os.path.join(self.folder, DATABASE_FILE)
 
+    def spool(self) -> Spool:
+        """Return what waits for this place; that of a server is named after it, so that no other database takes it."""
+        if not self.address:
+            return Spool(self.folder)
+        return Spool(self.folder, f"spool.{crc32(f'{without_password(self.address)} {self.project}'.encode()):08x}")
+
     def exists(self) -> bool:
         """Say whether there is something to open; a server is taken at its word."""
         try:
@@ -69,7 +77,7 @@ class Store:
         if not place.exists() and not place.create:
             raise NoStore(f"there is no store in {place.folder}", hint=_way_to_a_store(place.folder))
         self.place = place
-        self.spool = Spool(place.folder)
+        self.spool = place.spool()
         self._version = version
         self._clock = clock
         # How what happened takes effect, beyond what the store itself knows: some of it asks for rules.
