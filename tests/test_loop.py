@@ -147,6 +147,69 @@ def test_a_purge_reaches_what_tasks_reports_and_receipts_repeat(memory: Memory) 
         assert "[purged]" in rows
 
 
+def test_a_debrief_that_another_process_takes_up_is_told_in_full(
+    memory: Memory, project: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = memory.add("Cache the schema of the replica")
+    other_one = memory.add("Cache the schema of the primary too")
+    memory.brief("cache the schema of the replica, the primary too", task="task_1")
+    memory.mark(other_one.id, "task_1", helpful=True)
+    output = f"""<learning>Close the cursor first.</learning><learning>close the cursor first</learning>
+<learning>Cache the schema of the replica</learning><task-failed/>
+LEARNING_HELPFUL: {known.id}
+LEARNING_NOT_HELPFUL: {other_one.id}, learn_unknown"""
+
+    with Memory.open(project, clock=clock) as other:
+        monkeypatch.setattr(memory.store, "take_up_spool", lambda **_: other.store.take_up_spool(wait=True))
+        read = memory.debrief("task_1", output)
+        (as_applied,) = other._debriefed.values()
+
+    assert read == as_applied
+    assert (len(read.learnings), read.repeated, read.helpful) == (1, (read.learnings[0], known.id), (known.id,))
+    assert read.failure is not None
+
+
+def test_each_mark_that_does_not_count_is_named_with_the_reason(memory: Memory) -> None:
+    marked, both_ways, not_given = (memory.add(f"Cache the {name} schema") for name in ("one", "two", "three"))
+    memory.brief("cache the one schema, the two schema", task="task_1", budget_tokens=1000)
+    memory.brief("paint the shed", task="task_2")
+    memory.mark(marked.id, "task_1", helpful=True)
+    output = f"""LEARNING_HELPFUL: {marked.id}, {both_ways.id}, learn_unknown
+LEARNING_NOT_HELPFUL: {both_ways.id}
+<task-done/>"""
+
+    read = memory.debrief("task_1", output, result="failed")
+    other = memory.debrief("task_2", f"LEARNING_HELPFUL: {not_given.id}")
+
+    assert read.refusals == {
+        both_ways.id: "marked both ways",
+        marked.id: "marked for this task already",
+        "learn_unknown": "no such learning",
+    }
+    assert read.refused_marks == tuple(read.refusals)
+    assert read.ignored == ("<task-done>, as the result was given: failed",)
+    assert other.refusals == {not_given.id: "not in a brief of this task"}
+
+
+def test_a_mark_on_what_is_only_read_along_does_not_count(project: Path, clock: Clock) -> None:
+    other = project.parent / "other"
+    other.mkdir()
+    with Memory.open(other, clock=clock) as theirs:
+        learning = theirs.add("Cache the schema of the replica")
+    (project / "learnt.toml").write_text(f'sources = ["{other}"]\n')
+    with Memory.open(project, clock=clock) as memory:
+        assert memory.brief("cache the schema of the replica", task="task_1").learning_ids == (learning.id,)
+        read = memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}")
+    assert read.helpful == ()
+    assert read.refusals == {learning.id: "belongs to a source, which is only read"}
+
+
+def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1 (a new task): incomplete")
+    assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1: incomplete")
+
+
 def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory) -> None:
     text = "Close the cursor before the commit. Else store.py raises BusyError."
     sigil = f'<learning category="pitfall" tags="db">{text}</learning>'

@@ -514,12 +514,16 @@ class Debrief(Value):
     not_helpful: tuple[str, ...] = ()
     refused_marks: tuple[str, ...] = ()
     """Marks that do not count: on learnings that the task was not given, given twice, or contradicting each other."""
+    refusals: Mapping[str, str] = {}
+    """Why each of them does not count."""
     next_model: str = ""
     ignored: tuple[str, ...] = ()
     """What looked like a sigil and was none, each with the reason."""
     redactions: int = 0
     spooled: bool = False
     """The database could not take it yet; it is kept, and taken up later."""
+    new_task: bool = False
+    """Nobody had spoken of the task before."""
 
 
 class Mark(Value):

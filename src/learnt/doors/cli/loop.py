@@ -86,13 +86,14 @@ def debrief_run(arguments: argparse.Namespace) -> None:
     if read.spooled:
         say(f"Kept the output of {read.task}; the database takes it later")
         return
-    say(f"Debriefed {read.task}: {read.result}")
+    say(f"Debriefed {read.task}{' (a new task)' if read.new_task and arguments.task else ''}: {read.result}")
     for name, ids in (("learnt", read.learnings), ("known already", read.repeated), ("helpful", read.helpful)):
         if ids:
             say(f"  {name}: {', '.join(ids)}")
-    for name, ids in (("not helpful", read.not_helpful), ("marks that do not count", read.refused_marks)):
-        if ids:
-            say(f"  {name}: {', '.join(ids)}")
+    if read.not_helpful:
+        say(f"  not helpful: {', '.join(read.not_helpful)}")
+    if read.refusals:
+        say(f"  marks that do not count: {', '.join(f'{id} ({reason})' for id, reason in read.refusals.items())}")
     if read.redactions:
         say(f"  secrets redacted: {read.redactions}")
     if arguments.verbose:
