@@ -204,6 +204,33 @@ def test_a_mark_on_what_is_only_read_along_does_not_count(project: Path, clock: 
     assert read.refusals == {learning.id: "belongs to a source, which is only read"}
 
 
+def test_a_mark_that_was_undone_can_be_given_again(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    memory.mark(learning.id, "task_1", helpful=True)
+    with pytest.raises(WrongRequest) as refused:
+        memory.mark(learning.id, "task_1", helpful=False)
+    assert f"learnt undo {learning.id}" in refused.value.hint
+
+    memory.undo(learning.id)
+    assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+    memory.undo(learning.id)
+    memory.undo(memory.history(learning.id)[-1].id)  # takes the undoing back, and the mark stands again
+    assert memory.get(learning.id).confidence == 0.6
+    with pytest.raises(WrongRequest, match="already"):
+        memory.mark(learning.id, "task_1", helpful=True)
+
+
+def test_a_mark_on_a_user_wide_learning_can_be_undone_and_given_again(project: Path, clock: Clock) -> None:
+    with Memory.open_user(clock=clock) as everywhere:
+        learning = everywhere.add("Cache the schema")
+    with Memory.open(project, clock=clock) as memory:
+        memory.brief("cache the schema", task="task_1")
+        memory.mark(learning.id, "task_1", helpful=True)
+        assert memory.undo(learning.id).confidence == 0.7
+        assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+
+
 def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
     learnt("init")
     assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1 (a new task): incomplete")

@@ -193,7 +193,12 @@ class ByHand(Stores):
         event = self._find_event(id) if is_id("event", id) else _last_undoable(self.history(id))
         before = self.get(event.subject)
         after = self._alter(
-            event.subject, "undo", lambda learning: _taking_back(event, learning), reason=reason, undoes=event.id
+            event.subject,
+            "undo",
+            lambda learning: _taking_back(event, learning),
+            reason=reason,
+            undoes=event.id,
+            also=lambda store: self._undo_mark(store, event),
         )
         if after.version == before.version:
             raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")

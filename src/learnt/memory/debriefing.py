@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from learnt.debrief.marks import Marks
     from learnt.debrief.sigils import LearningSigil
-    from learnt.model import Failure
+    from learnt.model import Event, Failure
+    from learnt.store import Store
     from learnt.store.database import Database
 
 
@@ -97,7 +98,10 @@ class Debriefing(Briefing):
                 )
             done = self._add_mark(learning, task, helpful=helpful, at=self._clock(), who=self.person)
         if not done:
-            raise WrongRequest(f"`{learning}` is marked for `{task}` already", hint="a mark counts once")
+            raise WrongRequest(
+                f"`{learning}` is marked for `{task}` already",
+                hint=f"a mark counts once; `learnt undo {learning}` takes the last change back",
+            )
         return learnings.get(store.database, learning).replace(scope=store.place.scope)
 
     def new_task_id(self) -> str:
@@ -268,12 +272,37 @@ class Debriefing(Briefing):
         if learnings.find(self.store.database, id):
             learnings.change(self.store.database, id, _marked(helpful, at), change)
             return True
-        place = self.store.place
-        op = text_id("op", f"mark {place.folder} {place.address} {place.project} {id} {task}")
+        op = self._mark_op(id, task)
         for store in self.sound_stores()[1:]:
             if not store.place.read_only and learnings.find(store.database, id):
                 store.apply_once(op, lambda database: learnings.change(database, id, _marked(helpful, at), change))
         return True
+
+    def _mark_op(self, id: str, task: str) -> str:
+        """Return the id under which a mark of this project takes effect in another store of ours."""
+        place = self.store.place
+        return text_id("op", f"mark {place.folder} {place.address} {place.project} {id} {task}")
+
+    def _undo_mark(self, store: Store, event: Event) -> None:
+        """Free the pair of learning and task for another mark; if an undoing is undone, take it again."""
+        from learnt.store.happened import add_mark, remove_mark
+
+        taken_back = True
+        while event.undoes:
+            event, taken_back = self._find_event(event.undoes), not taken_back
+        if event.what != "mark":
+            return
+        mark = Mark(
+            learning=event.subject, task=event.reason, helpful="times_helpful" in event.new, at=event.at, who=event.who
+        )
+        act = remove_mark if taken_back else add_mark
+        if store is self.store:
+            act(store.database, mark)
+            return
+        with self.store.transaction():
+            act(self.store.database, mark)
+        if taken_back:
+            store.forget_operation(self._mark_op(mark.learning, mark.task))
 
 
 class _Said:

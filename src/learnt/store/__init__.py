@@ -139,6 +139,10 @@ class Store:
             if self._is_first(op):
                 act(self.database)
 
+    def forget_operation(self, op: str) -> None:
+        """Within a transaction: let an operation that was taken back be done once more."""
+        self.database.execute("delete from operation where project = :project and id = :id", id=op)
+
     def take_up_spool(self, *, wait: bool = False) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.place.read_only or self.database.read_only:

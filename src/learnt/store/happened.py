@@ -97,6 +97,15 @@ def add_mark(database: Database, mark: Mark) -> bool:
     )
 
 
+def remove_mark(database: Database, mark: Mark) -> None:
+    """Take a mark back, so that there can be another one."""
+    database.execute(
+        "delete from mark where project = :project and learning = :learning and task = :task",
+        learning=mark.learning,
+        task=mark.task,
+    )
+
+
 def marked_at(database: Database, task: str, at: int) -> set[str]:
     """Return the learnings that were marked for a task at a moment."""
     rows = database.rows(
