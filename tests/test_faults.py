@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import stat
 import subprocess
 import sys
 import zlib
@@ -275,7 +276,7 @@ def test_where_neither_database_nor_spool_can_be_written_nothing_is_acknowledged
     with Memory.open(disk.folder) as memory:
         id = memory.add("Count what happens").id
         disk.fill(keep_free=0)
-        with pytest.raises(TryAgain, match="neither the database nor"):
+        with pytest.raises(TryAgain, match="cannot write to the database, nor to"):
             memory.store.record("count", {"learning": id})
         counted = memory.get(id).times_injected
     disk.free()
@@ -297,6 +298,74 @@ def test_a_file_that_may_not_grow_keeps_its_acknowledged_writes(project: Path) -
         assert faults.contradictions(memory) == []
 
 
+def test_a_full_disk_is_named_as_the_cause_and_a_good_export_stays(disk: Disk, learnt: Learnt) -> None:
+    learnt("init", cwd=disk.folder)
+    learnt("add", "Test by hand", cwd=disk.folder)
+    assert learnt("export", "--output", "all.jsonl", cwd=disk.folder).code == 0
+    good = (disk.folder / "all.jsonl").read_bytes()
+    disk.fill(keep_free=0)
+
+    for words in (["add", "X"], ["backup"], ["export", "--output", "all.jsonl"], ["debrief"], ["init"]):
+        done = learnt(*words, cwd=disk.folder)
+        if words != ["init"]:
+            assert done.code == 3, (words, done.err)
+            assert "o space " in done.err, (words, done.err)
+            assert _is_clear(done)
+    assert learnt("list", cwd=disk.folder).out.count("Test by hand") == 1
+    assert (disk.folder / "all.jsonl").read_bytes() == good
+    assert not list(disk.folder.rglob("*.unfinished*"))
+
+
+@pytest.mark.parametrize("damage", ["head", "middle"])
+def test_a_damaged_file_is_set_aside_when_a_backup_is_restored(damage: str, project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        for number in range(200):
+            memory.add(f"Number {number}", observation="x" * 500)
+        backup = memory.backup()
+    file = project / ".learnt" / "learnt.db"
+    content = bytearray(file.read_bytes())
+    start = 0 if damage == "head" else 8192
+    content[start : start + 200_000] = b"x" * 200_000
+    file.write_bytes(content)
+    assert "backup --restore FILE" in learnt("doctor").out
+
+    done = learnt("backup", "--restore", backup, "--json")
+
+    assert done.code == 0, done.err
+    aside = Path(json.loads(done.out)["before"])
+    assert ".damaged-" in aside.name
+    assert aside.read_bytes()[start : start + 100] == b"x" * 100
+    with Memory.open(project) as memory:
+        assert memory.learnings().total == 200
+        assert memory.store.check() == []
+
+
+def test_a_backup_that_cannot_be_restored_leaves_a_damaged_file_in_its_place(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    file = project / ".learnt" / "learnt.db"
+    file.write_bytes(b"x" * 5000)
+    (project / "bad.db").write_bytes(b"y" * 5000)
+    assert learnt("backup", "--restore", "bad.db").code == 1
+    assert file.read_bytes() == b"x" * 5000
+
+
+def test_a_store_that_nobody_can_look_at_is_not_called_missing(project: Path, learnt: Learnt) -> None:
+    folder = project / ".learnt"
+    folder.mkdir(mode=0o755)
+    (folder / "learnt.db").symlink_to("learnt.db")
+    done = learnt("list")
+    assert done.code == 1
+    assert "there is no store" not in done.err
+
+
+def test_an_existing_folder_keeps_its_mode(project: Path, learnt: Learnt) -> None:
+    (project / ".learnt").mkdir(mode=0o755)
+    learnt("init")
+    learnt("debrief", stdin="x")
+    assert stat.S_IMODE((project / ".learnt").stat().st_mode) == 0o755
+    assert learnt("doctor").code == 0
+
+
 def test_a_read_only_folder_can_be_read_and_refuses_writing_with_a_hint(disk: Disk, learnt: Learnt) -> None:
     with Memory.open(disk.folder) as memory:
         memory.add("Test by hand")
@@ -305,7 +374,10 @@ def test_a_read_only_folder_can_be_read_and_refuses_writing_with_a_hint(disk: Di
 
     listed = learnt("list", "--json", cwd=disk.folder)
     added = learnt("add", "Test with `make test`", cwd=disk.folder)
+    others = [learnt(*words, cwd=disk.folder) for words in (["brief", "test by hand"], ["debrief"])]
 
+    assert [done.code for done in others] == [1, 1]
+    assert all(map(_is_clear, others))
     assert [learning["title"] for learning in json.loads(listed.out)["learnings"]] == ["Test by hand"]
     assert added.code == 1
     assert _is_clear(added)

@@ -149,13 +149,14 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
     private = ("learnt.db", "spool", "backups", "settings", "hook")
     with os.scandir(folder) as entries:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(private)}
-    modes[folder] = os.stat(folder).st_mode
     open_ones = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
+    if os.stat(folder).st_mode & 0o022:
+        open_ones.append(folder)  # that others may list it is for its owner to say; each private file has its own mode
     if open_ones:
         yield Finding(
             subject=subject,
             fine=False,
-            detail=f"others can read {', '.join(open_ones)}",
+            detail=f"others can read or change {', '.join(open_ones)}",
             remedy=f"`chmod -R go= {folder}`",
         )
     elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):

@@ -13,7 +13,7 @@ import os
 import sys
 import zlib
 
-from learnt.errors import TryAgain, WrongRequest
+from learnt.errors import WrongRequest, cannot_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,15 +63,13 @@ class Spool:
         self._replay_lock = os.path.join(folder, f"{name}.replay.lock")
 
     def append(self, record: Record) -> None:
-        """Put a record on the disk, or raise TryAgain with nothing acknowledged."""
+        """Put a record on the disk, or raise with nothing acknowledged."""
         try:
             with _Locked(self._append_lock):
                 _append_line(self._path, record.line())
         except OSError as error:
-            raise TryAgain(
-                f"neither the database nor {self._path} can be written: {error.strerror}",
-                hint="free some disk space or mend the permissions, then try again",
-            ) from None
+            what = f"to the database, nor to {self._path}"
+            raise cannot_write(what, error, hint="mend the permissions: folder and files must be yours") from None
 
     def waiting(self) -> list[Record]:
         """Return the records that wait for a replay, oldest first."""
@@ -137,7 +135,7 @@ class Spool:
         try:
             _append_line(self.refused_path, refused.line())
         except OSError as error:
-            raise TryAgain(f"cannot write {self.refused_path}: {error.strerror}", hint="free some disk space") from None
+            raise cannot_write(self.refused_path, error, hint="check who owns the file") from None
 
 
 class _Locked:
