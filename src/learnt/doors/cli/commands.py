@@ -39,6 +39,7 @@ COMMANDS = (
     Command(name="debrief", group=_WORK, summary="Read an agent's output (on stdin) after a task", module="loop"),
     Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="loop"),
     Command(name="explain", group=_WORK, summary="Show why a brief says what it says", module="loop"),
+    Command(name="hook", group=_WORK, summary="Serve an agent client: its event on stdin, a brief back", module="hook"),
     Command(name="task", group=_WORK, summary="Add or show a task", module="tasks"),
     Command(name="add", group="Learnings", summary="Keep a new learning", module="learnings"),
     Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
