@@ -101,7 +101,7 @@ def test_a_retry_is_briefed_with_what_failed_newest_first_and_warned_when_stuck(
 
     assert text.index("approach 3") < text.index("approach 2") < text.index("approach 1")
     assert "## Loop Status" in text
-    assert "Attempt 4 at this task; 3 failed so far" in text
+    assert "Attempt 4 at this task; 3 in a row without success" in text
     assert "Stuck Loop Warning" in text
     assert "Stuck" not in memory.brief("Add password reset", task="task_2").text
 
@@ -229,6 +229,56 @@ def test_a_mark_on_a_user_wide_learning_can_be_undone_and_given_again(project: P
         memory.mark(learning.id, "task_1", helpful=True)
         assert memory.undo(learning.id).confidence == 0.7
         assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+
+
+def test_a_brief_without_room_says_so_and_names_its_task(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    learnt("add", "Cache the schema of the replica")
+    done = learnt("brief", "cache the schema of the replica", "--budget-tokens", "10")
+    assert (done.code, done.out) == (0, "")
+    assert "1 learning matters, but does not fit in 10 tokens." in done.err
+    assert "learnt debrief --task task_" in done.err
+    assert "Nothing known matters" in learnt("brief", "paint the shed").err
+    assert learnt("brief", "cache the schema", "--budget-tokens", "-5").code == 2
+
+
+def test_what_stands_beside_the_budget_is_explained(memory: Memory, project: Path, learnt: Callable[..., Done]) -> None:
+    for _ in range(3):
+        memory.debrief("task_1", "no", result="failed")
+    brief = memory.brief("Add password reset", task="task_1", budget_tokens=0)
+    assert "Stuck Loop Warning" in brief.text
+    assert "Loop Status" not in brief.text
+    assert estimate_tokens(brief.text) <= 120
+    assert "a stuck warning beside the budget included" in learnt("explain", brief.id).out
+
+
+def test_what_no_brief_or_debrief_can_be_made_of_is_refused_with_a_hint(memory: Memory) -> None:
+    wrong: list[Callable[[], object]] = [
+        lambda: memory.brief(""),
+        lambda: memory.brief(None),  # type: ignore[arg-type]
+        lambda: memory.brief("x", budget_tokens=-1),
+        lambda: memory.search("x", min_confidence=7),
+        lambda: memory.debrief("task_1", None),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", b"x"),  # type: ignore[arg-type]
+        lambda: memory.debrief(1, "x"),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", "x", cost_usd="1"),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", "x", duration_ms="1"),  # type: ignore[arg-type]
+    ]
+    for call in wrong:
+        with pytest.raises(WrongRequest) as refused:
+            call()
+        assert refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        memory.debrief("PROJ-123", "x")
+    assert "task_PROJ123" in refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        memory.debrief("task_1", "x", tokens_in=10**20)
+    assert "9,007,199,254,740,991" in refused.value.hint
+
+
+def test_a_learning_without_texts_leaves_no_gap_in_a_brief(memory: Memory) -> None:
+    memory.add("Cache the schema")
+    assert "\n\n\n" not in memory.brief("cache the schema").text
 
 
 def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
@@ -613,6 +663,7 @@ def test_marks_of_two_projects_on_a_user_wide_learning_both_count(project: Path,
 
 def test_a_damaged_or_locked_store_beside_ours_costs_a_remark_only(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
+    other.mkdir()
     with Memory.open(other) as memory:
         memory.add("Cache theirs")
     (project / "learnt.toml").write_text('sources = ["../other"]\n')

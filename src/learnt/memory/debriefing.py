@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
-from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
+from learnt.model import TAG_LIMIT, Attempt, Debrief, Learning, Mark, Task, check_text, new_id, text_id
 from learnt.store import learnings
 from learnt.store.learnings import Change, Filter
 from learnt.text.clean import clean, fold
@@ -43,20 +43,20 @@ class Debriefing(Briefing):
         from learnt.text.redact import redact
 
         now = self._clock()
-        text, redactions = redact(clean(output))
-        started_at = now - (duration_ms or 0)
+        text, redactions = redact(clean(check_text("output", output)))
         attempt = Attempt(
             id=new_id("attempt", now),
             task=task,
             number=1,
             result=result or "incomplete",
             model=fold(model),
-            started_at=max(0, started_at),
+            started_at=now,
             duration_ms=duration_ms,
             cost_usd=cost_usd,
             tokens_in=tokens_in,
             tokens_out=tokens_out,
         )
+        attempt = attempt.replace(started_at=max(0, now - (duration_ms or 0)))
         made = Task(id=task, title=task, agent=fold(agent), type=fold(task_type) or "implement")
         fresh = {"agent": made.agent, "type": made.type}
         body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
