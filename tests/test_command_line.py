@@ -967,7 +967,11 @@ class TestDoctorDemoAndHelp:
         done = shop("doctor")
         assert done.code == 1
         assert "chmod" in done.out
-        assert "records wait" in done.out
+        assert "1 record waits" in done.out
+        (project / ".learnt/hook.log").write_text("")
+        assert "nothing in the log" in shop("doctor").out
+        (project / ".learnt/hook.log").write_text("2024-01-01 it failed\n")
+        assert "1 entry in the log" in shop("doctor").out
         (project / ".learnt/learnt.db").write_bytes(b"this is no database" * 100)
         report = json.loads(shop("doctor", "--json").out)
         assert report["fine"] is False

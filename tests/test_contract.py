@@ -262,6 +262,7 @@ def test_an_exported_learning_comes_back_with_id_and_counters_and_only_once(memo
     memory.archive(memory.add("Put away").id)
     records = [as_record(exported) for exported in memory.export()]
 
+    (tmp_path / "other").mkdir()
     with Memory.open(tmp_path / "other") as other:
         assert other.import_all(records).added == 2
         assert other.import_all(records).unchanged == 2

@@ -75,6 +75,24 @@ def test_nothing_is_said_where_there_is_nothing_to_say(project: Path, learnt: Le
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_a_turn_that_cannot_be_read_is_logged_once(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    for _ in range(3):
+        learnt("hook", stdin=_event("Stop"))
+    learnt("hook", stdin=_event("Stop", last_assistant_message=""))
+    (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
+    assert "nothing to read in a Stop event" in line
+
+
+def test_the_hook_is_listed_and_explained_and_fails_open_on_any_other_word(project: Path, learnt: Learnt) -> None:
+    assert "  hook " in learnt("--help").out
+    for words in (["hook", "--help"], ["hook", "-h"], ["help", "hook"]):
+        assert "usage: learnt hook" in learnt(*words).out
+    done = learnt("hook", "--nonsense", stdin="{}")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert learnt("-C", ".", "hook", stdin="{}").code == 0
+
+
 def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt: Learnt) -> None:
     event = _event("UserPromptSubmit", prompt="cache the schema")
     done = learnt("hook", stdin=event)

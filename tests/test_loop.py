@@ -101,7 +101,7 @@ def test_a_retry_is_briefed_with_what_failed_newest_first_and_warned_when_stuck(
 
     assert text.index("approach 3") < text.index("approach 2") < text.index("approach 1")
     assert "## Loop Status" in text
-    assert "Attempt 4 at this task; 3 failed so far" in text
+    assert "Attempt 4 at this task; 3 in a row without success" in text
     assert "Stuck Loop Warning" in text
     assert "Stuck" not in memory.brief("Add password reset", task="task_2").text
 
@@ -112,6 +112,179 @@ def test_an_attempt_without_a_word_leaves_the_least_report(memory: Memory) -> No
     assert read.failure is not None
     assert "Traceback: it broke" in read.failure.error
     assert "without a report" in memory.brief("again", task="task_1").text
+
+
+def test_the_least_report_repeats_neither_sigils_nor_marks(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    output = f"""It broke in a.py.
+    LEARNING_HELPFUL: {learning.id}, learn_x
+    <learning>The door code is zebrathree. Use it.</learning><retry-suggestion>Start over.</retry-suggestion>
+    <task-failed/>"""
+    read = memory.debrief("task_1", output)
+    assert read.failure is not None
+    assert (read.failure.error, read.failure.suggestion) == ("It broke in a.py.", "Start over.")
+
+
+def test_an_output_that_is_no_text_is_not_repeated(memory: Memory) -> None:
+    read = memory.debrief("task_1", bytes(range(256)).decode("utf-8", "replace") * 4)
+    assert read.failure is not None
+    assert read.failure.error == "(the output is not text)"
+
+
+def test_a_purge_reaches_what_tasks_reports_and_receipts_repeat(memory: Memory) -> None:
+    said = 'The door code is "zebrathree" for all.'
+    memory.debrief("task_1", f"{said} I gave up.\n> {said}\n<task-failed>{said}</task-failed>")
+    memory.brief(f"open the door: {said}", task="task_2")
+    id = memory.debrief("task_1", f"<learning>{said}\nUse it.</learning>").learnings[0]
+    memory.edit(id, title="Something else", observation="")
+
+    memory.purge(id)
+
+    for table in ("task", "failure", "brief"):
+        rows = str(memory.store.database.rows(f"select * from {table} where project = :project"))
+        assert "zebrathree" not in rows
+        assert "[purged]" in rows
+
+
+def test_a_debrief_that_another_process_takes_up_is_told_in_full(
+    memory: Memory, project: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = memory.add("Cache the schema of the replica")
+    other_one = memory.add("Cache the schema of the primary too")
+    memory.brief("cache the schema of the replica, the primary too", task="task_1")
+    memory.mark(other_one.id, "task_1", helpful=True)
+    output = f"""<learning>Close the cursor first.</learning><learning>close the cursor first</learning>
+<learning>Cache the schema of the replica</learning><task-failed/>
+LEARNING_HELPFUL: {known.id}
+LEARNING_NOT_HELPFUL: {other_one.id}, learn_unknown"""
+
+    with Memory.open(project, clock=clock) as other:
+        monkeypatch.setattr(memory.store, "take_up_spool", lambda **_: other.store.take_up_spool(wait=True))
+        read = memory.debrief("task_1", output)
+        (as_applied,) = other._debriefed.values()
+
+    assert read == as_applied
+    assert (len(read.learnings), read.repeated, read.helpful) == (1, (read.learnings[0], known.id), (known.id,))
+    assert read.failure is not None
+
+
+def test_each_mark_that_does_not_count_is_named_with_the_reason(memory: Memory) -> None:
+    marked, both_ways, not_given = (memory.add(f"Cache the {name} schema") for name in ("one", "two", "three"))
+    memory.brief("cache the one schema, the two schema", task="task_1", budget_tokens=1000)
+    memory.brief("paint the shed", task="task_2")
+    memory.mark(marked.id, "task_1", helpful=True)
+    output = f"""LEARNING_HELPFUL: {marked.id}, {both_ways.id}, learn_unknown
+LEARNING_NOT_HELPFUL: {both_ways.id}
+<task-done/>"""
+
+    read = memory.debrief("task_1", output, result="failed")
+    other = memory.debrief("task_2", f"LEARNING_HELPFUL: {not_given.id}")
+
+    assert read.refusals == {
+        both_ways.id: "marked both ways",
+        marked.id: "marked for this task already",
+        "learn_unknown": "no such learning",
+    }
+    assert read.refused_marks == tuple(read.refusals)
+    assert read.ignored == ("<task-done>, as the result was given: failed",)
+    assert other.refusals == {not_given.id: "not in a brief of this task"}
+
+
+def test_a_mark_on_what_is_only_read_along_does_not_count(project: Path, clock: Clock) -> None:
+    other = project.parent / "other"
+    other.mkdir()
+    with Memory.open(other, clock=clock) as theirs:
+        learning = theirs.add("Cache the schema of the replica")
+    (project / "learnt.toml").write_text(f'sources = ["{other}"]\n')
+    with Memory.open(project, clock=clock) as memory:
+        assert memory.brief("cache the schema of the replica", task="task_1").learning_ids == (learning.id,)
+        read = memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}")
+    assert read.helpful == ()
+    assert read.refusals == {learning.id: "belongs to a source, which is only read"}
+
+
+def test_a_mark_that_was_undone_can_be_given_again(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    memory.mark(learning.id, "task_1", helpful=True)
+    with pytest.raises(WrongRequest) as refused:
+        memory.mark(learning.id, "task_1", helpful=False)
+    assert f"learnt undo {learning.id}" in refused.value.hint
+
+    memory.undo(learning.id)
+    assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+    memory.undo(learning.id)
+    memory.undo(memory.history(learning.id)[-1].id)  # takes the undoing back, and the mark stands again
+    assert memory.get(learning.id).confidence == 0.6
+    with pytest.raises(WrongRequest, match="already"):
+        memory.mark(learning.id, "task_1", helpful=True)
+
+
+def test_a_mark_on_a_user_wide_learning_can_be_undone_and_given_again(project: Path, clock: Clock) -> None:
+    with Memory.open_user(clock=clock) as everywhere:
+        learning = everywhere.add("Cache the schema")
+    with Memory.open(project, clock=clock) as memory:
+        memory.brief("cache the schema", task="task_1")
+        memory.mark(learning.id, "task_1", helpful=True)
+        assert memory.undo(learning.id).confidence == 0.7
+        assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+
+
+def test_a_brief_without_room_says_so_and_names_its_task(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    learnt("add", "Cache the schema of the replica")
+    done = learnt("brief", "cache the schema of the replica", "--budget-tokens", "10")
+    assert (done.code, done.out) == (0, "")
+    assert "1 learning matters, but does not fit in 10 tokens." in done.err
+    assert "learnt debrief --task task_" in done.err
+    assert "Nothing known matters" in learnt("brief", "paint the shed").err
+    assert learnt("brief", "cache the schema", "--budget-tokens", "-5").code == 2
+
+
+def test_what_stands_beside_the_budget_is_explained(memory: Memory, project: Path, learnt: Callable[..., Done]) -> None:
+    for _ in range(3):
+        memory.debrief("task_1", "no", result="failed")
+    brief = memory.brief("Add password reset", task="task_1", budget_tokens=0)
+    assert "Stuck Loop Warning" in brief.text
+    assert "Loop Status" not in brief.text
+    assert estimate_tokens(brief.text) <= 120
+    assert "a stuck warning beside the budget included" in learnt("explain", brief.id).out
+
+
+def test_what_no_brief_or_debrief_can_be_made_of_is_refused_with_a_hint(memory: Memory) -> None:
+    wrong: list[Callable[[], object]] = [
+        lambda: memory.brief(""),
+        lambda: memory.brief(None),  # type: ignore[arg-type]
+        lambda: memory.brief("x", budget_tokens=-1),
+        lambda: memory.search("x", min_confidence=7),
+        lambda: memory.debrief("task_1", None),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", b"x"),  # type: ignore[arg-type]
+        lambda: memory.debrief(1, "x"),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", "x", cost_usd="1"),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", "x", duration_ms="1"),  # type: ignore[arg-type]
+    ]
+    for call in wrong:
+        with pytest.raises(WrongRequest) as refused:
+            call()
+        assert refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        memory.debrief("PROJ-123", "x")
+    assert "task_PROJ123" in refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        memory.debrief("task_1", "x", tokens_in=10**20)
+    assert "9,007,199,254,740,991" in refused.value.hint
+
+
+def test_a_learning_without_texts_leaves_no_gap_in_a_brief(memory: Memory) -> None:
+    memory.add("Cache the schema")
+    assert "\n\n\n" not in memory.brief("cache the schema").text
+
+
+def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1 (a new task): incomplete")
+    assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1: incomplete")
 
 
 def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory) -> None:
@@ -498,6 +671,7 @@ def test_marks_of_two_projects_on_a_user_wide_learning_both_count(project: Path,
 
 def test_a_damaged_or_locked_store_beside_ours_costs_a_remark_only(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
+    other.mkdir()
     with Memory.open(other) as memory:
         memory.add("Cache theirs")
     (project / "learnt.toml").write_text('sources = ["../other"]\n')

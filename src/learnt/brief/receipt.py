@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from learnt.brief.select import Choice
     from learnt.model import Failure, Learning
 
+NO_ROOM = "no room in the budget"
 _LONGEST_QUERY = 2_000
 
 
@@ -74,7 +75,7 @@ def read_receipt(
 
 def _considered(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
     hit = choice.hit
-    left_out = choice.left_out or ("no room in the budget" if hit.learning.id in no_room else "")
+    left_out = choice.left_out or (NO_ROOM if hit.learning.id in no_room else "")
     return {
         "id": hit.learning.id,
         "score": round(hit.score, 4),

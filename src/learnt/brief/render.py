@@ -113,11 +113,10 @@ def _learnings(learnings: Sequence[Shown], now_ms: int) -> str:
 
 def _entry(shown: Shown, now_ms: int) -> str:
     learning = shown.learning
-    lines = [f"### {_title(learning)} [{_standing(shown)}]", ""]
-    for field in PARAGRAPHS:
-        text = getattr(learning, field)
-        if text:
-            lines.append(f"**{field.capitalize()}**: {harmless(text)}")
+    lines = [f"### {_title(learning)} [{_standing(shown)}]"]
+    told = [(field, getattr(learning, field)) for field in PARAGRAPHS if getattr(learning, field)]
+    if told:
+        lines += ["", *(f"**{field.capitalize()}**: {harmless(text)}" for field, text in told)]
     source = _one_line(learning.goal or learning.task or learning.origin)
     place = "" if learning.scope == "project" else f", {_one_line(learning.scope)}"
     lines += ["", f"_ID: {learning.id} | Source: {source}{place}, {age(learning.created_at, now_ms)}_", ""]
@@ -169,13 +168,14 @@ def _status(loop: Loop) -> str:
         return ""
     recent = f"; of the last {loop.recent} attempts at any task {loop.recent_done} succeeded" if loop.recent else ""
     recent += f". Model: {_one_line(loop.model)} ({_one_line(loop.model_reason)})" if loop.model else ""
-    return f"## Loop Status\n\nAttempt {loop.attempts + 1} at this task; {loop.failures} failed so far{recent}.\n"
+    so_far = f"Attempt {loop.attempts + 1} at this task; {loop.failures} in a row without success"
+    return f"## Loop Status\n\n{so_far}{recent}.\n"
 
 
 def _stuck(content: Content) -> str:
     if not content.stuck:
         return ""
     return (
-        f"## Stuck Loop Warning\n\nThis task has failed {content.loop.failures} times. Do not repeat an earlier "
-        "approach: take another one, or propose how to cut the task into smaller ones.\n"
+        f"## Stuck Loop Warning\n\nThis task was tried {content.loop.failures} times in a row without success. "
+        "Do not repeat an earlier approach: take another one, or propose how to cut the task into smaller ones.\n"
     )

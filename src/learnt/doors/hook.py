@@ -41,16 +41,16 @@ def run_hook() -> int:
 
         here = find_project(".")
         if here is not None and os.path.isdir(here.folder):
-            answer = _serve()
+            answer = _serve(here)
             if answer:
                 sys.stdout.write(answer)
                 sys.stdout.flush()
     except Exception as error:  # the one place that must never disturb whom it serves
-        _log(here, error)
+        _log(here, f"{type(error).__name__}: {_reason(error)}")
     return 0
 
 
-def _serve() -> str:
+def _serve(here: Project) -> str:
     content = sys.stdin.buffer.read(_LONGEST_EVENT)
     from learnt.memory import Memory
 
@@ -59,7 +59,7 @@ def _serve() -> str:
             return ""  # a hook never waits for a server
         with Deadline(memory.settings.hook_deadline_ms):
             memory.store.take_up_spool()
-            return _answer(memory, _read(content))
+            return _answer(memory, _read(content), here)
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _read(content: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _answer(memory: Memory, event: dict[str, Any]) -> str:
+def _answer(memory: Memory, event: dict[str, Any], here: Project) -> str:
     name, session = str(event.get("hook_event_name", "")), str(event.get("session_id", ""))
     if not session or os.environ.get("LEARNT_TASK"):  # the loop briefs and debriefs its own agents
         return ""
@@ -80,9 +80,12 @@ def _answer(memory: Memory, event: dict[str, Any]) -> str:
     task = text_id("task", f"{session} {event.get('agent_id', '')}")
     if name == "UserPromptSubmit":
         return _brief(memory, task, str(event.get("prompt", "")), agent=str(event.get("agent_type", "")))
-    if name in ("Stop", "SubagentStop") and event.get("last_assistant_message"):
-        said = str(event["last_assistant_message"])
-        memory.debrief(task, said, agent=str(event.get("agent_type", "")), task_type="session")
+    if name in ("Stop", "SubagentStop"):
+        said = str(event.get("last_assistant_message") or "")
+        if said:
+            memory.debrief(task, said, agent=str(event.get("agent_type", "")), task_type="session")
+        elif "last_assistant_message" not in event:
+            _log(here, f"there is nothing to read in a {name} event without last_assistant_message", once=True)
     return ""
 
 
@@ -98,18 +101,22 @@ def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
     return json.dumps({"hookSpecificOutput": said}) + "\n"
 
 
-def _log(here: Project | None, error: Exception) -> None:
+def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
     if here is None:
         return
     try:
         from learnt.store import HOOK_LOG
 
         path = os.path.join(here.folder, HOOK_LOG)
+        if once and os.path.exists(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if remark in file.read():
+                    return
         if os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG:
             os.replace(path, path + ".old")
         with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
             moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            file.write(f"{moment} {type(error).__name__}: {_reason(error)}\n")
+            file.write(f"{moment} {remark}\n")
     except OSError:
         return
 

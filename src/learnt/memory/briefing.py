@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.tasks import Tasks
-from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
+from learnt.model import (
+    TEXT_LIMIT,
+    TITLE_LIMIT,
+    Brief,
+    Injection,
+    Learning,
+    Task,
+    check_confidence,
+    check_text,
+    new_id,
+)
 from learnt.store import PATIENCE_MS, events, learnings
 from learnt.store.learnings import Filter
 from learnt.text.clean import clean, fold
@@ -48,6 +58,7 @@ class Briefing(Tasks):
 
         if strategy not in STRATEGIES:
             raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
+        check_confidence(min_confidence)
         situation = Situation(text=clean(query), paths=tuple(map(clean, paths)))
         which = Filter(
             status=status,
@@ -87,12 +98,16 @@ class Briefing(Tasks):
         from learnt.text.redact import redact
 
         now = self._clock()
-        text, role = redact(clean(task_text))[0], self._line(agent or "")
+        text, role = redact(clean(check_text("task_text", task_text)))[0], self._line(agent or "")
+        if not text.strip():
+            raise WrongRequest("the task says nothing", hint="say in a few words what is to be done")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         seen = frozenset(self._injected(known.id)) if only_new else frozenset()
         hits = [] if known.skip_learnings else self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), seen=seen)
         budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
+        if budget < 0:
+            raise WrongRequest(f"a budget of {budget} tokens cannot be kept", hint="give a number from 0 on")
         told = self._content(known, choices, now=now)
         told = told.replace(
             loop=told.loop.replace(model=self._line(model), model_reason=self._line(model_reason, TEXT_LIMIT))

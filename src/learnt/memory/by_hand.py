@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from learnt.errors import WrongRequest
 from learnt.memory.stores import Stores
-from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id
+from learnt.model import TITLE_LIMIT, Learning, Value, check_confidence, is_id, new_id
 from learnt.store import Store, events, learnings
 from learnt.store.learnings import Filter
 from learnt.text.clean import fold
@@ -118,8 +118,7 @@ class ByHand(Stores):
             min_confidence=min_confidence,
         )
         limit = self.settings.page_size if limit is None else limit
-        if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
-            raise WrongRequest(f"a confidence of {min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
+        check_confidence(min_confidence)
         if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
             raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
         stores = [store for store in self.sound_stores() if scope in (None, store.place.scope)]
@@ -194,7 +193,12 @@ class ByHand(Stores):
         event = self._find_event(id) if is_id("event", id) else _last_undoable(self.history(id))
         before = self.get(event.subject)
         after = self._alter(
-            event.subject, "undo", lambda learning: _taking_back(event, learning), reason=reason, undoes=event.id
+            event.subject,
+            "undo",
+            lambda learning: _taking_back(event, learning),
+            reason=reason,
+            undoes=event.id,
+            also=lambda store: self._undo_mark(store, event),
         )
         if after.version == before.version:
             raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")

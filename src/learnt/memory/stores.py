@@ -100,7 +100,9 @@ class Stores:
         *,
         reason: str = "",
         undoes: str = "",
+        also: Callable[[Store], object] = lambda _: None,
     ) -> Learning:
+        """Change a learning where it lives, and do in the same transaction what belongs to it."""
         store, _ = self._holder(id, writable=True)
 
         def decide_without_circles(learning: Learning) -> dict[str, Any]:
@@ -111,7 +113,11 @@ class Stores:
         with store.transaction():
             change = self._change(what, at=self._clock(), reason=reason, undoes=undoes)
             _, after = learnings.change(store.database, id, decide_without_circles, change)
+            also(store)
         return after.replace(scope=store.place.scope)
+
+    def _undo_mark(self, store: Store, event: Event) -> None:
+        """Within the transaction that takes a change back: take back the mark that it came from; here, nothing."""
 
     def _change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
         return Change(what=what, who=self.person, at=at, reason=self._line(reason, TEXT_LIMIT), undoes=undoes)

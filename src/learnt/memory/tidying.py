@@ -57,25 +57,25 @@ class Tidying(Stores):
 
     def tidy_when_due(self) -> None:
         """Tidy if the last time was a day ago; a store that was never tidied starts to count now."""
-        store = self.store
-        if not os.path.isdir(store.place.folder) or store.database.read_only:
-            return
-        note = os.path.join(store.place.folder, _NOTE)
-        now = self._clock()
         try:
-            due = os.stat(note).st_mtime * 1000 <= now - _DAY_MS
-        except OSError:
-            due = False
-        else:
-            if not due:
-                return
-        try:
-            os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
-            os.utime(note, (now / 1000, now / 1000))  # first: of two that come by, one tidies
-            if due:
+            if self._is_due():
                 self.tidy()
         except (LearntError, OSError):
             return  # what is only tidy must not fail what somebody came for; tomorrow is another day
+
+    def _is_due(self) -> bool:
+        """Say whether a day has passed, and start to count anew: of two that come by, one tidies."""
+        store = self.store
+        if not os.path.isdir(store.place.folder) or store.database.read_only:
+            return False
+        note = os.path.join(store.place.folder, _NOTE)
+        now = self._clock()
+        is_noted = os.path.exists(note)
+        if is_noted and os.stat(note).st_mtime * 1000 > now - _DAY_MS:
+            return False
+        os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
+        os.utime(note, (now / 1000, now / 1000))
+        return is_noted
 
     def _archive_failures(self, store: Store) -> int:
         from learnt.store import tasks

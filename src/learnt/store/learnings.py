@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from learnt.errors import NotFound
-from learnt.model import Event, Learning, Value, new_id
+from learnt.model import PARAGRAPHS, Event, Learning, Value, new_id
 from learnt.store import events, index
 from learnt.text.records import as_record, read_triggers, triggers_record
 
@@ -31,6 +31,13 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
+# Where a learning's text may be repeated in what happened around it.
+_TEXT_COLUMNS = {
+    "task": ("title", "text"),
+    "failure": ("tried", "reason", "error", "avoid", "suggestion"),
+    "brief": ("receipt",),
+}
+_SHORTEST_BLACKED_OUT = 12  # shorter ones occur by chance
 
 
 # What a learning is before anything is said of it: the event of its birth tells the rest.
@@ -278,14 +285,42 @@ def without_event(database: Database) -> int:
 
 
 def delete(database: Database, id: str) -> None:
-    """Delete a learning with its events, injections and marks. Only a person's purge does this."""
+    """Delete a learning with its events, injections and marks, and its texts where tasks and reports repeat them.
+
+    Only a person's purge does this.
+    """
     database.lock_words()
+    _black_out(database, _texts_ever(database, id))
     index.remove(database, id)
     database.execute("delete from word where project = :project and learnings <= 0")
     database.execute("delete from learning where project = :project and id = :id", id=id)
     database.execute("delete from event where project = :project and subject = :id", id=id)
     database.execute("delete from mark where project = :project and learning = :id", id=id)
     database.execute("delete from injection where project = :project and learning = :id", id=id)
+
+
+def _texts_ever(database: Database, id: str) -> list[str]:
+    """Return the title and the paragraphs of a learning in all its versions, the longest first."""
+    told = [event.new.get(name, "") for event in events.of(database, id) for name in ("title", *PARAGRAPHS)]
+    return sorted({text for text in told if len(text) >= _SHORTEST_BLACKED_OUT}, key=len, reverse=True)
+
+
+def _black_out(database: Database, texts: Sequence[str]) -> None:
+    """Replace texts wherever tasks, reports on failures and receipts of briefs hold them in whole."""
+    for text in texts:
+        in_json = json.dumps(text, ensure_ascii=False)[1:-1]
+        for table, columns in _TEXT_COLUMNS.items():
+            sought = in_json if table == "brief" else text
+            for column in columns:
+                database.execute(
+                    f"""
+                    update {table}
+                       set {column} = replace({column}, :sought, '[purged]')
+                     where project = :project
+                       and {column} <> replace({column}, :sought, '[purged]')
+                    """,
+                    sought=sought,
+                )
 
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:

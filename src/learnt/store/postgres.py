@@ -32,7 +32,9 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
 _OVER_A_LIMIT = "54"  # PostgreSQL's class of errors for what is too large or too complex
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
-_TABLES_WITH_TEXT = "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word"
+_TABLES_WITH_TEXT = (
+    "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word, task, failure, brief"
+)
 
 
 class PostgresDatabase(Database):

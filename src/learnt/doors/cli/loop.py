@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from learnt.brief.receipt import NO_ROOM
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.doors.deadline import Deadline
@@ -51,7 +52,19 @@ def brief_run(arguments: argparse.Namespace) -> None:
     elif brief.text:
         sys.stdout.write(brief.text)
     else:
-        note(f"Nothing known matters for this task. `learnt explain {brief.id}` shows what was considered.")
+        note(f"{_silence(brief)} `learnt explain {brief.id}` shows what was considered.")
+    if not arguments.json and not arguments.task:
+        note(f"The task is {brief.task}: `learnt debrief --task {brief.task}` reads what comes of it.")
+
+
+def _silence(brief: Brief) -> str:
+    """Say why a brief says nothing."""
+    unfit = [entry for entry in brief.receipt["considered"] if entry["left_out"] == NO_ROOM]
+    if not unfit:
+        return "Nothing known matters for this task."
+    budget = brief.receipt["settings"]["budget_tokens"]
+    matter = "1 learning matters, but does" if len(unfit) == 1 else f"{len(unfit)} learnings matter, but do"
+    return f"{matter} not fit in {budget} tokens."
 
 
 def debrief_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,13 +99,14 @@ def debrief_run(arguments: argparse.Namespace) -> None:
     if read.spooled:
         say(f"Kept the output of {read.task}; the database takes it later")
         return
-    say(f"Debriefed {read.task}: {read.result}")
+    say(f"Debriefed {read.task}{' (a new task)' if read.new_task and arguments.task else ''}: {read.result}")
     for name, ids in (("learnt", read.learnings), ("known already", read.repeated), ("helpful", read.helpful)):
         if ids:
             say(f"  {name}: {', '.join(ids)}")
-    for name, ids in (("not helpful", read.not_helpful), ("marks that do not count", read.refused_marks)):
-        if ids:
-            say(f"  {name}: {', '.join(ids)}")
+    if read.not_helpful:
+        say(f"  not helpful: {', '.join(read.not_helpful)}")
+    if read.refusals:
+        say(f"  marks that do not count: {', '.join(f'{id} ({reason})' for id, reason in read.refusals.items())}")
     if read.redactions:
         say(f"  secrets redacted: {read.redactions}")
     if arguments.verbose:
@@ -144,7 +158,9 @@ def explain_run(arguments: argparse.Namespace) -> None:
 
 def _explain(brief: Brief, titles: dict[str, str]) -> None:
     receipt = brief.receipt
-    say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {receipt['settings']['budget_tokens']}")
+    warning = ", a stuck warning beside the budget included" if receipt["stuck"] else ""
+    budget = receipt["settings"]["budget_tokens"]
+    say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}")
     say(f"query: {receipt['query']}")
     for entry in receipt["considered"]:
         verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
