@@ -356,6 +356,14 @@ def test_no_way_leads_to_a_circle_of_supersession(memory: Memory) -> None:
     assert memory.get(c.id).status == "active"
 
 
+def test_a_circle_is_told_with_the_learning_that_closes_it(memory: Memory) -> None:
+    a, b, c = (memory.add(title) for title in "ABC")
+    memory.supersede(a.id, b.id)
+    memory.supersede(b.id, c.id)
+    with pytest.raises(WrongRequest, match=f"`{c.id}` would supersede itself, by way of `{b.id}`"):
+        memory.supersede(c.id, a.id)
+
+
 def test_a_purged_successor_breaks_no_chain(memory: Memory) -> None:
     a, b, c = (memory.add(title) for title in "abc")
     memory.supersede(a.id, b.id)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
 from learnt.brief.render import Content, Loop, Past, Shown, fit, render
+from learnt.debrief.tags import tags_in
 from learnt.model import Failure
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
@@ -279,6 +280,28 @@ def test_what_no_brief_or_debrief_can_be_made_of_is_refused_with_a_hint(memory: 
 def test_a_learning_without_texts_leaves_no_gap_in_a_brief(memory: Memory) -> None:
     memory.add("Cache the schema")
     assert "\n\n\n" not in memory.brief("cache the schema").text
+
+
+def test_a_replay_names_what_was_purged(memory: Memory, learnt: Callable[..., Done]) -> None:
+    learning = memory.add("Cache the schema")
+    brief = memory.brief("cache the schema")
+    memory.purge(learning.id)
+    done = learnt("explain", brief.id, "--replay")
+    assert done.code == 2
+    assert f"{learning.id} was purged" in done.err
+
+
+def test_times_in_a_history_are_moments(memory: Memory, learnt: Callable[..., Done]) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    memory.mark(learning.id, "task_1", helpful=True)
+    assert "last_helpful_at: 2023-11-1" in learnt("history", learning.id).out
+    undone = learnt("undo", learning.id).out
+    assert "last_helpful_at: None" in undone
+
+
+def test_an_abbreviation_is_no_file() -> None:
+    assert tags_in("Use a linter, e.g. ruff, i.e. not x.py") == ("x.py", "ruff")
 
 
 def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:

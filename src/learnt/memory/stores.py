@@ -166,13 +166,15 @@ class Stores:
     def _refuse_circle(self, id: str, successor: str) -> None:
         """Raise when a learning would come to supersede itself, however far around."""
         seen = {id}
+        way = id
         while successor:
             if successor in seen:
                 raise WrongRequest(
-                    f"`{id}` would supersede itself, by way of `{successor}`",
+                    f"`{id}` would supersede itself" + (f", by way of `{way}`" if way != id else ""),
                     hint="`learnt supersede OLD NEW`: the old one first, and not one that replaced the other",
                 )
             seen.add(successor)
+            way = successor
             try:
                 successor = self.get(successor).superseded_by
             except NotFound:

@@ -13,7 +13,7 @@ from learnt.doors.cli.arguments import (
     open_memory,
     tell_redactions,
 )
-from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table
+from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table, shown
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
 from learnt.text.records import as_record
@@ -224,7 +224,7 @@ def _difference(event: Event) -> list[str]:
     for name, value in event.new.items():
         if name == "created_at":
             continue  # the event's own time says it
-        old, new = _as_lines(event.old.get(name)), _as_lines(value)
+        old, new = _as_lines(shown(name, event.old.get(name))), _as_lines(shown(name, value))
         changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
         lines += [paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green") for line in changed]
     return lines

@@ -8,7 +8,7 @@ from learnt.brief.receipt import NO_ROOM
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.doors.deadline import Deadline
-from learnt.errors import LearntError
+from learnt.errors import LearntError, WrongRequest
 from learnt.model import RESULTS
 
 TYPE_CHECKING = False
@@ -147,13 +147,21 @@ def explain_run(arguments: argparse.Namespace) -> None:
         as_said = memory.is_as_said(brief)
         titles = memory.titles([entry["id"] for entry in brief.receipt["considered"]])
     if arguments.replay and not as_said:
-        raise LearntError(f"{brief.id} cannot be rendered as it was said", hint="a learning in it was purged, perhaps")
+        _refuse_replay(brief, titles)
     if arguments.json:
         show_json({**_brief_record(brief), "as_said": as_said, **({"text": brief.text} if arguments.replay else {})})
     elif arguments.replay:
         sys.stdout.write(brief.text)
     else:
         _explain(brief, titles)
+
+
+def _refuse_replay(brief: Brief, titles: dict[str, str]) -> None:
+    gone = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in titles]
+    told = f"{brief.id} cannot be rendered as it was said"
+    if gone:
+        raise WrongRequest(f"{told}: {', '.join(gone)} was purged", hint="`learnt explain` still shows its receipt")
+    raise LearntError(told, hint="a purge changed a report in it, perhaps; `learnt explain` still shows its receipt")
 
 
 def _explain(brief: Brief, titles: dict[str, str]) -> None:
