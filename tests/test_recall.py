@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from learnt import Memory, WrongRequest
 from learnt.recall.query import MOST_POSTINGS, looked_up, query_words
 from learnt.store import learnings
-from learnt.text.patterns import Situation, anchor_of, fits
+from learnt.text.patterns import Signs, Situation, anchor_of
 from learnt.text.stem import stem
 from learnt.text.words import mark, words
 from tests.support.postgres import PostgresServer
@@ -113,6 +113,83 @@ def test_a_trigger_that_holds_comes_before_any_likeness(memory: Memory) -> None:
     assert all(hit.learning.id != exact.id for hit in memory.search("push the git author to deploy author.py"))
 
 
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (
+            "src/app.py",
+            "src/app.py:42|at src/app.py:42:7|src/app.py#L10|@src/app.py|src/app.py!|is it src/app.py?|**src/app.py**"
+            "|--file=src/app.py|src\\app.py|(src/app.py),|tests src/app.py::test_login|[it](./src/app.py)",
+        ),
+        ("app.py", "src/app.py:42|app.py:42:7|App.py.|see app.py#L3-L9"),
+        ("Makefile", "edit the Makefile|Makefile:|**Makefile**|build/Makefile"),
+        ("**/Dockerfile", "the Dockerfile fails|docker/Dockerfile"),
+        ("[ab].py", "a.py|src/b.py"),
+        ("src/[!c-z]*.py", "src/alpha.py|x/src/b.py"),
+        ("*.{ts,tsx}", "web/a.ts|b.tsx"),
+        ("src/{a,b}/**/*.py", "src/a/x.py|src/b/c/y.py"),
+        ("migrations/", "db/migrations/0001.sql|migrations/x"),
+        ("src/", "src/app.py|look into src/"),
+    ],
+)
+def test_a_file_is_recognised_however_it_is_written(memory: Memory, pattern: str, texts: str) -> None:
+    learning = memory.add("Ask the lead first", triggers={"files": [pattern]})
+    for text in texts.split("|"):
+        assert [hit.learning.id for hit in memory.search(text)] == [learning.id], text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("Makefile", "make a profile"),
+        ("Build", "build it"),
+        ("build", "Build it"),
+        ("[ab].py", "c.py"),
+        ("[z-a].py", "b.py"),
+        ("*.{ts,tsx}", "a.tsz"),
+        ("src/", "mysrc/app.py"),
+        ("src/[ab]/x", "src//x"),
+    ],
+)
+def test_a_file_that_is_not_meant_is_not_recognised(memory: Memory, pattern: str, text: str) -> None:
+    memory.add("Ask the lead first", triggers={"files": [pattern]})
+    assert memory.search(text) == []
+
+
+def test_a_command_of_one_word_must_stand_where_a_command_is_meant(memory: Memory) -> None:
+    learning = memory.add("Clean first", triggers={"commands": ["make"]})
+    for text in (
+        "run `make`",
+        "`cd src && make lint`",
+        "$ make all",
+        "```sh\nmake -j4\n```",
+        "then `sudo make install`",
+    ):
+        assert [hit.learning.id for hit in memory.search(text)] == [learning.id], text
+    for text in ("make the button blue", "`x = make(3)`", "Make, and `remake`"):
+        assert memory.search(text) == [], text
+
+
+def test_a_learning_whose_trigger_holds_is_scored_by_its_words_too(memory: Memory) -> None:
+    exact = memory.add("Schema of the replica", triggers={"files": ["*.sql"]}, confidence=0.6)
+    memory.add_all([{"title": f"Replica number {number}"} for number in range(80)])
+    for limit in (1, 10):
+        hit = memory.search("replica in db.sql", limit=limit)[0]
+        assert (hit.learning.id, hit.matched_fields, hit.score > 0) == (exact.id, ("title",), True)
+
+
+def test_a_pattern_is_tried_once_however_many_learnings_have_it(memory: Memory) -> None:
+    memory.add_all([{"title": f"Rule {number}", "triggers": {"files": ["src/**/*.py"]}} for number in range(30)])
+    tried: list[str] = []
+
+    def holds(_kind: str, pattern: str) -> bool:
+        tried.append(pattern)
+        return True
+
+    found = learnings.with_triggers(memory.store.database, {"files": {".py"}}, holds, learnings.Filter())
+    assert (tried, len(found)) == (["src/**/*.py"], 30)
+
+
 def test_an_edited_learning_is_found_by_its_new_words_alone(memory: Memory) -> None:
     learning = memory.add("Old wording", triggers={"files": ["*.old"]})
     memory.edit(learning.id, title="New phrase", triggers={"files": ["*.new"]})
@@ -200,5 +277,6 @@ def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
 )
 def test_whatever_matches_holds_the_anchor(kind: str, pattern: str, text: str) -> None:
     situation = Situation(text=f"{text} {pattern}", paths=(text,), tools=(pattern,), task_type=pattern)
-    if pattern.strip() and fits(kind, pattern, situation):
-        assert anchor_of(kind, pattern) in situation.anchors()[kind]
+    signs = Signs(situation)
+    if pattern.strip() and signs.show(kind, pattern):
+        assert anchor_of(kind, pattern) in signs.anchors()[kind]

@@ -12,13 +12,14 @@ from learnt.text.words import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
 _CUT = ", ".join(f"learning_words.{field} as cut_{field}" for field in FIELDS)
+_MOST_TRIGGERED = 500
 
 
 class Counts(Value):
@@ -92,34 +93,75 @@ def candidates(
         rows = _found_by_postings(database, weights, conditions, parameters)
     else:
         rows = _found_by_index(database, weights, conditions, parameters, newest)
-    return [(row, {field: row[f"cut_{field}"].split() for field in FIELDS}) for row in rows]
+    return [(row, _by_field(row)) for row in rows]
 
 
 def triggered(
-    database: Database, anchors: Mapping[str, set[str]], conditions: str, parameters: dict[str, Any]
-) -> list[tuple[Row, str, str]]:
-    """Return the rows of learnings with a trigger whose anchor occurs, each with the trigger's kind and pattern."""
-    found: list[tuple[Row, str, str]] = []
-    for kind, words_of_kind in anchors.items():
-        if not words_of_kind:
-            continue
-        rows = database.rows(
+    database: Database,
+    anchors: Mapping[str, set[str]],
+    holds: Callable[[str, str], bool],
+    conditions: str,
+    parameters: dict[str, Any],
+) -> dict[str, str]:
+    """Return the learnings with a trigger that holds, by id, each with the first such trigger.
+
+    A pattern is tried once, however many learnings have it, and only where its anchor occurs.
+    """
+    found: dict[str, str] = {}
+    for kind in (kind for kind, occurring in anchors.items() if occurring):
+        of_kind = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
+        patterns = database.rows(
             f"""
-            select learning.*, learning_trigger.pattern as trigger_pattern
+            select distinct pattern
               from learning_trigger
-              join learning on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
-             where learning_trigger.project = :project
-               and learning_trigger.kind = :trigger_kind
-               and {database.one_of("learning_trigger.anchor", "anchors")}
-               and {conditions}
-             order by learning.id
+             where project = :project
+               and kind = :trigger_kind
+               and {database.one_of("anchor", "anchors")}
             """,
-            trigger_kind=kind,
-            anchors=database.list_value(sorted(words_of_kind)),
-            **parameters,
+            **of_kind,
         )
-        found += [(row, kind, row["trigger_pattern"]) for row in rows]
+        holding = [row["pattern"] for row in patterns if holds(kind, row["pattern"])]
+        for row in _learnings_with(database, of_kind, holding, conditions, parameters) if holding else ():
+            found.setdefault(row["id"], f"{kind}: {row['pattern']}")
     return found
+
+
+def _learnings_with(
+    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: str, parameters: dict[str, Any]
+) -> list[Row]:
+    return database.rows(
+        f"""
+        select learning.id, learning_trigger.pattern
+          from learning_trigger
+          join learning on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
+         where learning_trigger.project = :project
+           and learning_trigger.kind = :trigger_kind
+           and {database.one_of("learning_trigger.anchor", "anchors")}
+           and {database.one_of("learning_trigger.pattern", "patterns")}
+           and {conditions}
+         order by learning.confidence desc, learning.created_at desc, learning.id, learning_trigger.pattern
+         limit :most
+        """,
+        patterns=database.list_value(patterns),
+        most=_MOST_TRIGGERED,
+        **of_kind,
+        **parameters,
+    )
+
+
+def words_of(database: Database, ids: Sequence[str]) -> list[tuple[Row, dict[str, list[str]]]]:
+    """Return id, confidence and time of some learnings, each with its words."""
+    rows = database.rows(
+        f"""
+        select learning.id, learning.confidence, learning.created_at, {_CUT}
+          from learning
+          join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
+         where learning.project = :project
+           and {database.one_of("learning.id", "ids")}
+        """,
+        ids=database.list_value(ids),
+    )
+    return [(row, _by_field(row)) for row in rows]
 
 
 def _found_by_index(
@@ -215,6 +257,10 @@ def _put_triggers(database: Database, learning: Learning) -> None:
             for pattern in patterns
         ],
     )
+
+
+def _by_field(row: Row) -> dict[str, list[str]]:
+    return {field: row[f"cut_{field}"].split() for field in FIELDS}
 
 
 def _text_of(learning: Learning, field: str) -> str:

@@ -189,14 +189,20 @@ def with_words(
     return [Candidate(row, words) for row, words in found]
 
 
+def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
+    """Return some learnings, each with its words field by field."""
+    return [Candidate(row, words) for row, words in index.words_of(database, ids)]
+
+
 def with_triggers(
-    database: Database, anchors: Mapping[str, set[str]], which: Filter
-) -> list[tuple[Learning, str, str]]:
-    """Return the learnings with a trigger whose anchor occurs, each with the trigger's kind and pattern."""
+    database: Database, anchors: Mapping[str, set[str]], holds: Callable[[str, str], bool], which: Filter
+) -> dict[str, str]:
+    """Return the ids of the learnings with a trigger that holds, the most trusted if there are many, and the trigger.
+
+    `holds` says it of a kind and a pattern; it is asked where the pattern's anchor occurs.
+    """
     where, parameters = _conditions(which)
-    return [
-        (_learning(row), kind, pattern) for row, kind, pattern in index.triggered(database, anchors, where, parameters)
-    ]
+    return index.triggered(database, anchors, holds, where, parameters)
 
 
 def index_all(database: Database) -> None:
