@@ -22,6 +22,8 @@ class Database:
     begin_statement = "begin"
     # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
     for_update = ""
+    # A join whose left side is to be read first, where an engine guesses wrongly without being told.
+    then_join = "join"
 
     def __init__(self, path: str, project: str) -> None:
         self.path = path

@@ -133,7 +133,8 @@ def _learnings_with(
         f"""
         select learning.id, learning_trigger.pattern
           from learning_trigger
-          join learning on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
+          {database.then_join} learning
+            on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
          where learning_trigger.project = :project
            and learning_trigger.kind = :trigger_kind
            and {database.one_of("learning_trigger.anchor", "anchors")}
@@ -172,8 +173,8 @@ def _found_by_index(
         f"""
         select learning.id, learning.confidence, learning.created_at, {_CUT}
           from learning_index
-         cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
-         cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
+         {database.then_join} learning_words on learning_words.number = learning_index.rowid
+         {database.then_join} learning on learning.project = learning_words.project and learning.id = learning_words.learning
          where learning_index match :match
            and learning_index.rowid > :floor
            and {conditions}

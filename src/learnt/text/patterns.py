@@ -52,12 +52,10 @@ class Signs:
         self._paths = _paths(situation.paths, tokens)
         self._bare_names = {name for name in map(_without_trimmings, tokens) if _is_name(name)}
         self._all_paths = "\n".join([*self._paths, *(name.lower() for name in self._bare_names)])
-        self._given_words = _command_words(situation.command)
-        self._words = [*self._given_words, "", *_command_words(text)]
-        self._places: dict[str, list[int]] = {}
-        for place, word in enumerate(self._words):
-            self._places.setdefault(word, []).append(place)
-        self._started = {*self._given_words, *_started_commands(text)}
+        given, mentioned = _command_words(situation.command), _command_words(text)
+        self._words = {*given, *mentioned}
+        self._in_a_row = f" {' '.join(given)} \n {' '.join(mentioned)} "
+        self._started = {*given, *_started_commands(text)}
         self._text = " ".join(text.lower().split())
         self._tools = {tool.lower() for tool in situation.tools}
         self._task_type = situation.task_type.lower()
@@ -69,7 +67,7 @@ class Signs:
         files = {*names, *endings, *(name.lower() for name in self._bare_names)}
         return {
             "files": {ANY, *files} if files else set(),
-            "commands": {*self._places, *self._started} - {""},
+            "commands": self._words | self._started,
             "errors": {ANY, *_WORD.findall(self._text)} if self._text else set(),
             "tools": set(self._tools),
             "task_types": {self._task_type} if self._task_type else set(),
@@ -80,7 +78,13 @@ class Signs:
         if kind == "files":
             return self._show_file(pattern)
         if kind == "commands":
-            return self._show_command(_command_words(pattern))
+            wanted = _command_words(pattern)
+            # "make" is a word of prose, too: alone, it must stand where a command is meant.
+            return (
+                f" {' '.join(wanted)} " in self._in_a_row
+                if len(wanted) > 1
+                else bool(wanted) and wanted[0] in self._started
+            )
         if kind == "errors":
             return " ".join(pattern.lower().split()) in self._text
         if kind == "tools":
@@ -91,19 +95,14 @@ class Signs:
         pattern = pattern.replace("\\", "/").removeprefix("./")
         name = pattern.rpartition("/")[2]
         pattern = pattern.lower()
-        # A plain search rules out nearly all patterns before an expression is made of them.
-        if not all(literal in self._all_paths for literal in _literals(pattern)):
+        # Plain searches rule out nearly all patterns and paths before an expression is made.
+        literals = list(_literals(pattern))
+        if not all(literal in self._all_paths for literal in literals):
             return False
         if name in self._bare_names and _matches_path(pattern, name.lower()):
             return True
-        return any(_matches_path(pattern, path) for path in self._paths)
-
-    def _show_command(self, wanted: list[str]) -> bool:
-        if len(wanted) < 2:  # "make" is a word of prose, too: alone, it must stand where a command is meant
-            return bool(wanted) and wanted[0] in self._started
-        length = len(wanted)
-        places = self._places.get(wanted[0], ())
-        return any(self._words[place : place + length] == wanted for place in places)
+        longest = max(literals, key=len)
+        return any(longest in path and _matches_path(pattern, path) for path in self._paths)
 
 
 def anchor_of(kind: str, pattern: str) -> str:
