@@ -54,6 +54,16 @@ def test_a_megabyte_of_text_is_searched_like_any_other(memory: Memory) -> None:
     assert [hit.learning.id for hit in memory.search(text)] == [wanted.id]
 
 
+def test_an_error_at_the_end_of_a_long_log_is_found(memory: Memory) -> None:
+    memory.add_all([{"title": f"About line{number} of the log"} for number in range(0, 3_000, 10)])
+    wanted = memory.add("Disk quota exceeded on the runner", triggers={"errors": ["quota exceeded: runner"]})
+    log = "\n".join(f"line{number} compiled target{number} of the build step{number}" for number in range(3_000))
+    by_words = memory.search(f"{log}\nfatal disk failure: exceeded the quota on this runner")
+    by_trigger = memory.search(f"{log}\nfatal: Quota exceeded: runner 7")
+    assert wanted.id in {hit.learning.id for hit in by_words}
+    assert (by_trigger[0].learning.id, by_trigger[0].trigger) == (wanted.id, "errors: quota exceeded: runner")
+
+
 def test_a_hit_tells_its_score_its_fields_and_its_words(memory: Memory) -> None:
     memory.add("Nothing to see")
     learning = memory.add("Failing builds", observation="The linker failed", tags=["build"], action="Look")

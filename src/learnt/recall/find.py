@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnt.model import Hit
-from learnt.recall.query import looked_up, newest_looked_at, query_words
+from learnt.recall.query import looked_up, newest_looked_at, query_words, telling
 from learnt.recall.rank import matched_fields, relevance, shares, weights_of, worth_of
 from learnt.store import index, learnings
 from learnt.text.patterns import Signs
@@ -23,8 +23,9 @@ _LEAST_CANDIDATES = 60
 def find(database: Database, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
     """Return the best hits of one store, best first."""
     signs = Signs(situation)
-    wanted = query_words(situation.text)
-    counts = index.counts(database, wanted)
+    everything = query_words(situation.text)
+    counts = index.counts(database, everything)
+    wanted = telling(everything, counts.frequencies)
     triggers = learnings.with_triggers(database, signs.anchors(), signs.show, which)
     found = {one.id: one for one in _by_words(database, wanted, counts, which, limit=limit)}
     aside = [id for id in triggers if id not in found]

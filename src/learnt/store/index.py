@@ -173,8 +173,8 @@ def _found_by_index(
         f"""
         select learning.id, learning.confidence, learning.created_at, {_CUT}
           from learning_index
-         {database.then_join} learning_words on learning_words.number = learning_index.rowid
-         {database.then_join} learning on learning.project = learning_words.project and learning.id = learning_words.learning
+         cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
+         cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
          where learning_index match :match
            and learning_index.rowid > :floor
            and {conditions}
