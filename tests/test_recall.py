@@ -102,6 +102,16 @@ def test_search_is_filtered(memory: Memory) -> None:
         memory.search("match", strategy="guess")
 
 
+def test_a_filter_finds_the_oldest_of_many_learnings_with_a_common_word(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learnt.recall.query.MOST_POSTINGS", 20)  # what is common from here on, in a small store
+    wanted = memory.add("The first okapi", domain="x")
+    memory.add_all([{"title": f"Okapi number {number}"} for number in range(300)])
+    assert [hit.learning.id for hit in memory.search("okapi", domain="x")] == [wanted.id]
+    assert len(memory.search("okapi", limit=70)) == 70
+
+
 def test_a_trigger_that_holds_comes_before_any_likeness(memory: Memory) -> None:
     likely = memory.add("Deploy with care when you deploy the deploy script")
     triggers = {

@@ -52,6 +52,7 @@ class Transfer(Stores):
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):
             self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
             progress(start)
+        self.store.grew_by(counts["added"] + counts["updated"])
         return Imported(**counts)
 
     def purge(self, id: str) -> int:
@@ -93,6 +94,7 @@ class Transfer(Stores):
 
         before = self.backup()
         restore(self.store.database, path)
+        self.store.database.analyze()
         return before
 
     def _check_import(self, record: dict[str, Any], number: int) -> None:

@@ -86,13 +86,13 @@ def candidates(
 ) -> list[tuple[Row, dict[str, list[str]]]]:
     """Return id, confidence and time of the likeliest learnings that hold one of the words, each with its words.
 
-    `newest` bounds how many learnings, counted from the newest, are looked at.
+    `newest` bounds how many learnings, counted from the newest, are looked at, as long as they give enough.
     """
     parameters = {**parameters, "limit": limit}
-    if database.engine == "postgres":
-        rows = _found_by_postings(database, weights, conditions, parameters)
-    else:
-        rows = _found_by_index(database, weights, conditions, parameters, newest)
+    find = _found_by_postings if database.engine == "postgres" else _found_by_index
+    rows = find(database, weights, conditions, parameters, newest)
+    if newest is not None and len(rows) < limit:  # what the conditions ask for is older
+        rows = find(database, weights, conditions, parameters, None)
     return [(row, _by_field(row)) for row in rows]
 
 
@@ -188,29 +188,44 @@ def _found_by_index(
 
 
 def _found_by_postings(
-    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any]
+    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any], newest: int | None
 ) -> list[Row]:
+    # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
     return database.rows(
         f"""
-        with found as (
+        with found as materialized (
             select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
               from posting
               join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
              where posting.project = :project
+               and posting.learning > :floor
              group by posting.learning
+        ), best as materialized (
+            select learning.id, learning.confidence, learning.created_at, found.score
+              from found
+              join learning on learning.project = :project and learning.id = found.learning
+             where {conditions}
+             order by found.score desc, learning.id desc
+             limit :limit
         )
-        select learning.id, learning.confidence, learning.created_at, {_CUT}
-          from found
-          join learning_words on learning_words.project = :project and learning_words.learning = found.learning
-          join learning on learning.project = :project and learning.id = found.learning
-         where {conditions}
-         order by found.score desc, learning.id
-         limit :limit
+        select best.id, best.confidence, best.created_at, {_CUT}
+          from best
+          join learning_words on learning_words.project = :project and learning_words.learning = best.id
+         order by best.score desc, best.id desc
         """,
         words=list(weights),
         weights=list(weights.values()),
+        floor="" if newest is None else _oldest_of_newest(database, newest),
         **parameters,
     )
+
+
+def _oldest_of_newest(database: Database, newest: int) -> str:
+    """Return the id below the newest ones; ids grow with time."""
+    floor = database.value(
+        "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
+    )
+    return str(floor or "")
 
 
 def _put_postings(database: Database, id: str, everything: list[str]) -> None:
