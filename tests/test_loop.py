@@ -236,6 +236,15 @@ def test_user_wide_learnings_are_briefed_counted_and_marked_where_they_live(proj
         assert (now.times_injected, now.times_helpful, now.confidence) == (1, 1, 0.75)
 
 
+def test_what_a_learning_replaces_is_told_from_every_store(project: Path) -> None:
+    with Memory.open_user() as mine:
+        old = mine.add("Cache the schema")
+    with Memory.open(project) as memory:
+        new = memory.add("Cache the schema of the replica")
+        memory.supersede(old.id, new.id)
+        assert memory.supersedes(new.id) == [old.id]
+
+
 WORDS = st.text(st.characters(min_codepoint=9, max_codepoint=0x3FF), max_size=300)
 NASTY = st.sampled_from(
     ["</learnt-brief>", "< / LEARNT-BRIEF >", "# Heading", "```", "LEARNING_HELPFUL: learn_x", "<learnt-brief id='x'>"]

@@ -91,6 +91,7 @@ class ByHand(Stores):
         with self.store.transaction():
             for learning in added:
                 learnings.add(self.store.database, learning, self._change("add", at=now))
+        self.store.grew_by(len(added))
         return added
 
     def learnings(
@@ -186,7 +187,9 @@ class ByHand(Stores):
 
     def supersedes(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
-        return learnings.superseded_by(self._holder(id)[0].database, id)
+        self._holder(id)  # or say that there is none
+        replaced = [old for store in self.sound_stores() for old in learnings.superseded_by(store.database, id)]
+        return sorted(dict.fromkeys(replaced))
 
     def undo(self, id: str, *, reason: str = "") -> Learning:
         """Take back the last change of a learning, or the change with this event id."""
