@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -110,6 +111,32 @@ def test_a_filter_finds_the_oldest_of_many_learnings_with_a_common_word(
     memory.add_all([{"title": f"Okapi number {number}"} for number in range(300)])
     assert [hit.learning.id for hit in memory.search("okapi", domain="x")] == [wanted.id]
     assert len(memory.search("okapi", limit=70)) == 70
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"limit": 2**62}, {"limit": -1}, {"status": "junk"}, {"min_confidence": float("nan")}, {"min_confidence": 7}],
+    ids=str,
+)
+def test_what_cannot_be_searched_for_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
+    memory.add("Match here")
+    with pytest.raises(WrongRequest):
+        memory.search("match", **wrong)
+    with pytest.raises(WrongRequest):
+        memory.learnings(**wrong)
+
+
+def test_tools_commands_and_types_of_task_are_triggers_too(memory: Memory) -> None:
+    for kind, pattern, said in (
+        ("tools", "Bash", {"tools": ["bash"]}),
+        ("commands", "make", {"command": "cd src && make lint"}),
+        ("task_types", "Review", {"task_type": "review"}),
+    ):
+        learning = memory.add(f"About {kind}", triggers={kind: [pattern]})
+        hit = memory.search("anything", **said)[0]
+        assert (hit.learning.id, hit.trigger) == (learning.id, f"{kind}: {pattern}")
+        assert learning.id in memory.brief("anything", **said).learning_ids
+        assert memory.search("anything") == []
 
 
 def test_a_trigger_that_holds_comes_before_any_likeness(memory: Memory) -> None:

@@ -491,6 +491,8 @@ class Brief(Value):
     @property
     def learning_ids(self) -> tuple[str, ...]:
         """The learnings that stand in it, in their order."""
+        if not self.injections:  # read again: the receipt tells
+            return tuple(shown["id"] for shown in self.receipt.get("shown", ()))
         return tuple(injection.learning for injection in self.injections if not injection.held_out)
 
     def check(self) -> None:

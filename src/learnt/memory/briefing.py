@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnt.errors import LearntError, NotFound, WrongRequest
-from learnt.memory.stores import Stores
+from learnt.memory.stores import Stores, check_rows
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
 from learnt.store import PATIENCE_MS, events, learnings
 from learnt.store.learnings import Filter
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
     from learnt.brief.render import Content, Loop, Past
     from learnt.brief.select import Choice, Rules
-    from learnt.model import Hit
+    from learnt.model import Failure, Hit
     from learnt.store import Store
     from learnt.text.patterns import Situation
 
 STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
-_CONSIDERED = 15
+_TRUSTED_CONSIDERED = 20
+_DOUBTED_CONSIDERED = 10
+_KNOWN_TOLD = 5
 _RECENT_MS = 2 * 60 * 60 * 1000
 
 
@@ -41,14 +43,20 @@ class Briefing(Stores):
         category: str | None = None,
         exclude_goal: str | None = None,
         paths: Sequence[str] = (),
+        command: str = "",
+        tools: Sequence[str] = (),
+        task_type: str = "",
     ) -> list[Hit]:
-        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words."""
+        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words.
+
+        `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known.
+        """
         from learnt.recall.rank import highlights
-        from learnt.text.patterns import Situation
 
         if strategy not in STRATEGIES:
             raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
-        situation = Situation(text=clean(query), paths=tuple(map(clean, paths)))
+        check_rows(limit=limit)
+        situation = _situation(query, paths=paths, command=command, tools=tools, task_type=task_type)
         which = Filter(
             status=status,
             domain=None if domain is None else fold(domain),
@@ -56,9 +64,7 @@ class Briefing(Stores):
             exclude_goal=None if exclude_goal is None else fold(exclude_goal),
             min_confidence=min_confidence,
         )
-        if limit < 0:
-            raise WrongRequest("limit cannot be below 0", hint="leave it out for the first ten")
-        hits = self._found_everywhere(situation, which, limit=limit)
+        (hits,) = self._found_everywhere(situation, [(which, limit)])
         return [hit.replace(highlights=highlights(hit)) for hit in hits]
 
     def brief(
@@ -71,26 +77,48 @@ class Briefing(Stores):
         exclude_goal: str | None = None,
         budget_tokens: int | None = None,
         paths: Sequence[str] = (),
+        command: str = "",
+        tools: Sequence[str] = (),
         task_type: str = "",
         only_new: bool = False,
     ) -> Brief:
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
-        `only_new`: leave out what the task was given before, and keep no record of having nothing to say.
+        `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
+        the task was given before, and keep no record of having nothing to say.
         """
+        from learnt.brief.receipt import write_receipt
         from learnt.brief.render import fit
         from learnt.brief.select import choose
         from learnt.text.redact import redact
+        from learnt.weigh.impact import impact
 
         now = self._clock()
-        text = redact(clean(task_text))[0]
+        text, said = redact(clean(task_text))[0], redact(clean(command))[0]
         known = self._task_for(task, text, agent=agent or "", goal=goal or "", task_type=task_type, now=now)
+        situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
         seen = frozenset(self._injected(known.id)) if only_new else frozenset()
-        hits = self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
-        choices = choose(hits, self._rules(), seen=seen)
+        hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
+        choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
-        content, no_room = fit(self._content(known, choices, now=now), budget)
-        made = self._made(known, content, choices, query=text, agent=fold(agent or ""), budget=budget, no_room=no_room)
+        everything = self._content(known, choices, now=now)
+        content, no_room = fit(everything, budget)
+        asked = {
+            **_asked(situation),
+            "goal": known.goal,
+            "exclude_goal": fold(exclude_goal or ""),
+            "only_new": only_new,
+        }
+        receipt = write_receipt(
+            query=text,
+            asked=asked,
+            choices=choices,
+            content=content,
+            no_room=no_room,
+            attempts=everything.attempts,
+            settings={**self._rules().as_dict(), "budget_tokens": budget},
+        )
+        made = _made(known, content, receipt, agent=fold(agent or ""))
         if made.text or not only_new:
             self._record_brief(known, made)
         return made
@@ -103,12 +131,16 @@ class Briefing(Stores):
 
         brief = happened.get_brief(self.store.database, id)
         reports = tasks.failures(self.store.database, brief.task)
+
+        def failure_of(attempt: str) -> Failure:
+            if attempt not in reports:
+                raise NotFound(f"no report on `{attempt}`", hint="it is not in this store any more")
+            return reports[attempt]
+
         try:
-            content = read_receipt(
-                id, dict(brief.receipt), learning_at=self._learning_at, failure_of=lambda attempt: reports[attempt]
-            )
+            content = read_receipt(id, dict(brief.receipt), learning_at=self._learning_at, failure_of=failure_of)
         except NotFound:
-            return brief  # something in it was purged: the receipt remains, the text cannot be had any more
+            return brief  # something in it is gone: the receipt remains, the text cannot be had any more
         return brief.replace(text=render(content))
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
@@ -122,6 +154,12 @@ class Briefing(Stores):
     def is_as_said(self, brief: Brief) -> bool:
         """Say whether the text of a brief is, byte for byte, what the agent was given."""
         return _hash(brief.text) == brief.text_hash
+
+    def is_of_another_version(self, brief: Brief) -> bool:
+        """Say whether a brief was put into words by another version, which need not say the same in the same way."""
+        from learnt.brief.render import RENDERER
+
+        return bool(brief.receipt.get("render", 1) != RENDERER)
 
     def _rules(self) -> Rules:
         from learnt.brief.select import Rules
@@ -148,58 +186,49 @@ class Briefing(Stores):
             stuck=loop.failures >= self.settings.stuck_after,
         )
 
-    def _made(
-        self,
-        task: Task,
-        content: Content,
-        choices: Sequence[Choice],
-        *,
-        query: str,
-        agent: str,
-        budget: int,
-        no_room: Sequence[str],
-    ) -> Brief:
-        """Return the brief of a content, with the receipt that tells how it came about."""
-        from learnt.brief.receipt import write_receipt
-        from learnt.brief.render import render
-        from learnt.text.tokens import estimate_tokens
-
-        text = render(content)
-        settings = {**self._rules().as_dict(), "budget_tokens": budget}
-        return Brief(
-            id=content.id,
-            created_at=content.now_ms,
-            task=task.id,
-            agent=agent,
-            tokens=estimate_tokens(text),
-            text_hash=_hash(text),
-            receipt=write_receipt(query=query, choices=choices, content=content, no_room=no_room, settings=settings),
-            injections=tuple(
-                Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
-                for one in content.learnings
-            ),
-            text=text,
-        )
-
-    def _found_everywhere(self, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
-        from learnt.recall.find import find
+    def _found_everywhere(self, situation: Situation, asked: Sequence[tuple[Filter, int]]) -> list[list[Hit]]:
+        """Return the best hits of all stores, for each filter as many as it says."""
+        from learnt.recall.find import find_each
         from learnt.recall.rank import best_first
 
-        hits: dict[str, Hit] = {}
+        seen: set[str] = set()
+        found: list[list[Hit]] = [[] for _ in asked]
         for store in self.sound_stores():
-            for hit in find(store.database, situation, which, limit=limit):
-                learning = hit.learning.replace(scope=store.place.scope)
-                hits.setdefault(learning.id, hit.replace(learning=learning))  # a copy elsewhere is the same learning
-        return best_first(hits.values())[:limit]
+            for hits, here in zip(found, find_each(store.database, situation, asked), strict=True):
+                fresh = [hit for hit in here if hit.learning.id not in seen]  # a copy elsewhere is the same learning
+                hits += [hit.replace(learning=hit.learning.replace(scope=store.place.scope)) for hit in fresh]
+            seen = {hit.learning.id for hits in found for hit in hits}
+        return [best_first(hits)[:limit] for hits, (_, limit) in zip(found, asked, strict=True)]
 
-    def _recalled(self, text: str, task: Task, *, paths: Sequence[str], exclude_goal: str | None) -> list[Hit]:
-        """Return what could stand in a brief: a conversation is not given back what it taught itself."""
-        from learnt.text.patterns import Situation
+    def _recalled(
+        self, situation: Situation, task: Task, seen: frozenset[str], *, exclude_goal: str | None
+    ) -> tuple[list[Hit], dict[str, str]]:
+        """Return what could stand in a brief, and of what the agent need not be told the reason.
 
-        situation = Situation(text=text, paths=tuple(map(clean, paths)), task_type=task.type)
-        which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
-        hits = self._found_everywhere(situation, which, limit=_CONSIDERED)
-        return [hit for hit in hits if not (task.type == "session" and hit.learning.task == task.id)]
+        Trusted and doubtful learnings are looked for apart, so that neither can crowd out the other. A conversation is
+        not given back what it taught itself.
+        """
+        which = Filter(
+            exclude_goal=None if exclude_goal is None else fold(exclude_goal),
+            exclude_task=task.id if task.type == "session" else None,
+            exclude_ids=tuple(sorted(seen)),
+        )
+        gate = self.settings.brief_confidence
+        asked = [
+            (which.replace(trusted_from=gate), _TRUSTED_CONSIDERED),
+            (which.replace(doubted_below=gate), _DOUBTED_CONSIDERED),
+        ]
+        if which.exclude_task or which.exclude_ids:
+            asked.append((which.replace(only_excluded=True), _KNOWN_TOLD))
+        trusted, doubted, *aside = self._found_everywhere(situation, asked)
+        known = [hit for hits in aside for hit in hits]
+        reasons = {
+            hit.learning.id: "shown before in this conversation"
+            if hit.learning.id in seen
+            else "learnt in this very conversation"
+            for hit in known
+        }
+        return [*trusted, *doubted, *known], reasons
 
     def _task_for(self, id: str | None, text: str, *, agent: str, goal: str, task_type: str, now: int) -> Task:
         """Return the task of a brief: the known one, or a new one made of the text."""
@@ -282,6 +311,50 @@ class Briefing(Stores):
             if event.version <= version:
                 fields.update(event.new)
         return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
+
+
+def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence[str], task_type: str) -> Situation:
+    from learnt.text.patterns import Situation
+
+    return Situation(
+        text=clean(text),
+        paths=tuple(map(clean, paths)),
+        command=clean(command),
+        tools=tuple(map(fold, tools)),
+        task_type=fold(task_type),
+    )
+
+
+def _asked(situation: Situation) -> dict[str, Any]:
+    """Return what a brief was asked for beside the text, for its receipt."""
+    return {
+        "paths": list(situation.paths),
+        "command": situation.command,
+        "tools": list(situation.tools),
+        "task_type": situation.task_type,
+    }
+
+
+def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:
+    """Return the brief of a content."""
+    from learnt.brief.render import render
+    from learnt.text.tokens import estimate_tokens
+
+    text = render(content)
+    return Brief(
+        id=content.id,
+        created_at=content.now_ms,
+        task=task.id,
+        agent=agent,
+        tokens=estimate_tokens(text),
+        text_hash=_hash(text),
+        receipt=receipt,
+        injections=tuple(
+            Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
+            for one in content.learnings
+        ),
+        text=text,
+    )
 
 
 def _hash(text: str) -> str:

@@ -6,7 +6,7 @@ Text is cleaned here, where it comes in, so that every store holds the same.
 from __future__ import annotations
 
 from learnt.errors import WrongRequest
-from learnt.memory.stores import Stores
+from learnt.memory.stores import Stores, check_rows
 from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, events, learnings
 from learnt.store.learnings import Filter
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.model import Event, Triggers
-
-MOST_ROWS = 1_000_000_000
 
 
 class Page(Value):
@@ -119,10 +117,7 @@ class ByHand(Stores):
             min_confidence=min_confidence,
         )
         limit = self.settings.page_size if limit is None else limit
-        if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
-            raise WrongRequest(f"a confidence of {min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
-        if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
-            raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
+        check_rows(limit=limit, offset=offset)
         stores = [store for store in self.sound_stores() if scope in (None, store.place.scope)]
         if not stores:
             known = ", ".join(store.place.scope for store in self._stores)

@@ -22,10 +22,21 @@ _LEAST_CANDIDATES = 60
 
 def find(database: Database, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
     """Return the best hits of one store, best first."""
+    return find_each(database, situation, [(which, limit)])[0]
+
+
+def find_each(database: Database, situation: Situation, asked: Sequence[tuple[Filter, int]]) -> list[list[Hit]]:
+    """Return the best hits for each filter, as many as it says; the text is cut and weighed once for all."""
     signs = Signs(situation)
     everything = query_words(situation.text)
     counts = index.counts(database, everything)
     wanted = telling(everything, counts.frequencies)
+    return [_find(database, signs, wanted, counts, which, limit=limit) for which, limit in asked]
+
+
+def _find(
+    database: Database, signs: Signs, wanted: Sequence[str], counts: Counts, which: Filter, *, limit: int
+) -> list[Hit]:
     triggers = learnings.with_triggers(database, signs.anchors(), signs.show, which)
     found = {one.id: one for one in _by_words(database, wanted, counts, which, limit=limit)}
     aside = [id for id in triggers if id not in found]

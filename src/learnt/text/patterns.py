@@ -59,6 +59,7 @@ class Signs:
         self._text = " ".join(text.lower().split())
         self._tools = {tool.lower() for tool in situation.tools}
         self._task_type = situation.task_type.lower()
+        self._shown: dict[tuple[str, str], bool] = {}
 
     def anchors(self) -> dict[str, set[str]]:
         """Return, for each kind of trigger, the anchors that could match here."""
@@ -75,6 +76,12 @@ class Signs:
 
     def show(self, kind: str, pattern: str) -> bool:
         """Say whether a trigger's pattern holds."""
+        shown = self._shown.get((kind, pattern))
+        if shown is None:
+            shown = self._shown[kind, pattern] = self._show(kind, pattern)
+        return shown
+
+    def _show(self, kind: str, pattern: str) -> bool:
         if kind == "files":
             return self._show_file(pattern)
         if kind == "commands":
