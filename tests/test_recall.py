@@ -42,6 +42,23 @@ def test_an_identifier_is_found_as_a_whole_and_by_its_parts(memory: Memory, text
     assert memory.search("something")[0].learning.id == learning.id
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("httpserver", "HTTPServer2Go"),
+        ("buildprompt", "build_prompt"),
+        ("buildPrompt", "build_prompt"),
+        ("reuse", "re-use"),
+        ("runtests", "run-tests"),
+    ],
+)
+def test_an_identifier_is_found_when_its_parts_are_written_in_one(memory: Memory, query: str, text: str) -> None:
+    memory.add("Something else")
+    wanted = memory.add(f"Beware of {text} here")
+    [hit] = memory.search(query)
+    assert (hit.learning.id, hit.highlights["title"]) == (wanted.id, f"Beware of <mark>{text}</mark> here")
+
+
 @pytest.mark.parametrize("text", [*ODD_TEXTS, "", " ", "\x00\ud800"])
 def test_no_text_raises_or_means_anything_but_its_words(memory: Memory, text: str) -> None:
     memory.add("Plain words only")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnt.model import Hit
-from learnt.recall.query import looked_up, newest_looked_at, query_words, telling
+from learnt.recall.query import as_known, looked_up, newest_looked_at, query_words, telling, with_joined
 from learnt.recall.rank import matched_fields, relevance, shares, weights_of, worth_of
 from learnt.store import index, learnings
 from learnt.text.patterns import Signs
@@ -29,8 +29,8 @@ def find_each(database: Database, situation: Situation, asked: Sequence[tuple[Fi
     """Return the best hits for each filter, as many as it says; the text is cut and weighed once for all."""
     signs = Signs(situation)
     everything = query_words(situation.text)
-    counts = index.counts(database, everything)
-    wanted = telling(everything, counts.frequencies)
+    counts = index.counts(database, with_joined(everything))
+    wanted = telling(as_known(everything, counts.frequencies), counts.frequencies)
     return [_find(database, signs, wanted, counts, which, limit=limit) for which, limit in asked]
 
 
@@ -70,7 +70,7 @@ def _best(
 ) -> list[Hit]:
     """Return the best of what was found; the learnings themselves are read for these only: that is what costs."""
     worth, weights = worth_of(wanted, counts), weights_of(wanted, counts)
-    scored = [(one, shares(one.words, worth, counts)) for one in found]
+    scored = [(one, shares(one.words, one.length, worth, counts)) for one in found]
 
     def order(pair: tuple[Candidate, dict[str, float]]) -> tuple[object, ...]:
         one, parts = pair

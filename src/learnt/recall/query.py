@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from learnt.text.patterns import beginning_and_end
-from learnt.text.words import words
+from learnt.text.words import IN_ONE, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,18 @@ MOST_POSTINGS = 5_000
 def query_words(text: str) -> tuple[str, ...]:
     """Return the distinct words of a text; of a very long one, those of its beginning and its end."""
     return tuple(dict.fromkeys(words(beginning_and_end(text, _LONGEST_TEXT))))
+
+
+def with_joined(wanted: Sequence[str]) -> list[str]:
+    """Return the words, and how the index has those of them that may be parts of an identifier written in one."""
+    return [*wanted, *(IN_ONE + word for word in wanted if word.isalpha())]
+
+
+def as_known(wanted: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, ...]:
+    """Return the words as the index has them: a word that stands nowhere may be an identifier written in one."""
+    return tuple(
+        IN_ONE + word if not frequencies.get(word) and frequencies.get(IN_ONE + word) else word for word in wanted
+    )
 
 
 def telling(wanted: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, ...]:

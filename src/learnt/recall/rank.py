@@ -33,10 +33,11 @@ def worth_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
     return worth
 
 
-def shares(words: Mapping[str, Sequence[str]], worth: Mapping[str, float], counts: Counts) -> dict[str, float]:
-    """Return what each wanted word adds to the score of a learning with these words, field by field."""
+def shares(
+    words: Mapping[str, Sequence[str]], length: int, worth: Mapping[str, float], counts: Counts
+) -> dict[str, float]:
+    """Return what each wanted word adds to the score of a learning of this length with these words, field by field."""
     average_length = counts.words / counts.learnings if counts.words else 1.0
-    length = sum(map(len, words.values()))
     damping = SATURATION * (1 - LENGTH_MATTERS + LENGTH_MATTERS * length / average_length)
     times: dict[str, int] = {}
     for found in words.values():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from learnt.model import PARAGRAPHS, Learning, Value
 from learnt.text.patterns import anchor_of
-from learnt.text.words import words
+from learnt.text.words import indexed_words, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
-_CUT = ", ".join(f"learning_words.{field} as cut_{field}" for field in FIELDS)
+_CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
 _MOST_TRIGGERED = 500
 
 
@@ -33,26 +33,28 @@ class Counts(Value):
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, or index it anew."""
     remove(database, learning.id)
-    cut = {field: words(_text_of(learning, field)) for field in FIELDS}
+    cut = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
     everything = [word for field in FIELDS for word in cut[field]]
+    # Only words that stand there make a learning long: the other ways to find an identifier do not.
+    length = sum(len(words(_text_of(learning, field))) for field in FIELDS)
     database.execute(
         f"""
         insert into learning_words (project, learning, {", ".join(FIELDS)}, length)
         values (:project, :learning, {", ".join(f":{field}" for field in FIELDS)}, :length)
         """,
         learning=learning.id,
-        length=len(everything),
+        length=length,
         **{field: " ".join(cut[field]) for field in FIELDS},
     )
     if database.engine == "postgres":
         _put_postings(database, learning.id, everything)
-    _count(database, sorted(set(everything)), learnings=1, length=len(everything))
+    _count(database, sorted(set(everything)), learnings=1, length=length)
     _put_triggers(database, learning)
 
 
 def remove(database: Database, id: str) -> None:
     """Take a learning out of the index, as far as it is in it."""
-    row = database.row(f"select {_CUT}, length from learning_words where project = :project and learning = :id", id=id)
+    row = database.row(f"select {_CUT} from learning_words where project = :project and learning = :id", id=id)
     if row is None:
         return
     held = {word for field in FIELDS for word in row[f"cut_{field}"].split()}

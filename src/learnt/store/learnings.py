@@ -77,12 +77,13 @@ class Filter(Value):
 class Candidate:
     """A learning that may fit, not read yet, and its words field by field."""
 
-    __slots__ = ("confidence", "created_at", "id", "words")
+    __slots__ = ("confidence", "created_at", "id", "length", "words")
 
     def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
         self.id: str = row["id"]
         self.confidence: float = row["confidence"]
         self.created_at: int = row["created_at"]
+        self.length: int = row["length"]
         self.words = words
 
 
