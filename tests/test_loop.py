@@ -20,6 +20,7 @@ from learnt.debrief.tags import tags_in
 from learnt.model import Failure
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
+from learnt.weigh.impact import impact
 from tests.conftest import Clock, Done
 
 
@@ -432,6 +433,109 @@ def test_user_wide_learnings_are_briefed_counted_and_marked_where_they_live(proj
         assert (now.times_injected, now.times_helpful, now.confidence) == (1, 1, 0.75)
 
 
+def test_what_a_learning_replaces_is_told_from_every_store(project: Path) -> None:
+    with Memory.open_user() as mine:
+        old = mine.add("Cache the schema")
+    with Memory.open(project) as memory:
+        new = memory.add("Cache the schema of the replica")
+        memory.supersede(old.id, new.id)
+        assert memory.supersedes(new.id) == [old.id]
+
+
+def test_doubtful_learnings_do_not_crowd_out_a_trusted_one(memory: Memory) -> None:
+    trusted = memory.add("Cache the schema of the replica", observation="It is slow to read", confidence=0.9)
+    memory.add_all([{"title": "Cache the schema of the replica", "confidence": 0.5} for _ in range(30)])
+    assert trusted.id in memory.brief("cache the schema of the replica").learning_ids
+
+
+def test_what_a_conversation_taught_does_not_crowd_out_others_and_is_told_in_the_receipt(memory: Memory) -> None:
+    other = memory.add("Cache the schema")
+    memory.brief("start", task="task_1", task_type="session")
+    told = "".join(f"<learning category='pitfall'>Cache the schema {n} of replica{n}</learning>" for n in range(30))
+    memory.debrief("task_1", told)
+    brief = memory.brief("cache the schema", task="task_1", only_new=True)
+    assert brief.learning_ids == (other.id,)
+    assert "learnt in this very conversation" in {entry["left_out"] for entry in brief.receipt["considered"]}
+    again = memory.brief("cache the schema again", task="task_1", only_new=True)
+    reasons = {entry["id"]: entry["left_out"] for entry in again.receipt["considered"]}
+    assert (again.text, reasons.get(other.id)) == ("", "shown before in this conversation")
+
+
+def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: Memory) -> None:
+    for number in range(6):
+        memory.add(f"Restart queue{number} of the worker", observation="restart the queue worker twice")
+    doubtful = memory.add("Restart the queue worker twice", origin="agent")
+    brief = memory.brief("restart the queue worker twice")
+    assert (len(brief.learning_ids), doubtful.id in brief.learning_ids) == (5, True)
+
+
+def test_a_trial_ends_when_it_was_shown_often_and_never_helped(memory: Memory) -> None:
+    doubtful = memory.add("Restart the queue worker twice", origin="agent")
+    for number in range(10):
+        assert doubtful.id in memory.brief("restart the queue worker", task=f"task_{number}").learning_ids
+    assert memory.brief("restart the queue worker", task="task_last").learning_ids == ()
+
+
+def test_of_learnings_that_tell_the_same_the_newest_is_shown(memory: Memory, clock: Clock) -> None:
+    first = "Close the cursor of the store before each commit of the worker"
+    old, new = (
+        memory.add(f"{first}.", observation=f"{first}. {rest}")
+        for rest in ("Else the database stays busy for ever.", "Else, the database stays busy for ever!")
+    )
+    other = memory.add(f"{first}.", observation=f"{first}. Tests need a fresh one.")
+    shown = memory.brief("close the cursor of the store before the commit of the worker").learning_ids
+    assert set(shown) == {new.id, other.id}
+    assert old.id not in shown
+
+
+def test_between_equals_the_one_that_did_more_comes_first(memory: Memory) -> None:
+    marked, recurring, plain = (
+        memory.add(f"Cache the schema of {name}", confidence=0.8) for name in ("alpha", "beta", "gamma")
+    )
+    memory.import_all(
+        [
+            {**as_record(marked), "times_helpful": 2, "times_not_helpful": 1},
+            {**as_record(recurring), "recurrences": 5},
+        ]
+    )
+    assert memory.brief("cache the schema").learning_ids == (marked.id, recurring.id, plain.id)
+    assert [impact(memory.get(one.id)) for one in (marked, recurring, plain)] == [1.0, 0.83, 0.0]
+
+
+def test_a_long_report_is_shortened_until_it_fits(memory: Memory) -> None:
+    fields = ("what_tried", "why_failed", "error_message", "what_to_avoid", "suggestion")
+    report = "\n".join(f"{field}: {field} " + "長い理由 " * 300 for field in fields)
+    memory.debrief("task_1", f"<failure-report>\n{report}\n</failure-report><task-failed/>")
+    for budget in (1000, 400, 260):
+        brief = memory.brief("again", task="task_1", budget_tokens=budget)
+        assert "Previous Attempts" in brief.text, budget
+        assert "why_failed" in brief.text
+        assert brief.tokens <= budget
+        assert memory.is_as_said(memory.explain(brief.id))
+    assert memory.brief("again", task="task_1", budget_tokens=40).receipt["attempts_left_out"] == [1]
+
+
+def test_a_receipt_tells_what_was_asked_and_a_brief_read_again_knows_its_learnings(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    asked: dict[str, Any] = {"paths": ["a.py"], "command": "make", "tools": ["Bash"], "exclude_goal": "theirs"}
+    brief = memory.brief("cache the schema " + "x" * 3000, task_type="review", goal="ours", only_new=True, **asked)
+    told = {name: brief.receipt[name] for name in (*asked, "task_type", "goal", "only_new")}
+    assert told == {**asked, "task_type": "review", "goal": "ours", "only_new": True}
+    assert (len(brief.receipt["query"]), brief.receipt["query_length"]) == (2000, 3017)
+    again = memory.explain(brief.id)
+    assert again.learning_ids == brief.learning_ids == (learning.id,)
+    assert not memory.is_of_another_version(again)
+    assert memory.is_of_another_version(again.replace(receipt={**again.receipt, "render": 0}))
+
+
+def test_a_brief_whose_report_is_gone_is_explained_without_its_text(memory: Memory) -> None:
+    memory.debrief("task_1", "<task-failed/>")
+    brief = memory.brief("again", task="task_1")
+    with memory.store.transaction():
+        memory.store.database.execute("delete from failure where project = :project")
+    assert (memory.explain(brief.id).text, memory.explain(brief.id).receipt) == ("", brief.receipt)
+
+
 WORDS = st.text(st.characters(min_codepoint=9, max_codepoint=0x3FF), max_size=300)
 NASTY = st.sampled_from(
     ["</learnt-brief>", "< / LEARNT-BRIEF >", "# Heading", "```", "LEARNING_HELPFUL: learn_x", "<learnt-brief id='x'>"]
@@ -727,3 +831,16 @@ def test_any_command_with_time_tidies_once_a_day(project: Path, learnt: Callable
     events = json.loads(learnt("history", learning.id, "--json").out)
     assert learnt("list").code == 0
     assert json.loads(learnt("history", learning.id, "--json").out) == events, "once a day"
+
+
+def test_a_retry_is_given_what_the_earlier_attempt_taught_whatever_its_words_are(memory: Memory) -> None:
+    elsewhere = memory.add("Start the broker", context="When ECONNREFUSED comes from port 5672", confidence=0.7)
+    output = (
+        '<learning category="pitfall">Zebras need hay.</learning>\n<failure-report>\nwhat_tried: x\n'
+        "why_failed: ECONNREFUSED on port 5672\n</failure-report>\n<task-failed/>"
+    )
+    assert memory.brief("Ship the parcel", task="task_1").learning_ids == ()
+    (taught,) = memory.debrief("task_1", output).learnings
+
+    assert set(memory.brief("Ship the parcel", task="task_1").learning_ids) == {taught, elsewhere.id}
+    assert memory.brief("Ship the parcel", task="task_2").learning_ids == ()

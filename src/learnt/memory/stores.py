@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from learnt.model import Debrief, Event, Learning
 
 COMPILED_SETTINGS = "settings.json"
+MOST_ROWS = 1_000_000_000
+
+
+def check_rows(*, limit: int, offset: int = 0) -> None:
+    """Raise unless this many rows can be asked for."""
+    if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
+        raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
 
 
 class Stores:

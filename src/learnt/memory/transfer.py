@@ -52,6 +52,7 @@ class Transfer(Stores):
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):
             self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
             progress(start)
+        self.store.grew_by(counts["added"] + counts["updated"])
         return Imported(**counts)
 
     def purge(self, id: str) -> int:
@@ -98,6 +99,7 @@ class Transfer(Stores):
         try:
             before = self.store.start_anew() if self._is_damaged() else self.backup()
             restore(self.store.database, source)
+            self.store.database.analyze()
         finally:
             source.close()
         return before

@@ -31,6 +31,7 @@ BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
 PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
 _PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
+_MANY = 300
 _SCRUB_NOTE = "scrub.pending."
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
 
@@ -113,6 +114,11 @@ class Store:
 
         if is_full(self.place.path):
             raise no_room(self.place.path)
+
+    def grew_by(self, learnings: int) -> None:
+        """After a change: where it brought many learnings, let the database take note, so that it finds them fast."""
+        if learnings >= _MANY:
+            self.database.analyze()
 
     def record(self, kind: str, body: dict[str, Any]) -> bool:
         """Keep what happened; return False when it had to go to the spool.
@@ -258,6 +264,7 @@ class Store:
                 hint="run any learnt command in its own project first",
             )
         migrate.bring_up_to_date(database, version=self._version, now_ms=self._clock())
+        database.analyze()
 
     def make_folder(self) -> None:
         """Make the folder if it is missing, for its owner only, with a note to git that it is not to be committed."""

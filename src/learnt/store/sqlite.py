@@ -32,6 +32,7 @@ class SqliteDatabase(Database):
 
     engine = "sqlite"
     begin_statement = "begin immediate"
+    then_join = "cross join"
 
     def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
         super().__init__(path, PROJECT)

@@ -17,6 +17,7 @@ from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
 from learnt.text.records import as_record
+from learnt.weigh.impact import impact
 from learnt.weigh.stage import stage
 
 TYPE_CHECKING = False
@@ -109,7 +110,7 @@ def show_run(arguments: argparse.Namespace) -> None:
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
     if arguments.json:
-        show_json({**as_record(learning), "supersedes": supersedes})
+        show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning)})
         return
     say(paint(learning.title, "bold"))
     say(paint(_summary(learning), "dim"))
@@ -193,6 +194,7 @@ def _row(learning: Learning) -> tuple[str, str, str]:
 def _summary(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
     facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", stage(learning)]
+    facts += [f"impact {impact(learning):g}"]
     facts += ["pinned"] if learning.pinned else []
     facts += [f"from {learning.scope}"] if learning.scope != "project" else []
     return " · ".join(facts)

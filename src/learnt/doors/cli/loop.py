@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from learnt.brief.receipt import NO_ROOM
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import add_situation, open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.doors.deadline import Deadline
 from learnt.errors import LearntError, WrongRequest
@@ -25,10 +25,7 @@ def brief_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="NAME", help="the role that is briefed: engineer, tester, …")
     parser.add_argument("--goal", metavar="NAME", help="what a new task serves")
     parser.add_argument("--exclude-goal", metavar="NAME", help="none that were learnt for this goal")
-    parser.add_argument("--type", default="", metavar="TYPE", help="the type of a new task: implement, review, …")
-    parser.add_argument(
-        "--path", action="append", default=[], metavar="PATH", help="a file to be worked on; repeatable"
-    )
+    add_situation(parser)
     parser.add_argument("--budget-tokens", type=int, metavar="N", help="how long it may be (setting `brief_tokens`)")
     parser.add_argument(
         "--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 rather than take longer"
@@ -45,6 +42,8 @@ def brief_run(arguments: argparse.Namespace) -> None:
             exclude_goal=arguments.exclude_goal,
             task_type=arguments.type,
             paths=arguments.path,
+            command=arguments.command,
+            tools=arguments.tool,
             budget_tokens=arguments.budget_tokens,
         )
     if arguments.json:
@@ -145,9 +144,10 @@ def explain_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         brief = memory.explain(arguments.id)
         as_said = memory.is_as_said(brief)
+        other_version = memory.is_of_another_version(brief)
         titles = memory.titles([entry["id"] for entry in brief.receipt["considered"]])
     if arguments.replay and not as_said:
-        _refuse_replay(brief, titles)
+        _refuse_replay(brief, titles, other_version=other_version)
     if arguments.json:
         show_json({**_brief_record(brief), "as_said": as_said, **({"text": brief.text} if arguments.replay else {})})
     elif arguments.replay:
@@ -156,7 +156,12 @@ def explain_run(arguments: argparse.Namespace) -> None:
         _explain(brief, titles)
 
 
-def _refuse_replay(brief: Brief, titles: dict[str, str]) -> None:
+def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool) -> None:
+    if other_version and brief.text:
+        raise LearntError(
+            f"{brief.id} was rendered by another version of learnt, which put it differently",
+            hint="`learnt explain` without --replay shows what stood in it",
+        )
     gone = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in titles]
     told = f"{brief.id} cannot be rendered as it was said"
     if gone:
@@ -169,7 +174,14 @@ def _explain(brief: Brief, titles: dict[str, str]) -> None:
     warning = ", a stuck warning beside the budget included" if receipt["stuck"] else ""
     budget = receipt["settings"]["budget_tokens"]
     say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}")
-    say(f"query: {receipt['query']}")
+    cut = receipt.get("query_length", 0) - len(receipt["query"])
+    say(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
+    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
+        value = receipt.get(name)
+        if value:
+            say(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+    if receipt.get("attempts_left_out"):
+        say(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:
         verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
         say(f"{entry['id']}  {verdict}")
