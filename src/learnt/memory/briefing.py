@@ -119,19 +119,13 @@ class Briefing(Tasks):
         hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
-        everything = self._content(known, choices, now=now)
         worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
-        everything = everything.replace(loop=everything.loop.replace(**worker))
+        everything = self._content(known, choices, now=now, worker=worker)
         content, no_room = fit(everything, budget)
-        asked = {
-            **_asked(situation),
-            "goal": known.goal,
-            "exclude_goal": fold(exclude_goal or ""),
-            "only_new": only_new,
-        }
+        also = {"goal": known.goal, "exclude_goal": fold(exclude_goal or ""), "only_new": only_new}
         receipt = write_receipt(
             query=text,
-            asked=asked,
+            asked={**_asked(situation), **also},
             choices=choices,
             content=content,
             no_room=no_room,
@@ -197,7 +191,7 @@ class Briefing(Tasks):
             trial_slots=self.settings.trial_slots,
         )
 
-    def _content(self, task: Task, choices: Sequence[Choice], *, now: int) -> Content:
+    def _content(self, task: Task, choices: Sequence[Choice], *, now: int, worker: dict[str, str]) -> Content:
         """Return all that could be said before a task."""
         from learnt.brief.render import Content, Shown
 
@@ -208,7 +202,7 @@ class Briefing(Tasks):
             now_ms=now,
             learnings=tuple(shown),
             attempts=past,
-            loop=loop,
+            loop=loop.replace(**worker),
             stuck=bool(loop.failures) and self.stuck(task) is not None,
         )
 
