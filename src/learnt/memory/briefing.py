@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from learnt.brief.render import Content, Loop, Past
     from learnt.brief.select import Choice, Rules
     from learnt.model import Failure, Hit
+    from learnt.recall.find import Wanted
     from learnt.store import Store
     from learnt.text.patterns import Situation
 
 STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
 _TRUSTED_CONSIDERED = 20
 _DOUBTED_CONSIDERED = 10
+_TRUSTED_SUFFICING = 10
 _KNOWN_TOLD = 5
 _RECENT_MS = 2 * 60 * 60 * 1000
 
@@ -51,6 +53,7 @@ class Briefing(Stores):
 
         `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known.
         """
+        from learnt.recall.find import Wanted
         from learnt.recall.rank import highlights
 
         if strategy not in STRATEGIES:
@@ -64,7 +67,7 @@ class Briefing(Stores):
             exclude_goal=None if exclude_goal is None else fold(exclude_goal),
             min_confidence=min_confidence,
         )
-        (hits,) = self._found_everywhere(situation, [(which, limit)])
+        (hits,) = self._found_everywhere(situation, which, [Wanted(which=which, limit=limit)])
         return [hit.replace(highlights=highlights(hit)) for hit in hits]
 
     def brief(
@@ -186,19 +189,19 @@ class Briefing(Stores):
             stuck=loop.failures >= self.settings.stuck_after,
         )
 
-    def _found_everywhere(self, situation: Situation, asked: Sequence[tuple[Filter, int]]) -> list[list[Hit]]:
-        """Return the best hits of all stores, for each filter as many as it says."""
+    def _found_everywhere(self, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+        """Return the best hits of all stores, for each part of what is looked for."""
         from learnt.recall.find import find_each
         from learnt.recall.rank import best_first
 
         seen: set[str] = set()
-        found: list[list[Hit]] = [[] for _ in asked]
+        found: list[list[Hit]] = [[] for _ in parts]
         for store in self.sound_stores():
-            for hits, here in zip(found, find_each(store.database, situation, asked), strict=True):
+            for hits, here in zip(found, find_each(store.database, situation, which, parts), strict=True):
                 fresh = [hit for hit in here if hit.learning.id not in seen]  # a copy elsewhere is the same learning
                 hits += [hit.replace(learning=hit.learning.replace(scope=store.place.scope)) for hit in fresh]
             seen = {hit.learning.id for hits in found for hit in hits}
-        return [best_first(hits)[:limit] for hits, (_, limit) in zip(found, asked, strict=True)]
+        return [best_first(hits)[: part.limit] for hits, part in zip(found, parts, strict=True)]
 
     def _recalled(
         self, situation: Situation, task: Task, seen: frozenset[str], *, exclude_goal: str | None
@@ -208,27 +211,22 @@ class Briefing(Stores):
         Trusted and doubtful learnings are looked for apart, so that neither can crowd out the other. A conversation is
         not given back what it taught itself.
         """
-        which = Filter(
-            exclude_goal=None if exclude_goal is None else fold(exclude_goal),
-            exclude_task=task.id if task.type == "session" else None,
-            exclude_ids=tuple(sorted(seen)),
-        )
+        from learnt.recall.find import Wanted
+
+        which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
+        told = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(seen)))
         gate = self.settings.brief_confidence
-        asked = [
-            (which.replace(trusted_from=gate), _TRUSTED_CONSIDERED),
-            (which.replace(doubted_below=gate), _DOUBTED_CONSIDERED),
-        ]
-        if which.exclude_task or which.exclude_ids:
-            asked.append((which.replace(only_excluded=True), _KNOWN_TOLD))
-        trusted, doubted, *aside = self._found_everywhere(situation, asked)
-        known = [hit for hits in aside for hit in hits]
+        trusted = Wanted(which=told.replace(trusted_from=gate), limit=_TRUSTED_CONSIDERED, least=_TRUSTED_SUFFICING)
+        doubted = Wanted(which=told.replace(doubted_below=gate), limit=_DOUBTED_CONSIDERED, least=1)
+        aside = Wanted(which=told.replace(only_excluded=True), limit=_KNOWN_TOLD)
+        *fresh, known = self._found_everywhere(situation, which, [trusted, doubted, aside])
         reasons = {
             hit.learning.id: "shown before in this conversation"
             if hit.learning.id in seen
             else "learnt in this very conversation"
             for hit in known
         }
-        return [*trusted, *doubted, *known], reasons
+        return [*(hit for hits in fresh for hit in hits), *known], reasons
 
     def _task_for(self, id: str | None, text: str, *, agent: str, goal: str, task_type: str, now: int) -> Task:
         """Return the task of a brief: the known one, or a new one made of the text."""
