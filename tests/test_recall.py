@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
@@ -15,7 +15,7 @@ from learnt.recall.query import MOST_POSTINGS, looked_up, query_words
 from learnt.store import learnings
 from learnt.text.patterns import Signs, Situation, anchor_of
 from learnt.text.stem import stem
-from learnt.text.words import mark, words
+from learnt.text.words import indexed_words, mark, words
 from tests.support.postgres import PostgresServer
 
 IDENTIFIERS = ("build_prompt", "buildPrompt", "--no-learnings", "E0308", "C++", "re-use", "memory.py")
@@ -327,9 +327,10 @@ def test_endings_are_cut_alike() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=200))
+@example("0\ufe70")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
-    for word in query_words(text):
+    for word in (*query_words(text), *indexed_words(text)):
         assert word == word.strip()
         assert " " not in word
         assert '"' not in word

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from learnt.brief.render import Content, Loop, Past
     from learnt.brief.select import Choice, Rules
     from learnt.model import Failure, Hit
+    from learnt.recall.find import Wanted
     from learnt.store import Store
     from learnt.text.patterns import Situation
 
@@ -35,6 +36,7 @@ STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other
 _TRUSTED_CONSIDERED = 20
 _DOUBTED_CONSIDERED = 10
 _OWN_CONSIDERED = 10
+_TRUSTED_SUFFICING = 10
 _KNOWN_TOLD = 5
 _RECENT_MS = 2 * 60 * 60 * 1000
 
@@ -62,6 +64,7 @@ class Briefing(Tasks):
 
         `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known.
         """
+        from learnt.recall.find import Wanted
         from learnt.recall.rank import highlights
 
         if strategy not in STRATEGIES:
@@ -75,7 +78,7 @@ class Briefing(Tasks):
             exclude_goal=None if exclude_goal is None else fold(exclude_goal),
             min_confidence=min_confidence,
         )
-        (hits,) = self._found_everywhere(situation, [(which, limit)])
+        (hits,) = self._found_everywhere(situation, which, [Wanted(which=which, limit=limit)])
         return [hit.replace(highlights=highlights(hit)) for hit in hits]
 
     def brief(
@@ -206,19 +209,19 @@ class Briefing(Tasks):
             stuck=bool(loop.failures) and self.stuck(task) is not None,
         )
 
-    def _found_everywhere(self, situation: Situation, asked: Sequence[tuple[Filter, int]]) -> list[list[Hit]]:
-        """Return the best hits of all stores, for each filter as many as it says."""
+    def _found_everywhere(self, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+        """Return the best hits of all stores, for each part of what is looked for."""
         from learnt.recall.find import find_each
         from learnt.recall.rank import best_first
 
         seen: set[str] = set()
-        found: list[list[Hit]] = [[] for _ in asked]
+        found: list[list[Hit]] = [[] for _ in parts]
         for store in self.sound_stores():
-            for hits, here in zip(found, find_each(store.database, situation, asked), strict=True):
+            for hits, here in zip(found, find_each(store.database, situation, which, parts), strict=True):
                 fresh = [hit for hit in here if hit.learning.id not in seen]  # a copy elsewhere is the same learning
                 hits += [hit.replace(learning=hit.learning.replace(scope=store.place.scope)) for hit in fresh]
             seen = {hit.learning.id for hits in found for hit in hits}
-        return [best_first(hits)[:limit] for hits, (_, limit) in zip(found, asked, strict=True)]
+        return [best_first(hits)[: part.limit] for hits, part in zip(found, parts, strict=True)]
 
     def _recalled(
         self, situation: Situation, task: Task, seen: frozenset[str], *, exclude_goal: str | None
@@ -229,24 +232,19 @@ class Briefing(Tasks):
         not given back what it taught itself; a retry is given what the earlier attempts taught, and what fits the way
         in which the last one failed.
         """
+        from learnt.recall.find import Wanted
+
         if task.skip_learnings:
             return [], {}
-        which = Filter(
-            exclude_goal=None if exclude_goal is None else fold(exclude_goal),
-            exclude_task=task.id if task.type == "session" else None,
-            exclude_ids=tuple(sorted(seen)),
-        )
+        which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
+        told = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(seen)))
         gate = self.settings.brief_confidence
-        asked = [
-            (which.replace(trusted_from=gate), _TRUSTED_CONSIDERED),
-            (which.replace(doubted_below=gate), _DOUBTED_CONSIDERED),
-        ]
-        if which.exclude_task or which.exclude_ids:
-            asked.append((which.replace(only_excluded=True), _KNOWN_TOLD))
-        trusted, doubted, *aside = self._found_everywhere(situation, asked)
-        known = [hit for hits in aside for hit in hits]
-        found = {hit.learning.id: hit for hit in (*trusted, *doubted)}
-        for hit in self._taught_by_failures(task, which, asked[:2]):
+        trusted = Wanted(which=told.replace(trusted_from=gate), limit=_TRUSTED_CONSIDERED, least=_TRUSTED_SUFFICING)
+        doubted = Wanted(which=told.replace(doubted_below=gate), limit=_DOUBTED_CONSIDERED, least=1)
+        aside = Wanted(which=told.replace(only_excluded=True), limit=_KNOWN_TOLD)
+        *fresh, known = self._found_everywhere(situation, which, [trusted, doubted, aside])
+        found = {hit.learning.id: hit for hits in fresh for hit in hits}
+        for hit in self._taught_by_failures(task, told, [trusted, doubted]):
             better = found.get(hit.learning.id)
             if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
                 found[hit.learning.id] = hit
@@ -258,7 +256,7 @@ class Briefing(Tasks):
         }
         return [*found.values(), *known], reasons
 
-    def _taught_by_failures(self, task: Task, which: Filter, asked: Sequence[tuple[Filter, int]]) -> list[Hit]:
+    def _taught_by_failures(self, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:
         """Return what earlier attempts at a task taught, and what fits the way in which the last one failed."""
         from learnt.model import Hit
 
@@ -270,7 +268,7 @@ class Briefing(Tasks):
         hits = [Hit(learning=one, score=0.0, relevance=1.0, trigger="an earlier attempt at this task") for one in own]
         told = "\n".join((report.reason, report.error))
         situation = _situation(told, paths=report.files, command="", tools=(), task_type=task.type)
-        return [*hits, *(hit for found in self._found_everywhere(situation, asked) for hit in found)]
+        return [*hits, *(hit for found in self._found_everywhere(situation, which, parts) for hit in found)]
 
     def _task_for(self, id: str | None, text: str, *, agent: str, goal: str, task_type: str, now: int) -> Task:
         """Return the task of a brief: the known one, or a new one made of the text."""

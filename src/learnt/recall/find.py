@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learnt.model import Hit
+from learnt.model import Hit, Value
 from learnt.recall.query import as_known, looked_up, newest_looked_at, query_words, telling, with_joined
 from learnt.recall.rank import matched_fields, relevance, shares, weights_of, worth_of
 from learnt.store import index, learnings
@@ -20,32 +20,45 @@ if TYPE_CHECKING:
 _LEAST_CANDIDATES = 60
 
 
+class Wanted(Value):
+    """Some of what is looked for: which learnings, how many at most, and of how many one can be content."""
+
+    which: Filter
+    limit: int
+    least: int = 0
+
+
 def find(database: Database, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
     """Return the best hits of one store, best first."""
-    return find_each(database, situation, [(which, limit)])[0]
+    return find_each(database, situation, which, [Wanted(which=which, limit=limit)])[0]
 
 
-def find_each(database: Database, situation: Situation, asked: Sequence[tuple[Filter, int]]) -> list[list[Hit]]:
-    """Return the best hits for each filter, as many as it says; the text is cut and weighed once for all."""
+def find_each(database: Database, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+    """Return the best hits for each part of what is looked for; `which` is what all parts have in common.
+
+    One look mostly serves them all. Where others have crowded a part out, it is looked for alone.
+    """
     signs = Signs(situation)
     everything = query_words(situation.text)
     counts = index.counts(database, with_joined(everything))
     wanted = telling(as_known(everything, counts.frequencies), counts.frequencies)
-    return [_find(database, signs, wanted, counts, which, limit=limit) for which, limit in asked]
-
-
-def _find(
-    database: Database, signs: Signs, wanted: Sequence[str], counts: Counts, which: Filter, *, limit: int
-) -> list[Hit]:
     triggers = learnings.with_triggers(database, signs.anchors(), signs.show, which)
-    found = {one.id: one for one in _by_words(database, wanted, counts, which, limit=limit)}
+    most = max(_LEAST_CANDIDATES, *(4 * part.limit for part in parts))
+    found = {one.id: one for one in _by_words(database, wanted, counts, which, most=most)}
+    is_cut = len(found) >= most
     aside = [id for id in triggers if id not in found]
     found.update((one.id, one) for one in (learnings.words_of(database, aside) if aside else ()))
-    return _best(database, found.values(), triggers, wanted, counts, limit=limit)
+    hits = []
+    for part in parts:
+        mine = {id: one for id, one in found.items() if part.which.takes(one)}
+        if is_cut and len(mine) < part.least and learnings.any_fits(database, part.which):
+            mine.update((one.id, one) for one in _by_words(database, wanted, counts, part.which, most=4 * part.limit))
+        hits.append(_best(database, mine.values(), triggers, wanted, counts, limit=part.limit))
+    return hits
 
 
 def _by_words(
-    database: Database, wanted: Sequence[str], counts: Counts, which: Filter, *, limit: int
+    database: Database, wanted: Sequence[str], counts: Counts, which: Filter, *, most: int
 ) -> list[Candidate]:
     chosen = looked_up(wanted, counts.frequencies)
     if not chosen:
@@ -54,7 +67,7 @@ def _by_words(
         database,
         worth_of(chosen, counts),
         which,
-        limit=max(_LEAST_CANDIDATES, 4 * limit),
+        limit=most,
         newest=newest_looked_at(counts, chosen),
     )
 

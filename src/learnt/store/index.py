@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
 _CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
+# What a candidate is judged by.
+_JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task"
 _MOST_TRIGGERED = 500
 
 
@@ -86,7 +88,7 @@ def candidates(
     limit: int,
     newest: int | None,
 ) -> list[tuple[Row, dict[str, list[str]]]]:
-    """Return id, confidence and time of the likeliest learnings that hold one of the words, each with its words.
+    """Return what the likeliest learnings are judged by that hold one of the words, each with its words.
 
     `newest` bounds how many learnings, counted from the newest, are looked at, as long as they give enough.
     """
@@ -153,10 +155,10 @@ def _learnings_with(
 
 
 def words_of(database: Database, ids: Sequence[str]) -> list[tuple[Row, dict[str, list[str]]]]:
-    """Return id, confidence and time of some learnings, each with its words."""
+    """Return what some learnings are judged by, each with its words."""
     rows = database.rows(
         f"""
-        select learning.id, learning.confidence, learning.created_at, {_CUT}
+        select {_JUDGED}, {_CUT}
           from learning
           join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
          where learning.project = :project
@@ -173,7 +175,7 @@ def _found_by_index(
     last = database.value("select max(number) as last from learning_words") or 0
     return database.rows(
         f"""
-        select learning.id, learning.confidence, learning.created_at, {_CUT}
+        select {_JUDGED}, {_CUT}
           from learning_index
          cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
          cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
@@ -203,14 +205,14 @@ def _found_by_postings(
                and posting.learning > :floor
              group by posting.learning
         ), best as materialized (
-            select learning.id, learning.confidence, learning.created_at, found.score
+            select {_JUDGED}, found.score
               from found
               join learning on learning.project = :project and learning.id = found.learning
              where {conditions}
              order by found.score desc, learning.id desc
              limit :limit
         )
-        select best.id, best.confidence, best.created_at, {_CUT}
+        select best.*, {_CUT}
           from best
           join learning_words on learning_words.project = :project and learning_words.learning = best.id
          order by best.score desc, best.id desc

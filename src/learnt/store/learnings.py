@@ -81,16 +81,27 @@ class Filter(Value):
         if self.min_confidence is not None and not 0.0 <= self.min_confidence <= 1.0:
             raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
 
+    def takes(self, one: Candidate) -> bool:
+        """Say whether trust and exclusions allow a candidate; the rest was asked of the database."""
+        if self.trusted_from is not None and not (one.pinned or one.confidence >= self.trusted_from):
+            return False
+        if self.doubted_below is not None and (one.pinned or one.confidence >= self.doubted_below):
+            return False
+        excluded = one.id in self.exclude_ids or (bool(self.exclude_task) and one.task == self.exclude_task)
+        return excluded == self.only_excluded
+
 
 class Candidate:
     """A learning that may fit, not read yet, and its words field by field."""
 
-    __slots__ = ("confidence", "created_at", "id", "length", "words")
+    __slots__ = ("confidence", "created_at", "id", "length", "pinned", "task", "words")
 
     def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
         self.id: str = row["id"]
         self.confidence: float = row["confidence"]
         self.created_at: int = row["created_at"]
+        self.pinned = bool(row["pinned"])
+        self.task: str = row["task"]
         self.length: int = row["length"]
         self.words = words
 
@@ -211,6 +222,12 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         if len(rows) < at_once:
             return
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
+
+
+def any_fits(database: Database, which: Filter) -> bool:
+    """Say whether there is a learning that fits."""
+    where, parameters = _conditions(database, which)
+    return bool(database.rows(f"select 1 as found from learning where {where} limit 1", **parameters))
 
 
 def with_words(

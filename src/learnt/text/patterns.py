@@ -19,14 +19,15 @@ ANY = "*"  # the anchor of a pattern that could match everything
 
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}|]+")
 _WORD = re.compile(r"\w+")
+# The others are compiled when a text asks for them: that takes longer than most searches.
 # Where a mentioned path ends: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
-_BEHIND_PATH = re.compile(r"(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$", re.DOTALL)
-_SIGN = re.compile(r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}")
-# What stands in prose and is meant as a command: in backticks, behind a prompt.
-_IN_BACKTICKS = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-_BEHIND_PROMPT = re.compile(r"(?:^|[ \t])\$ (.+)", re.MULTILINE)
-_CODE_BLOCK = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)", re.MULTILINE | re.DOTALL)
-_NEXT_COMMAND = re.compile(r"&&|\|\|?|;|\n")
+_BEHIND_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
+_SIGN = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"
+# What stands in prose and is meant as a command: in backticks, behind a prompt, in a block.
+_IN_BACKTICKS = r"(?<!`)`([^`\n]+)`(?!`)"
+_BEHIND_PROMPT = r"(?m)(?:^|[ \t])\$ (.+)"
+_CODE_BLOCK = r"(?ms)^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)"
+_NEXT_COMMAND = r"&&|\|\|?|;|\n"
 _ENDS_OF_WORD = ".:!?"
 _LONGEST_TEXT = 100_000
 _LONGEST_PATH = 500
@@ -148,7 +149,9 @@ def _without_trimmings(token: str) -> str:
     """Return a mentioned path without what is written around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
     path = token.rpartition("=")[2] or token
     path = path.lstrip("@*").rstrip(_ENDS_OF_WORD + "*")
-    return _BEHIND_PATH.sub("", path).replace("\\", "/").removeprefix("./")
+    if ":" in path or "#" in path:
+        path = re.sub(_BEHIND_PATH, "", path)
+    return path.replace("\\", "/").removeprefix("./")
 
 
 def _is_name(token: str) -> bool:
@@ -163,9 +166,10 @@ def _command_words(text: str) -> list[str]:
 
 def _started_commands(text: str) -> Iterator[str]:
     """Yield the first words of what a text shows as commands."""
-    snippets = [*_IN_BACKTICKS.findall(text), *_BEHIND_PROMPT.findall(text), *_CODE_BLOCK.findall(text)]
-    for snippet in snippets:
-        for line in _NEXT_COMMAND.split(snippet):
+    signs = {"`": _IN_BACKTICKS, "$ ": _BEHIND_PROMPT, "```": _CODE_BLOCK, "~~~": _CODE_BLOCK}
+    expressions = dict.fromkeys(expression for sign, expression in signs.items() if sign in text)
+    for snippet in (snippet for expression in expressions for snippet in re.findall(expression, text)):
+        for line in re.split(_NEXT_COMMAND, snippet):
             words = [word for word in _command_words(line.strip().removeprefix("$ ")) if word != "sudo"]
             yield from words[:1]
 
@@ -193,7 +197,7 @@ def _glob(pattern: str) -> re.Pattern[str]:
 
 def _as_expression(pattern: str) -> str:
     expression, position = "", 0
-    for sign in _SIGN.finditer(pattern):
+    for sign in re.finditer(_SIGN, pattern):
         expression += re.escape(pattern[position : sign.start()]) + _meaning(sign[0])
         position = sign.end()
     return expression + re.escape(pattern[position:])
@@ -223,7 +227,7 @@ def _members(letters: str) -> str:
 def _literals(pattern: str) -> Iterator[str]:
     """Yield pieces that every path must hold which a pattern matches."""
     position = 0
-    for sign in _SIGN.finditer(pattern):
+    for sign in re.finditer(_SIGN, pattern):
         yield pattern[position : sign.start()].strip("/")
         position = sign.end()
     yield pattern[position:].strip("/")

@@ -106,8 +106,9 @@ def _pairs(chunk: str) -> list[str]:
 def _without_accents(text: str) -> str:
     import unicodedata
 
-    composed = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFKC", "".join(letter for letter in composed if not unicodedata.combining(letter)))
+    # Some accents that stand alone are composed of a space and the accent.
+    letters = [one for one in unicodedata.normalize("NFKD", text) if not (unicodedata.combining(one) or one.isspace())]
+    return unicodedata.normalize("NFKC", "".join(letters))
 
 
 def _stem(word: str) -> str:
