@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -115,3 +117,41 @@ def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project
     done = learnt("hook", stdin=event)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert "damaged" in learnt("doctor").out
+
+
+def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: Path, learnt: Learnt) -> None:
+    (project / "learnt.toml").write_text("brief_tokens = 50000\n")
+    with Memory.open(project) as memory:
+        long = [
+            memory.add(f"Cache the schema of replica {number}", observation=f"{number} because " + "of latency " * 300)
+            for number in range(5)
+        ]
+
+    said = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
+
+    assert 0 < len(said) <= 9_500
+    with Memory.open(project) as memory:
+        counted = {one.id for one in long if memory.get(one.id).times_injected}
+    assert counted == {one.id for one in long if one.id in said}
+
+
+def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(project: Path) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "learnt", "hook"], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        process.stdin.write(_event("UserPromptSubmit", prompt="cache the schema").encode())
+        process.stdin.flush()
+        assert process.stdout.read() == b"", "it ended although the pipe is open"
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_clone_without_a_store_hears_nothing_and_gets_no_log(project: Path, learnt: Learnt) -> None:
+    (project / ".learnt").mkdir()
+    (project / ".learnt" / "learnings.md").write_text("- Cache the schema\n")
+    assert _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))) == ""
+    assert [path.name for path in (project / ".learnt").iterdir()] == ["learnings.md"]

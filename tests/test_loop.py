@@ -596,17 +596,30 @@ def test_unused_learnings_fade_by_the_month_and_tidying_twice_changes_nothing(me
 
 
 def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memory: Memory, clock: Clock) -> None:
-    old, pinned = memory.add("Old"), memory.add("Pinned", pinned=True)
+    old, pinned = memory.add("Old", origin="agent"), memory.add("Pinned", pinned=True, origin="agent")
+    imported = memory.add("Brought along", origin="import", created_at=1)
+    hand_made = memory.add("Hand-made")
     proven = memory.add("Cache the schema")
     for number in range(3):
         memory.brief("cache the schema", task=f"task_{number}")
         memory.mark(proven.id, f"task_{number}", helpful=True)
     clock.advance(days=100)
 
-    assert memory.tidy().archived == 1
+    assert memory.tidy().archived == 2
+    assert memory.get(imported.id).status == "archived"
 
     assert [memory.get(learning.id).status for learning in (old, pinned, proven)] == ["archived", "active", "active"]
+    assert memory.get(hand_made.id).status == "active", "a person's own words stay"
     assert memory.undo(old.id).status == "active"
+    assert memory.tidy().archived == 0, "somebody cares for it"
+
+
+def test_what_was_brought_along_lately_is_not_put_away_for_its_age(memory: Memory, clock: Clock) -> None:
+    learning = memory.add("From an old project", origin="import", created_at=1)
+    assert memory.tidy().archived == 0
+    clock.advance(days=60)
+    assert memory.tidy().archived == 0
+    assert memory.get(learning.id).status == "active"
 
 
 def _crowd(memory: Memory) -> list[Learning]:

@@ -78,42 +78,46 @@ def render(content: Content) -> str:
     return fenced("\n".join(section for section in (_stuck(content), *sections) if section), content.id)
 
 
-def fit(content: Content, budget_tokens: int) -> tuple[Content, list[str]]:
+def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -> tuple[Content, list[str]]:
     """Return as much of the content as the budget allows, and the ids of the learnings that had no room."""
+    # A character weighs so much that all that are allowed together weigh as much as all tokens.
+    per_char = budget_tokens / max_chars if max_chars else 0.0
     kept = content.replace(learnings=(), attempts=())
-    if _size(kept) > budget_tokens:
+    if _size(kept, per_char) > budget_tokens:
         kept = kept.replace(loop=Loop())
-    kept = _with_attempts(kept, content.attempts, round(budget_tokens * ATTEMPTS_SHARE))
+    kept = _with_attempts(kept, content.attempts, round(budget_tokens * ATTEMPTS_SHARE), per_char)
     no_room = []
     for shown in content.learnings:
         forms = [kept.replace(learnings=(*kept.learnings, shown.replace(form=form))) for form in ("full", "line")]
-        fitting = next((longer for longer in forms if _size(longer) <= budget_tokens), None)
+        fitting = next((longer for longer in forms if _size(longer, per_char) <= budget_tokens), None)
         if fitting is None:
             no_room.append(shown.learning.id)
         else:
             kept = fitting
-    return _with_attempts(kept, content.attempts, budget_tokens), no_room  # what nobody needed is passed on
+    # What nobody needed is passed on.
+    return _with_attempts(kept, content.attempts, budget_tokens, per_char), no_room
 
 
-def _with_attempts(content: Content, attempts: Sequence[Past], most: int) -> Content:
+def _with_attempts(content: Content, attempts: Sequence[Past], most: int, per_char: float) -> Content:
     """Return the content with the newest attempt, as long as may be, and as many before it as fit."""
     for longest in _LONGEST_FIELDS if attempts else ():
         newest = attempts[0].replace(longest=longest)
         longer = content.replace(attempts=(newest, *content.attempts[1:]))
-        if _size(longer) <= most:
+        if _size(longer, per_char) <= most:
             content = longer
             break
     for past in attempts[len(content.attempts) : _MOST_ATTEMPTS] if content.attempts else ():
         longer = content.replace(attempts=(*content.attempts, past))
-        if _size(longer) > most:
+        if _size(longer, per_char) > most:
             break
         content = longer
     return content
 
 
-def _size(content: Content) -> int:
-    """Return the tokens of a brief; the stuck warning stands outside the budget."""
-    return estimate_tokens(render(content.replace(stuck=False)))
+def _size(content: Content, per_char: float) -> float:
+    """Return what a brief takes of its budget; the stuck warning stands outside of it."""
+    text = render(content.replace(stuck=False))
+    return max(estimate_tokens(text), len(text) * per_char)
 
 
 def _learnings(learnings: Sequence[Shown], now_ms: int) -> str:

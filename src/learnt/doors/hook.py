@@ -51,15 +51,19 @@ def run_hook() -> int:
 
 
 def _serve(here: Project) -> str:
-    content = sys.stdin.buffer.read(_LONGEST_EVENT)
+    from learnt.errors import NoStore
     from learnt.memory import Memory
 
-    with Memory.open(".", create=False) as memory:
+    try:
+        opened = Memory.open(".", create=False)
+    except NoStore:
+        return ""  # a clone with shared learnings, say, in which nobody keeps any
+    with opened as memory, Deadline(memory.settings.hook_deadline_ms):
+        event = _read(sys.stdin.buffer.read(_LONGEST_EVENT))
         if memory.store.place.address:
             return ""  # a hook never waits for a server
-        with Deadline(memory.settings.hook_deadline_ms):
-            memory.store.take_up_spool()
-            return _answer(memory, _read(content), here)
+        memory.store.take_up_spool()
+        return _answer(memory, event, here)
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -92,8 +96,8 @@ def _answer(memory: Memory, event: dict[str, Any], here: Project) -> str:
 def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
     if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC):
         return ""
-    brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True)
-    if not brief.text or len(brief.text) > _LONGEST_ANSWER:
+    brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True, max_chars=_LONGEST_ANSWER)
+    if not brief.text:
         return ""
     import json
 

@@ -98,12 +98,14 @@ class Briefing(Tasks):
         model: str = "",
         model_reason: str = "",
         keep: bool = True,
+        max_chars: int | None = None,
     ) -> Brief:
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
         `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
         the task was given before, and keep no record of having nothing to say. `model` and `model_reason`: who will
-        work, told in the loop's status. `keep=False`: only look, and leave no record.
+        work, told in the loop's status. `keep=False`: only look, and leave no record. `max_chars`: another limit
+        beside the budget, for a client that takes no more.
         """
         from learnt.brief.receipt import write_receipt
         from learnt.brief.render import fit
@@ -124,7 +126,7 @@ class Briefing(Tasks):
         budget = self._budget(budget_tokens)
         worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
         everything = self._content(known, choices, now=now, worker=worker)
-        content, no_room = fit(everything, budget)
+        content, no_room = fit(everything, budget, max_chars=max_chars)
         also = {"goal": known.goal, "exclude_goal": fold(exclude_goal or ""), "only_new": only_new}
         receipt = write_receipt(
             query=text,

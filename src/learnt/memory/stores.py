@@ -51,6 +51,8 @@ class Stores:
         self.redactions = 0
         """How many secrets were taken out of what came in by hand, and out of names."""
         self.tidies_when_done = False
+        self.tell: Callable[[str], None] | None = None
+        """Hears what was done beside what was asked for."""
         self._settings_files: list[str] = []
         self.root = ""
         """The folder of the project, where its settings are; empty for the user-wide store."""

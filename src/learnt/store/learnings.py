@@ -270,8 +270,8 @@ def index_project(database: Database) -> None:
         index.put(database, learning)
 
 
-def quiet(database: Database, *, before: int) -> list[Learning]:
-    """Return the active learnings that nobody was shown since a moment, and that are older than it."""
+def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
+    """Return the active learnings that nobody was shown since a moment, and that are older than it, from an id on."""
     rows = database.rows(
         """
         select *
@@ -281,9 +281,13 @@ def quiet(database: Database, *, before: int) -> list[Learning]:
            and created_at <= :before
            and (last_injected_at is null or last_injected_at <= :before)
            and (last_decayed_at is null or last_decayed_at <= :before)
+           and id > :after
          order by id
+         limit :limit
         """,
         before=before,
+        after=after,
+        limit=limit,
     )
     return [_learning(row) for row in rows]
 
