@@ -52,6 +52,17 @@ def test_an_agent_fails_learns_and_succeeds_and_the_next_task_starts_wiser(datab
     assert shown["attempts"][1]["failure"]["reason"] == "no setup"
 
 
+def test_the_brief_reaches_the_agent_as_it_was_recorded(shop: Shop) -> None:
+    shop.agent("open('asked', 'w').write(prompt); print('<task-done/>')")
+    shop.learn("Run setup before the build")
+    shop.add("Build the shop")
+    shop.work()
+    asked = (shop.folder / "asked").read_text()
+    start, end = asked.index("<learnt-brief id="), asked.index("</learnt-brief>")
+    recorded = shop.learnt("explain", asked[start:end].split('"')[1], "--replay").out
+    assert asked[start:end] == recorded.removesuffix("</learnt-brief>\n")
+
+
 def test_done_counts_only_when_the_verification_passes(shop: Shop) -> None:
     shop.agent(
         "open('result', 'w').write('right' if 'assert value' in prompt else 'wrong')\nprint('<task-done/>')",

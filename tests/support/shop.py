@@ -46,6 +46,16 @@ class Shop:
         with (self.folder / "learnt.toml").open("a") as file:
             file.write("\n".join(["", *entry, ""]))
 
+    def learn(self, title: str) -> dict[str, Any]:
+        """Add a learning by hand."""
+        added: dict[str, Any] = json.loads(self.learnt("add", title, "--json").out)
+        return added
+
+    def learnings(self) -> list[dict[str, Any]]:
+        """Return all learnings."""
+        listed: list[dict[str, Any]] = json.loads(self.learnt("list", "--json").out)["learnings"]
+        return listed
+
     def add(self, title: str, *words: str) -> str:
         done = self.learnt("task", "add", title, *words, "--json")
         assert done.code == 0, done.err
