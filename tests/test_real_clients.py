@@ -157,8 +157,12 @@ def test_learnt_work_has_a_real_client_do_a_task(client: str, isolation: str, pr
     assert marked["confidence"] > given["confidence"]
     (stored,) = [one for one in shop.learnings() if one["origin"] == "agent"]
     assert (stored["observation"], stored["task"]) == (LEARNT, task)
-    made = shop.git("show", f"{shown['branch']}:made.txt") if shown["branch"] else (folder / "made.txt").read_text()
-    assert made == "made\n"
+    if shown["branch"]:
+        assert shop.git("show", f"{shown['branch']}:made.txt") == "made\n"
+        assert shop.git("ls-tree", "--name-only", shown["branch"]).split() == [".gitignore", "made.txt"]
+    else:
+        assert (folder / "made.txt").read_text() == "made\n"
+        assert shop.git("status", "--short", "--untracked-files=all").split() == ["??", "made.txt"]
     assert (project / "made.txt").exists() == (isolation == "none")
 
 
