@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -139,21 +139,26 @@ class Done:
         self.err = process.stderr
 
 
-@pytest.fixture
-def learnt(project: Path) -> Callable[..., Done]:
-    """Run the real command line in the project and return what it left."""
+def command_line(folder: Path, environ: Mapping[str, str] | None = None) -> Callable[..., Done]:
+    """Return what runs the real command line in a folder, with the test's own environment unless another is given."""
 
     def run(*words: str, stdin: str | bytes = "", cwd: Path | None = None, env: dict[str, str] | None = None) -> Done:
         content = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape")
         process = subprocess.run(
             [sys.executable, "-m", "learnt", *words],
-            cwd=cwd or project,
+            cwd=cwd or folder,
             input=content,
             capture_output=True,
-            env={**os.environ, **(env or {})},
+            env={**(os.environ if environ is None else environ), **(env or {})},
             check=False,
         )
         out, err = process.stdout.decode(), process.stderr.decode()
         return Done(subprocess.CompletedProcess(process.args, process.returncode, out, err))
 
     return run
+
+
+@pytest.fixture
+def learnt(project: Path) -> Callable[..., Done]:
+    """Run the real command line in the project and return what it left."""
+    return command_line(project)

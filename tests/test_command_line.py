@@ -92,6 +92,30 @@ class Line:
         return done.err
 
 
+class Work:
+    """What the doctor says of the work in a project."""
+
+    def __init__(self, line: Line, project: Path, programs: Path) -> None:
+        self.line = line
+        self.project = project
+        self.programs = programs
+
+    def install(self, name: str, folder: Path | None = None) -> Path:
+        """Put a program there."""
+        path = (folder or self.programs) / name
+        path.touch(mode=0o755)
+        return path
+
+    def settle(self, settings: str) -> None:
+        """Write the project's settings."""
+        (self.project / "learnt.toml").write_text(f"{settings}\n")
+
+    def found(self, subject: str) -> list[tuple[bool, str]]:
+        """Return what the doctor finds about one part of the work."""
+        findings = json.loads(self.line("doctor", "--json").out)["findings"]
+        return [(one["fine"], one["detail"]) for one in findings if one["subject"] == f"work: {subject}"]
+
+
 def assert_told(done: Done) -> None:
     """An error says what happened and what to do, in our words."""
     assert done.err.startswith("error: "), done.err
@@ -990,6 +1014,85 @@ class TestDoctorDemoAndHelp:
         assert done.code == 1
         assert "learnt init" in done.out
         assert list(project.iterdir()) == []
+
+    @pytest.fixture
+    def work(self, shop: Line, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
+        """A project with nothing but a made-up agent on PATH."""
+        programs = tmp_path / "programs"
+        programs.mkdir()
+        monkeypatch.setenv("PATH", str(programs))
+        return Work(shop, project, programs)
+
+    def test_an_agent_that_is_missing_is_wrong_only_while_there_is_something_to_do(self, work: Work) -> None:
+        assert work.found("agent") == [(True, "`claude` is not on PATH; no task waits for it")]
+        task = work.line.json("task", "add", "Anything")["id"]
+        assert work.found("agent") == [(False, "`claude` is not on PATH")]
+        assert "install it" in work.line("doctor").out
+        program = work.install("claude")
+        assert work.found("agent") == [(True, f"claude is {program}")]
+        program.unlink()
+        work.line.text("task", "cancel", task)
+        assert work.line("doctor").code == 0
+
+    @pytest.mark.parametrize(
+        ("command", "found"),
+        [
+            ("agent --model {model}", (True, "command is {programs}/agent")),
+            ("./agent", (False, "`./agent` is not there, or may not be executed")),
+            ("bin/agent", (True, "command is {project}/bin/agent")),
+            ("", (False, "no command is set for the agent `command`")),
+            ("agent 'open", (False, "the command line `agent 'open` cannot be read: No closing quotation")),
+        ],
+    )
+    def test_the_doctor_looks_for_the_first_word_of_a_command(
+        self, work: Work, command: str, found: tuple[bool, str]
+    ) -> None:
+        work.install("agent")
+        (work.project / "bin").mkdir()
+        work.install("agent", work.project / "bin")
+        work.line.text("task", "add", "Anything")
+        work.settle(f'work.agent = "command"\nwork.command = "{command}"')
+        detail = found[1].format(programs=work.programs, project=work.project)
+        assert work.found("agent") == [(found[0], detail)]
+
+    def test_worktrees_need_git_and_a_repository(self, work: Work) -> None:
+        work.install("claude")
+        work.line.text("task", "add", "Anything")
+        assert work.found("git") == []
+        work.settle('work.isolation = "worktree"')
+        assert [fine for fine, _ in work.found("git")] == [False]
+        git = work.install("git")
+        assert "no git repository" in work.found("git")[0][1]
+        (work.project / ".git").mkdir()
+        assert work.found("git") == [(True, str(git))]
+
+    @pytest.mark.parametrize(
+        ("settings", "fine", "detail"),
+        [
+            ("", True, "the client's own default"),
+            ('models = ["small", "large"]', True, "`learned` chooses from small, large"),
+            ('strategy = "fixed"\nwork.model = "small"', True, "small"),
+            ('strategy = "fixed"\nwork.model = "large"\nmodels = ["small"]', False, "model `large` is not configured"),
+            ('work.model = "small"', False, "the strategy `learned` passes it over"),
+            ('models = ["s", "l"]\nwork.arguments = ["--model", "x"]', False, "`work.arguments` name one already"),
+            (
+                'models = ["s", "l"]\nwork.agent = "command"\nwork.command = "agent"',
+                False,
+                "`work.command` does not say {model}",
+            ),
+            ('models = ["gpt"]\nwork.agent = "opencode"', False, "does not know the model gpt without its provider"),
+            ('models = ["p/gpt"]\nwork.agent = "opencode"', True, "`learned` chooses from p/gpt"),
+            ('models = ["gpt"]\nwork.agent = "codex"', True, "codex tells no cost, so that of gpt stays unknown"),
+        ],
+    )
+    def test_the_doctor_says_which_models_will_work_and_what_contradicts_itself(
+        self, work: Work, settings: str, fine: bool, detail: str
+    ) -> None:
+        work.settle(settings)
+        found = work.found("models")
+        assert all(one[0] for one in found) is fine
+        assert detail in found[-1][1]
+        assert work.line("doctor").code == (0 if fine else 1)
 
     def test_the_demo_shows_the_product_and_leaves_nothing(
         self, line: Line, project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

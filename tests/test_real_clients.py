@@ -5,9 +5,11 @@ What a client is given must arrive at the model, and what it tells must be read:
 
 from __future__ import annotations
 
+import json
 import os
-import shlex
+import re
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,10 @@ from learnt import clients
 from learnt.clients import Answer, Request
 from learnt.loop import agents
 from learnt.loop.agents import Run, Stop
+from tests.conftest import command_line
 from tests.support import model_stub, real_clients
 from tests.support.model_stub import ModelStub, Reply
+from tests.support.shop import Shop
 
 pytestmark = pytest.mark.clients
 
@@ -39,34 +43,41 @@ class Done:
         self.progress = progress
 
 
-def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop: Stop | None = None) -> Done:
+def environment(client: str, folder: Path, stub: ModelStub, *, trusted: Path) -> dict[str, str]:
+    """Return all that a client finds around it: its program, a home of its own, and no model but ours."""
     program = real_clients.program(client)
     if isinstance(program, real_clients.Unavailable):
         pytest.skip(f"no {client}: {program}")
-    home, work_folder, temporary = folder / "their-home", folder / "work", folder / "tmp"
-    for made in (home, work_folder, temporary):
+    home, temporary = folder / "their-home", folder / "tmp"
+    for made in (home, temporary):
         made.mkdir(exist_ok=True)
+    return {
+        "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(home),
+        "TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        **real_clients.settle(client, home, stub.address, trusted),
+    }
+
+
+def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop: Stop | None = None) -> Done:
+    work_folder = folder / "work"
+    work_folder.mkdir(exist_ok=True)
     request = Request(
         prompt=prompt,
         folder=str(work_folder),
         scratch=str(folder / "scratch"),
         model=MODELS[client],
-        command=shlex.quote(str(program)),
     )
     progress: list[str] = []
     with ModelStub(*replies) as stub:
-        environ = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(home),
-            "TMPDIR": str(temporary),
-            "LANG": "C.UTF-8",
-            "LEARNT_ATTEMPT": f"task_of_{client}",
-            **real_clients.settle(client, home, stub.address),
-        }
         run = agents.run(
             clients.call(client, request),
             folder=str(work_folder),
-            environ=environ,
+            environ={
+                **environment(client, folder, stub, trusted=work_folder),
+                "LEARNT_ATTEMPT": f"task_of_{client}",
+            },
             time_limit_s=120,
             output_limit_bytes=10_000_000,
             log_folder=str(folder / "log"),
@@ -77,8 +88,8 @@ def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop:
 
 
 def writes(client: str, folder: Path) -> Reply:
-    """The call with which each client's model writes a file."""
-    path = str(folder / "work" / "made.txt")
+    """The call with which each client's model writes a file into the folder that it works in."""
+    path = str(folder / "made.txt")
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "codex": ("exec_command", {"cmd": "echo made > made.txt"}),
         "gemini": ("write_file", {"file_path": path, "content": "made\n"}),
@@ -90,7 +101,7 @@ def writes(client: str, folder: Path) -> Reply:
 
 @pytest.mark.parametrize("client", real_clients.PACKAGES)
 def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> None:
-    done = work(client, tmp_path, writes(client, tmp_path), Reply(FINAL))
+    done = work(client, tmp_path, writes(client, tmp_path / "work"), Reply(FINAL))
 
     assert (done.run.ending, done.run.exit_code, done.answer.error) == ("exited", 0, "")
     assert any(MARKER in body for body in done.asked)
@@ -107,6 +118,86 @@ def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> N
     assert any("made.txt" in line for line in done.progress)
     assert done.progress[-1] == "It is written. <task-done/>"
     assert done.run.left == ()
+
+
+LEARNT = "Write made.txt in one go. Half of it is worse than none."
+INPUT_PRICE, OUTPUT_PRICE = 3, 15
+
+
+@pytest.mark.parametrize("isolation", ["none", "worktree"])
+@pytest.mark.parametrize("client", real_clients.PACKAGES)
+def test_learnt_work_has_a_real_client_do_a_task(client: str, isolation: str, project: Path, tmp_path: Path) -> None:
+    shop = Shop(project, command_line(project))
+    shop.repository()
+    shop.settle(agent=client, isolation=isolation)
+    shop.model(MODELS[client], input_price=INPUT_PRICE, output_price=OUTPUT_PRICE)
+    given = shop.learn("Never write made.txt by hand")
+    task = shop.add("Write made.txt", "--verify", 'test "$(cat made.txt)" = made')
+    folder = project if isolation == "none" else project / ".learnt" / "worktrees" / task
+    answer = f"LEARNING_HELPFUL: {given['id']}\n<learning>{LEARNT}</learning>\n<task-done>made it so</task-done>"
+
+    with ModelStub(writes(client, folder), Reply(answer)) as stub:
+        shop.learnt = command_line(project, environment(client, tmp_path, stub, trusted=project))
+        summary = shop.work()
+
+    shown = shop.show(task)
+    assert (summary["done"], shown["status"]) == (1, "done")
+    (attempt,) = shown["attempts"]
+    assert (attempt["result"], attempt["summary"], attempt["model"]) == ("done", "made it so", MODELS[client])
+    tokens_in, tokens_out = 2 * model_stub.TOKENS_IN, 2 * model_stub.TOKENS_OUT
+    assert (attempt["tokens_in"], attempt["tokens_out"]) == (tokens_in, tokens_out)
+    by_price = (tokens_in * INPUT_PRICE + tokens_out * OUTPUT_PRICE) / 1_000_000
+    assert attempt["cost_usd"] == pytest.approx(COST_USD if client == "opencode" else by_price)
+    assert summary["cost_usd"] == attempt["cost_usd"]
+    assert Path(attempt["transcript"].partition("#")[0]).is_file()
+    brief = brief_in(stub.asked[-1].body, shop)
+    assert given["title"] in brief
+    assert given["id"] in brief
+    (marked,) = [one for one in shop.learnings() if one["id"] == given["id"]]
+    assert marked["confidence"] > given["confidence"]
+    (stored,) = [one for one in shop.learnings() if one["origin"] == "agent"]
+    assert (stored["observation"], stored["task"]) == (LEARNT, task)
+    if shown["branch"]:
+        assert shop.git("show", f"{shown['branch']}:made.txt") == "made\n"
+        assert shop.git("ls-tree", "--name-only", shown["branch"]).split() == [".gitignore", "made.txt"]
+    else:
+        assert (folder / "made.txt").read_text() == "made\n"
+        assert shop.git("status", "--short", "--untracked-files=all").split() == ["??", "made.txt"]
+    assert (project / "made.txt").exists() == (isolation == "none")
+
+
+def test_gemini_in_a_folder_that_was_never_trusted_says_what_to_do(project: Path, tmp_path: Path) -> None:
+    shop = Shop(project, command_line(project))
+    shop.settle(agent="gemini")
+    task = shop.add("Write made.txt")
+
+    with ModelStub(Reply(FINAL)) as stub:
+        shop.learnt = command_line(project, environment("gemini", tmp_path, stub, trusted=tmp_path / "elsewhere"))
+        shop.work("--max-iterations", "1", code=1)
+
+    (attempt,) = shop.show(task)["attempts"]
+    assert attempt["failure"]["reason"] == "the agent ended with exit code 55"
+    assert "--skip-trust" in attempt["failure"]["error"]
+    assert stub.asked == []
+
+
+def brief_in(body: str, shop: Shop) -> str:
+    """Return the brief that stands in what the model was sent, word for word as it was recorded."""
+    told = "\n".join(texts(json.loads(body)))
+    found = re.search(r'<learnt-brief id="(brief_\w+)">.*?</learnt-brief>', told, re.DOTALL)
+    assert found, told
+    brief = found[0]
+    assert brief == shop.learnt("explain", found[1], "--replay").out.strip()
+    return brief
+
+
+def texts(found: object) -> Iterator[str]:
+    """Yield all texts in a JSON value."""
+    if isinstance(found, str):
+        yield found
+    elif isinstance(found, dict | list):
+        for inner in found.values() if isinstance(found, dict) else found:
+            yield from texts(inner)
 
 
 @pytest.mark.parametrize("client", real_clients.PACKAGES)

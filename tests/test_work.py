@@ -10,65 +10,14 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from learnt import Memory
 from tests.conftest import Done
+from tests.support.shop import Shop
 
 PATIENCE_S = 60
-
-
-class Shop:
-    """A project with tasks, and an agent that is a small Python program."""
-
-    def __init__(self, project: Path, learnt: Callable[..., Done]) -> None:
-        self.folder = project
-        self.learnt = learnt
-
-    def agent(self, program: str, **settings: object) -> None:
-        """Let an agent do this with its prompt in `prompt`, and settle how the loop works."""
-        script = self.folder / "agent.py"
-        script.write_text(f"import os, sys, time\nprompt = sys.stdin.read()\n{program}\n")
-        command = f"{sys.executable} {script} {{model}}"
-        lines = [f"work.{name} = {json.dumps(value)}" for name, value in {"command": command, **settings}.items()]
-        file = self.folder / "learnt.toml"
-        present = file.read_text() if file.exists() else ""
-        file.write_text("\n".join([*lines, 'work.agent = "command"', present]))
-        assert self.learnt("init").code == 0
-
-    def models(self, *names: str) -> None:
-        file = self.folder / "learnt.toml"
-        entries = "".join(f'[[models]]\nname = "{name}"\nprice = {place + 1}\n' for place, name in enumerate(names))
-        file.write_text(f"{file.read_text()}\n{entries}")
-
-    def add(self, title: str, *words: str) -> str:
-        done = self.learnt("task", "add", title, *words, "--json")
-        assert done.code == 0, done.err
-        return str(json.loads(done.out)["id"])
-
-    def work(self, *words: str, code: int = 0) -> dict[str, Any]:
-        done = self.learnt("work", *words, "--json")
-        assert done.code == code, done.out + done.err
-        summary: dict[str, Any] = json.loads(done.out)
-        return summary
-
-    def show(self, task: str) -> dict[str, Any]:
-        shown: dict[str, Any] = json.loads(self.learnt("task", "show", task, "--json").out)
-        return shown
-
-    def git(self, *words: str) -> str:
-        names = {
-            "GIT_AUTHOR_NAME": "a",
-            "GIT_AUTHOR_EMAIL": "a@b",
-            "GIT_COMMITTER_NAME": "a",
-            "GIT_COMMITTER_EMAIL": "a@b",
-        }
-        done = subprocess.run(
-            ["git", *words], cwd=self.folder, env={**os.environ, **names}, capture_output=True, text=True, check=True
-        )
-        return done.stdout
 
 
 @pytest.fixture
@@ -101,6 +50,17 @@ def test_an_agent_fails_learns_and_succeeds_and_the_next_task_starts_wiser(datab
     assert [attempt["result"] for attempt in shown["attempts"]] == ["done", "failed"]
     assert shown["attempts"][0]["summary"] == "built it"
     assert shown["attempts"][1]["failure"]["reason"] == "no setup"
+
+
+def test_the_brief_reaches_the_agent_as_it_was_recorded(shop: Shop) -> None:
+    shop.agent("open('asked', 'w').write(prompt); print('<task-done/>')")
+    shop.learn("Run setup before the build")
+    shop.add("Build the shop")
+    shop.work()
+    asked = (shop.folder / "asked").read_text()
+    start, end = asked.index("<learnt-brief id="), asked.index("</learnt-brief>")
+    recorded = shop.learnt("explain", asked[start:end].split('"')[1], "--replay").out
+    assert asked[start:end] == recorded.removesuffix("</learnt-brief>\n")
 
 
 def test_done_counts_only_when_the_verification_passes(shop: Shop) -> None:
@@ -258,13 +218,6 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def _repository(shop: Shop) -> None:
-    shop.git("init", "-q")
-    (shop.folder / ".gitignore").write_text("agent.py\nlearnt.toml\n.learnt\n")
-    shop.git("add", ".gitignore")
-    shop.git("commit", "-q", "-m", "start")
-
-
 IN_WORKTREE = """
 name = prompt.split("# Task: ")[1].split("\\n")[0]
 there = " ".join(sorted(one for one in os.listdir(".") if not one.startswith(".")))
@@ -275,7 +228,7 @@ print(f"<task-done>wrote {name}</task-done>")
 
 def test_each_task_has_a_worktree_that_starts_from_what_it_waited_for(shop: Shop) -> None:
     shop.agent(IN_WORKTREE, isolation="worktree", jobs=2)
-    _repository(shop)
+    shop.repository()
     left, right = shop.add("left"), shop.add("right")
     both = shop.add("both", "--after", left, "--after", right)
 
@@ -298,7 +251,7 @@ def test_branches_that_conflict_are_left_to_the_agent(shop: Shop) -> None:
         "print('<task-done/>')",
         isolation="worktree",
     )
-    _repository(shop)
+    shop.repository()
     left, right = shop.add("left"), shop.add("right")
     both = shop.add("both", "--after", left, "--after", right)
     shop.work("--all")
@@ -314,7 +267,7 @@ def test_an_agent_that_deletes_its_worktree_has_failed_and_the_next_attempt_has_
         isolation="worktree",
         verify="test -e here",
     )
-    _repository(shop)
+    shop.repository()
     task = shop.add("Anything")
 
     shop.work()

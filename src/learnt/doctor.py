@@ -1,4 +1,4 @@
-"""Examine a project's stores and say what is wrong and what to do about it.
+"""Examine a project's stores and the agent that works for it, and say what is wrong and what to do about it.
 
 Nothing here changes anything, and nothing that is broken stops the examination: each part is looked at on its own.
 """
@@ -7,22 +7,31 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import stat
 import sys
 
-from learnt import __version__, config, project
+from learnt import __version__, clients, config, project
+from learnt.clients import Request
 from learnt.errors import LearntError
 from learnt.memory import places
+from learnt.memory.tasks import ENDED
 from learnt.model import Value
-from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, unfinished_purge
+from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
+from learnt.strategy.choose_model import Facts, choose
+from learnt.strategy.figures import Record
 from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from learnt.config import Settings
+    from learnt.project import Project
+
 _LITTLE_SPACE = 100 * 1024 * 1024
+_SOME_MODEL = "some-model"
 
 
 class Finding(Value):
@@ -39,18 +48,20 @@ def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     yield _fine("versions", f"learnt {__version__}, Python {platform.python_version()}")
     environ = dict(os.environ)
     here = project.find_project(start)
-    settings = config.Settings()
+    settings, known = config.Settings(), False
     try:
         configuration = config.load(places.settings_files(here.root if here else None), environ)
     except LearntError as error:
         yield _wrong("settings", error)
     else:
-        settings = configuration.settings
+        settings, known = configuration.settings, True
         yield from _examine_settings(configuration)
     if here is None:
         yield Finding(subject="project", fine=False, detail="none around this folder", remedy="`learnt init` makes one")
     else:
         yield from _examine_store("store", places.own_place(here, settings), clock)
+        if known:
+            yield from _examine_work(here, settings, open_tasks=_open_tasks(places.own_place(here, settings), clock))
     user = places.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)
@@ -179,13 +190,108 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Finding]:
 
 
 def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
-    import shutil
-
     free = shutil.disk_usage(folder).free
     if free < _LITTLE_SPACE:
         yield Finding(
             subject=subject, fine=False, detail=f"{free / 1e6:,.0f} MB are free", remedy="free some disk space"
         )
+
+
+def _open_tasks(place: Place, clock: Callable[[], int]) -> int:
+    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere."""
+    try:
+        store = Store(place.replace(read_only=True), version=__version__, clock=clock)
+        try:
+            return sum(many for status, many in tasks.counts(store.database).items() if status not in ENDED)
+        finally:
+            store.close()
+    except LearntError:
+        return 0
+
+
+def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iterator[Finding]:
+    """Say whether `learnt work` could work; what it lacks is wrong only while there is something to do."""
+    try:
+        yield _needed(_examine_agent(here, settings), open_tasks)
+        if settings.work_isolation == "worktree":
+            yield _needed(_examine_git(here), open_tasks)
+        yield from _examine_models(settings)
+    except LearntError as error:
+        yield _needed(_wrong("work: agent", error), open_tasks)
+
+
+def _needed(finding: Finding, open_tasks: int) -> Finding:
+    if finding.fine or open_tasks:
+        return finding
+    return finding.replace(fine=True, detail=f"{finding.detail}; no task waits for it", remedy="")
+
+
+def _examine_agent(here: Project, settings: Settings) -> Finding:
+    program = clients.call(settings.work_agent, _request(here.root, settings)).argv[0]
+    # A path is seen from the folder that the agent works in, a name is looked for on PATH.
+    found = shutil.which(os.path.join(here.root, program) if os.path.dirname(program) else program)
+    if found:
+        return _fine("work: agent", f"{settings.work_agent} is {found}")
+    remedy = "install it, or set another `agent` under [work] in learnt.toml"
+    where = "not there, or may not be executed" if os.path.dirname(program) else "not on PATH"
+    return Finding(subject="work: agent", fine=False, detail=f"`{program}` is {where}", remedy=remedy)
+
+
+def _examine_git(here: Project) -> Finding:
+    remedy = '{}, or set `isolation = "none"` under [work] in learnt.toml'
+    found = shutil.which("git")
+    if found is None:
+        detail = "git is not on PATH, and each task is to have a worktree"
+        return Finding(subject="work: git", fine=False, detail=detail, remedy=remedy.format("install it"))
+    if not os.path.exists(os.path.join(here.root, ".git")):
+        detail = f"{here.root} is no git repository, and each task is to have a worktree"
+        return Finding(subject="work: git", fine=False, detail=detail, remedy=remedy.format("`git init`, then commit"))
+    return _fine("work: git", found)
+
+
+def _examine_models(settings: Settings) -> Iterator[Finding]:
+    names = [model.name for model in settings.models]
+    mistakes = list(_mistakes_with_models(settings))
+    yield from mistakes
+    unpriced = [one.name for one in settings.models if not (one.input_price or one.output_price)]
+    if not mistakes:
+        chosen = f"`{settings.strategy}` chooses from {', '.join(names)}" if names else settings.work_model
+        yield _fine("work: models", chosen or "the client's own default")
+    if unpriced and settings.work_agent in clients.TELL_TOKENS_ONLY:
+        detail = f"{settings.work_agent} tells no cost, so that of {', '.join(unpriced)} stays unknown"
+        remedy = "state `input_price` and `output_price` of each, so that --budget-usd and the strategy can see it"
+        yield Finding(subject="work: models", fine=True, detail=detail, remedy=remedy)
+
+
+def _mistakes_with_models(settings: Settings) -> Iterator[Finding]:
+    """Yield settings that contradict each other, whether or not there is something to do."""
+    if settings.work_model and settings.strategy != "fixed":
+        detail = f"`work.model` is {settings.work_model}, but the strategy `{settings.strategy}` passes it over"
+        remedy = 'set `strategy = "fixed"`, or leave `work.model` out'
+        yield Finding(subject="work: models", fine=False, detail=detail, remedy=remedy)
+    elif settings.models and settings.strategy == "fixed":
+        try:
+            choose("fixed", settings.models, Record(), Facts(task=""), fixed=settings.work_model)
+        except LearntError as error:
+            yield _wrong("work: models", error)
+    words = clients.call(settings.work_agent, _request("", settings)).argv
+    if len(settings.models) > 1 and not any(_SOME_MODEL in word for word in words):
+        command = settings.work_agent == "command"
+        where = "`work.command` does not say {model}" if command else "`work.arguments` name one already"
+        remedy = "put {model} where it belongs" if command else "leave it out of the arguments"
+        detail = f"several models are configured, but none that is chosen reaches the agent: {where}"
+        yield Finding(subject="work: models", fine=False, detail=detail, remedy=remedy)
+    without = [model.name for model in settings.models if settings.work_agent == "opencode" and "/" not in model.name]
+    if without:
+        detail = f"opencode does not know the model {without[0]} without its provider"
+        yield Finding(subject="work: models", fine=False, detail=detail, remedy="write it as `provider/model`")
+
+
+def _request(folder: str, settings: Settings) -> Request:
+    command = settings.work_command if settings.work_agent == "command" else ""
+    return Request(
+        prompt="", folder=folder, scratch="", model=_SOME_MODEL, arguments=settings.work_arguments, command=command
+    )
 
 
 def _fine(subject: str, detail: str) -> Finding:

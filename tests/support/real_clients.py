@@ -92,8 +92,13 @@ def _run(*words: str, home: str = "") -> None:
         raise Unavailable(f"{words[0]} {words[1]} failed: {' '.join((done.stderr or done.stdout).split())[-400:]}")
 
 
-def settle(client: str, home: Path, address: str) -> dict[str, str]:
-    """Write the client's settings so that it asks our model and nobody else; return the variables that it needs."""
+def settle(client: str, home: Path, address: str, trusted: Path) -> dict[str, str]:
+    """Write the client's settings so that it asks our model and nobody else, and trusts one folder with all below it.
+
+    Returns the variables that it needs.
+    """
+    if client == "gemini":
+        _write(home / ".gemini" / "trustedFolders.json", json.dumps({str(trusted): "TRUST_FOLDER"}))
     return _SETTLE[client](home, address)
 
 
@@ -127,7 +132,7 @@ def _gemini(home: Path, address: str) -> dict[str, str]:
         "telemetry": {"enabled": False},
     }
     _write(home / ".gemini" / "settings.json", json.dumps(settings))
-    return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address, "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+    return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address}
 
 
 def _opencode(home: Path, address: str) -> dict[str, str]:
@@ -148,5 +153,5 @@ _SETTLE: dict[str, Callable[[Path, str], dict[str, str]]] = {"codex": _codex, "g
 
 
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)

@@ -20,8 +20,22 @@ CLIENTS: Mapping[str, Client] = {
     "aider": aider,
     "command": command,
 }
+# What a run of these costs can only be known by the prices of their models.
+TELL_TOKENS_ONLY = ("codex", "gemini")
 
-__all__ = ["CLIENTS", "Answer", "Call", "Client", "Output", "Request", "call", "client", "progress", "read"]
+__all__ = [
+    "CLIENTS",
+    "TELL_TOKENS_ONLY",
+    "Answer",
+    "Call",
+    "Client",
+    "Output",
+    "Request",
+    "call",
+    "client",
+    "progress",
+    "read",
+]
 
 
 def client(name: str) -> Client:

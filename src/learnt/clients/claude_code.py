@@ -32,6 +32,17 @@ from learnt.clients.shapes import (
     with_model,
 )
 
+# What an outer session of Claude Code leaves in the environment; an inner one with these refuses to start.
+_OUTER_SESSION = (
+    "CLAUDECODE",
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_CODE_SESSION_ID",
+    "CLAUDE_PID",
+    "CLAUDE_ENV_FILE",
+    "CLAUDE_PROJECT_DIR",
+)
+_DENIALS_TOLD = 5
+
 
 def call(request: Request) -> Call:
     """Return how Claude Code is started for this request."""
@@ -50,6 +61,7 @@ def call(request: Request) -> Call:
             *request.arguments,
         ),
         stdin=request.prompt,
+        without=_OUTER_SESSION,
         model=request.model,
         scratch=request.scratch,
     )
@@ -85,6 +97,7 @@ def read(output: Output) -> Answer:
         cost_usd=amount(result.get("total_cost_usd")),
         **figures,
         transcript=_transcript(output, session),
+        denied=_denied(result.get("permission_denials")),
         error=failure(output, _complaint(result)),
     )
 
@@ -164,6 +177,12 @@ def _complaint(result: Mapping[str, Any]) -> str:
     errors = result.get("errors")
     listed = "; ".join(map(str, errors)) if isinstance(errors, list) else ""
     return text_of(result.get("result")) or listed or text_of(result.get("subtype")) or "Claude Code reported an error"
+
+
+def _denied(denials: object) -> tuple[str, ...]:
+    listed = denials if isinstance(denials, list) else []
+    told = [tool_line(one.get("tool_name"), one.get("tool_input")) for one in listed if isinstance(one, Mapping)]
+    return tuple(dict.fromkeys(told))[:_DENIALS_TOLD]
 
 
 def _transcript(output: Output, session: str) -> str:

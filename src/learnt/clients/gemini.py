@@ -1,7 +1,8 @@
 """Gemini CLI: without a terminal it reads its prompt from stdin; `-o stream-json` prints one event a line.
 
 Edits are approved, other tools follow the user's own policy. In a folder that was never trusted it refuses to work
-(exit code 55) and says how to change that; trusting is the user's decision, not ours. It tells no cost.
+(exit code 55) and says how to change that; trusting is the user's decision, not ours. A trusted project is enough
+for the worktrees of its tasks, which lie below it. It tells no cost.
 """
 
 from __future__ import annotations

@@ -38,12 +38,16 @@ class Request(Value):
 
 
 class Call(Value):
-    """How a client is started: `files` are written first, `environment` is added to what the agent gets."""
+    """How a client is started: `files` are written first.
+
+    Of the environment, the agent does not get what `without` names, and gets `environment` on top.
+    """
 
     client: str
     argv: tuple[str, ...]
     stdin: str = ""
     environment: Mapping[str, str] = {}
+    without: tuple[str, ...] = ()
     files: Mapping[str, str] = {}
     model: str = ""
     scratch: str = ""
@@ -69,7 +73,8 @@ class Answer(Value):
     """What a client told about its run. `text` is its last word, `said` all that the agent itself said, in order.
 
     Figures are None when the client tells none. `tokens_in` counts everything that the model read, `tokens_cached` the
-    part of it that came from a cache. `error` is empty when the client ended well.
+    part of it that came from a cache. `denied` names what the agent was not allowed to do, as far as the client tells.
+    `error` is empty when the client ended well.
     """
 
     text: str = ""
@@ -80,6 +85,7 @@ class Answer(Value):
     tokens_cached: int | None = None
     tokens_out: int | None = None
     transcript: str = ""
+    denied: tuple[str, ...] = ()
     error: str = ""
 
 

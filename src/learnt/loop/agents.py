@@ -115,8 +115,8 @@ def run(
     `on_started` is given the process's number and start time before anything else happens; `on_progress` a short line
     now and then. Both are called in the caller's thread; when one raises, the agent is ended and the error goes on.
     """
-    environment = {**environ, **call.environment}
-    environment.pop("LEARNT_INTERNAL", None)
+    inherited = {name: text for name, text in environ.items() if name not in ("LEARNT_INTERNAL", *call.without)}
+    environment = {**inherited, **call.environment}
     stop = stop or Stop()
     with _Log(log_folder, call) as log:
         began = time.monotonic()

@@ -1,7 +1,7 @@
 """One attempt at a claimed task: choose the model, brief the agent, let it work, verify, and debrief.
 
 Every step is told to the one who watches and to the attempt's log, without secrets. The raw output of a client stays
-on the disk only while the attempt runs.
+on the disk only while the attempt runs; of a transcript that lies there, a copy without secrets is kept.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import time
 
 from learnt import clients
+from learnt.clients.shapes import plain_text
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, WrongRequest
 from learnt.loop import agents, folders, verify
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 LOGS = "logs"
 _RUNNING = "running"
+_TRANSCRIPTS = "transcripts"
 _WORKTREES = "worktrees"
 _LONGEST_CHAIN = 5
 _LONGEST_LOG = 5_000_000
@@ -68,9 +70,7 @@ class Log:
         if self._room < 0:
             return
         try:
-            os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
-            with open(os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
-                file.write(line)
+            _append(self.path, line)
         except OSError:
             return
 
@@ -131,7 +131,9 @@ class Work:
                 f"the agent `{self._settings.work_agent}` does not start: {run.error}",
                 hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
             )
-        answer = clients.read(run.output)
+        answer = self._with_transcript(clients.read(run.output))
+        if answer.denied:
+            self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.ending == "interrupted":
             self._memory.end_claim(self.claim)
             self._say("interrupted")
@@ -179,6 +181,9 @@ class Work:
             how = f"the agent ended with exit code {run.exit_code}" if run.exit_code else "the agent reported an error"
             return "failed", self._failure(how, category=verify.classify(answer.error), error=answer.error)
         said = read_sigils(answer.said or answer.text).result
+        if not said and answer.denied:
+            reason = f"the agent was not allowed to use: {'; '.join(answer.denied)}"
+            return "incomplete", self._failure(reason, category="unknown", error="")
         if said != "done":
             return said or "incomplete", None
         command = self.task.verify or self._settings.work_verify
@@ -192,6 +197,18 @@ class Work:
             return "interrupted", None
         error = verdict.output or (f"{folder.path} is gone" if not os.path.isdir(folder.path) else "")
         return "failed", self._failure(verdict.reason, category=verdict.category, error=error)
+
+    def _with_transcript(self, answer: Answer) -> Answer:
+        """Keep a transcript that would go with the scratch folder, without secrets."""
+        if not answer.transcript.startswith(self._scratch + os.sep):
+            return answer
+        ending = os.path.splitext(answer.transcript)[1]
+        kept = os.path.join(self._store, _TRANSCRIPTS, self.claim.attempt + ending)
+        try:
+            _append(kept, redact(plain_text(answer.transcript))[0])
+        except OSError:
+            kept = ""  # what cannot be kept is lost, not the attempt
+        return answer.replace(transcript=kept)
 
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
         return Failure(
@@ -276,6 +293,13 @@ class Work:
     def _say(self, text: str) -> None:
         self._log.write(text)
         self._tell(redact(text)[0])
+
+
+def _append(path: str, text: str) -> None:
+    """Write to the end of a file that is nobody else's to read."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
+        file.write(text)
 
 
 def prompt_of(

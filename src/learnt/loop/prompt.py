@@ -25,6 +25,7 @@ OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 _LONGEST_SPEC = 200_000
 _BLANK_LINES = re.compile(r"\n{3,}")
+_PLACE_OF_BRIEF = "\0"  # no cleaned text holds it
 
 
 class Earlier(Value):
@@ -51,14 +52,15 @@ def compose(
         "text": task.text,
         "spec": f"\n## Specification ({task.spec})\n\n{spec}\n" if spec else "",
         "prerequisites": _prerequisites(prerequisites, unmerged),
-        "brief": brief,
+        "brief": _PLACE_OF_BRIEF if brief else "",
         "chain": _section("What this builds on", [_told(earlier) for earlier in chain]),
         "answers": _section("What a person answered", [_answered(answer) for answer in answers]),
         "instructions": _template(task.type, overrides) or _template("other", overrides),
         "sigils": _template("sigils", overrides),
     }
     text = Template(_template("task", overrides)).safe_substitute(parts)
-    return _BLANK_LINES.sub("\n\n", text).strip() + "\n"
+    # The brief goes in last: it must reach the agent as it was recorded.
+    return _BLANK_LINES.sub("\n\n", text).replace(_PLACE_OF_BRIEF, brief.strip()).strip() + "\n"
 
 
 def read_spec(root: str, task: Task) -> str:

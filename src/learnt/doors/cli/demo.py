@@ -48,7 +48,7 @@ def _fail_learn_succeed(stage: _Stage) -> None:
     for name, text in {"build.py": _BUILD, "make_settings.py": _MAKE_SETTINGS, "check.py": _CHECK}.items():
         stage.write(name, text)
     stage.write(".gitignore", "settings.ini\n.learnt/\n")
-    agent = shlex.join([sys.executable, "-m", "learnt.doors.cli.demo_agent"])
+    agent = shlex.join([sys.executable, "-m", "learnt.doors.cli.demo_agent", "{model}"])
     lines = ["[work]", 'agent = "command"', f"command = {json.dumps(agent)}", 'isolation = "worktree"', "jobs = 2"]
     stage.write(
         "learnt.toml",
