@@ -227,6 +227,19 @@ def test_interruptions_are_no_failures(memory: Memory) -> None:
     assert "Stuck" not in memory.brief("first", task=task.id).text
 
 
+def test_the_tasks_of_other_loops_are_left_to_them(memory: Memory) -> None:
+    memory.brief("Ship the parcel", task="task_own")
+    memory.debrief("task_other", "hm")
+    assert _claim(memory) is None
+    assert memory.tasks() == []
+    assert {task.id for task in memory.tasks(queued=False)} == {"task_own", "task_other"}
+
+    assert memory.retry_task("task_own").queued, "a person puts it into the queue"
+    claim = _claim(memory)
+    assert claim is not None
+    assert claim.task == "task_own"
+
+
 def test_a_long_title_becomes_the_text_and_secrets_are_redacted(memory: Memory) -> None:
     sentence = "Rewrite the importer so that it streams " * 5
     task = memory.add_task(sentence, text="token ghp_" + "a1B2" * 9)

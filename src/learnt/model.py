@@ -373,6 +373,8 @@ class Task(Value):
     parent: str = ""
     branch: str = ""
     fresh_since: int = 0
+    queued: bool = False
+    """Whether `learnt work` may take it; a task that a brief or a debrief made belongs to who asked for that."""
     created_at: int = 0
     updated_at: int = 0
 

@@ -66,6 +66,7 @@ class Tasks(Stores):
                 id=new_id("task", now),
                 parent=parent,
                 skip_learnings=skip_learnings,
+                queued=True,
                 created_at=now,
                 updated_at=now,
                 **self._read(fields),
@@ -76,12 +77,17 @@ class Tasks(Stores):
         """Return a task."""
         return tasks.get(self.store.database, id)
 
-    def tasks(self, *, statuses: Sequence[str] = (), goal: str = "", limit: int = 1_000_000) -> list[Task]:
-        """Return the tasks that have one of these statuses, the oldest first; without any, all."""
-        return tasks.every(self.store.database, statuses=statuses, goal=fold(goal), limit=limit)
+    def tasks(
+        self, *, statuses: Sequence[str] = (), goal: str = "", queued: bool = True, limit: int = 1_000_000
+    ) -> list[Task]:
+        """Return the tasks that have one of these statuses, the oldest first; without any, all.
+
+        `queued=False`: also those of other loops, which a brief or a debrief made.
+        """
+        return tasks.every(self.store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
 
     def task_counts(self) -> dict[str, int]:
-        """Return how many tasks there are, by status."""
+        """Return how many tasks there are in the queue, by status."""
         return tasks.counts(self.store.database)
 
     def needs(self) -> dict[str, list[str]]:
@@ -140,7 +146,7 @@ class Tasks(Stores):
                 raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops that")
             for escalation in escalations.every(self.store.database, subject=id):
                 self._answer(escalation, "retry")
-            return self._in_status(task, self._waiting_or_ready(id), fresh=True)
+            return self._in_status(task.replace(queued=True), self._waiting_or_ready(id), fresh=True)
 
     def split_task(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
         """Cut a task into smaller ones and let it wait for them; `in_order`: each after the one before."""
@@ -158,6 +164,7 @@ class Tasks(Stores):
                 part = Task(
                     id=new_id("task", now),
                     parent=id,
+                    queued=True,
                     goal=task.goal,
                     agent=task.agent,
                     type=task.type,
@@ -170,7 +177,7 @@ class Tasks(Stores):
                 tasks.need(self.store.database, id, made[-1].id)
             for escalation in escalations.every(self.store.database, subject=id):
                 self._answer(escalation, "split")
-            self._in_status(task, "waiting", fresh=True)
+            self._in_status(task.replace(queued=True), "waiting", fresh=True)
         return made
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:

@@ -24,7 +24,7 @@ def take(database: Database, claim: Claim, *, only: Sequence[str] | None = None)
           from task
          where project = :project
            and status = 'ready'
-           and type != 'session'
+           and queued = 1
            and (:any = 1 or {database.one_of("id", "only")})
          order by created_at, id
          limit 1{database.skip_locked}

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 
+_FLAGS = ("skip_learnings", "queued")
 _INSERT = f"""
     insert into task (project, {", ".join(Task.fields)})
     values (:project, {", ".join(f":{field}" for field in Task.fields)})
@@ -130,20 +131,24 @@ def open_needs(database: Database, task: str) -> list[Task]:
     return [needed for needed in needed_by(database, task) if needed.status != "done"]
 
 
-def every(database: Database, *, statuses: Sequence[str] = (), goal: str = "", limit: int = 1_000_000) -> list[Task]:
-    """Return the tasks that people and programs gave us, the oldest first; conversations are none of them."""
+def every(
+    database: Database, *, statuses: Sequence[str] = (), goal: str = "", queued: bool = True, limit: int = 1_000_000
+) -> list[Task]:
+    """Return the tasks in the queue, or all but conversations, the oldest first."""
     rows = database.rows(
         f"""
         select *
           from task
          where project = :project
            and type != 'session'
+           and queued >= :queued
            and (:goal = '' or goal = :goal)
            and (:any = 1 or {database.one_of("status", "statuses")})
          order by created_at desc, id desc
          limit :limit
         """,
         goal=goal,
+        queued=int(queued),
         any=int(not statuses),
         statuses=database.list_value(statuses),
         limit=limit,
@@ -152,13 +157,13 @@ def every(database: Database, *, statuses: Sequence[str] = (), goal: str = "", l
 
 
 def counts(database: Database) -> dict[str, int]:
-    """Return how many tasks there are, by status."""
+    """Return how many tasks there are in the queue, by status."""
     rows = database.rows(
         """
         select status, count(*) as many
           from task
          where project = :project
-           and type != 'session'
+           and queued = 1
          group by status
         """
     )
@@ -314,11 +319,12 @@ class Made(Value):
 
 
 def _row(task: Task) -> dict[str, Any]:
-    return {**task.as_dict(), "skip_learnings": int(task.skip_learnings)}
+    return {**task.as_dict(), **{name: int(getattr(task, name)) for name in _FLAGS}}
 
 
 def _task(row: Row) -> Task:
-    return Task(**{**{field: row[field] for field in Task.fields}, "skip_learnings": bool(row["skip_learnings"])})
+    fields: dict[str, Any] = {field: row[field] for field in Task.fields}
+    return Task(**{**fields, **{name: bool(row[name]) for name in _FLAGS}})
 
 
 def _attempt(row: Row) -> Attempt:

@@ -83,14 +83,14 @@ def task_add_run(arguments: argparse.Namespace) -> None:
 def task_list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--status", choices=TASK_STATUSES, help="only those in this status")
     parser.add_argument("--goal", default="", metavar="NAME", help="only those that serve this")
-    parser.add_argument("--all", action="store_true", help="also those that are done, failed or cancelled")
+    parser.add_argument("--all", action="store_true", help="also what has ended, and the tasks of other loops")
 
 
 def task_list_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         open_ones = [status for status in TASK_STATUSES if status not in ENDED]
         statuses = [arguments.status] if arguments.status else [] if arguments.all else open_ones
-        found = memory.tasks(statuses=statuses, goal=arguments.goal)
+        found = memory.tasks(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
         needs = memory.needs()
         counts = memory.task_counts()
     if arguments.json:

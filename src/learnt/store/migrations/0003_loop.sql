@@ -16,6 +16,15 @@ alter table task add column parent text not null default '';        -- the task 
 alter table task add column branch text not null default '';        -- where the work of a worktree is kept
 alter table task add column fresh_since bigint not null default 0;  -- failures before this moment do not count any more
 
+-- Whether it waits in the queue of `learnt work`; other loops keep their tasks to themselves.
+alter table task add column queued smallint not null default 0;
+update task
+   set queued = 1
+ where type != 'session'
+   and status = 'ready'
+   and not exists (select 1 from brief where brief.project = task.project and brief.task = task.id)
+   and not exists (select 1 from attempt where attempt.project = task.project and attempt.task = task.id);
+
 -- What an agent said at the end of an attempt, and where its client wrote the conversation down.
 alter table attempt add column summary text not null default '';
 alter table attempt add column transcript text not null default '';
