@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
+import json
 import random
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 from bench.processes import BARE, LEARNT, Run, time_side_by_side
 from bench.recall import natural_learning, natural_word
@@ -21,7 +22,7 @@ MOST_MB = 40
 
 
 def measure(workspace: Workspace) -> Report:
-    """Brief a task of forty words, and let a hook come by."""
+    """Brief a task of forty words, by hand and through a hook; both have something to say."""
     folder = workspace.new_folder()
     chance = random.Random(LEARNINGS)
     say(f"  storing {LEARNINGS:,} learnings")
@@ -30,12 +31,16 @@ def measure(workspace: Workspace) -> Report:
             memory.add_all([natural_learning(chance) for _ in range(1_000)])
         known = memory.learnings(limit=1).learnings[0].title
     text = f"{known} " + " ".join(natural_word(chance) for _ in range(32))
-    lines = {"brief": (LEARNT, "brief", text), "hook": (LEARNT, "hook")}
-    starts = {name: functools.partial(Run, words, folder) for name, words in lines.items()}
+    numbers = itertools.count()
+    starts: dict[str, Callable[[], Run]] = {
+        "brief": lambda: Run((LEARNT, "brief", text), folder),
+        "hook": lambda: Run((LEARNT, "hook"), folder, stdin=prompt_event(text, session=f"session {next(numbers)}")),
+    }
+    _check_that_the_hook_answers(starts["hook"]())
     times = time_side_by_side(starts, rounds=ROUNDS)
     rows, bars = [], []
-    for name, words in lines.items():
-        ratio, megabytes = times[name] / times[BARE], _peak_megabytes(words, folder)
+    for name, start in starts.items():
+        ratio, megabytes = times[name] / times[BARE], _peak_megabytes(start())
         rows.append([name, f"{times[name]:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
         bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
         bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_MB} MB ({megabytes:.0f})", megabytes <= MOST_MB))
@@ -45,15 +50,27 @@ def measure(workspace: Workspace) -> Report:
     return Report("Cold", notes, table(("command", "ms", "× bare Python", "MB"), rows), tuple(bars))
 
 
-def _peak_megabytes(words: tuple[str, ...], folder: Path) -> float:
+def prompt_event(prompt: str, *, session: str) -> bytes:
+    """Return what a client sends to a hook when a person has written a prompt."""
+    event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": ".", "prompt": prompt}
+    return json.dumps(event).encode()
+
+
+def _check_that_the_hook_answers(run: Run) -> None:
+    done = subprocess.run(run.words, cwd=run.folder, input=run.stdin, capture_output=True, check=True)
+    if b"additionalContext" not in done.stdout:
+        raise RuntimeError("the hook has nothing to say, so its time says nothing")
+
+
+def _peak_megabytes(run: Run) -> float:
     """Return the peak memory of a process; it is measured in a child of a child, whose children are it alone."""
     program = (
-        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, "
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], "
         "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, *words], cwd=folder, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *run.words], cwd=run.folder, input=run.stdin, capture_output=True, check=True
     )
     unit = 1024 * 1024 if sys.platform == "darwin" else 1024
     return int(done.stdout) / unit

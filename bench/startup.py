@@ -12,6 +12,7 @@ import random
 import subprocess
 from pathlib import Path
 
+from bench.cold import prompt_event
 from bench.processes import BARE, LEARNT, Run, time_side_by_side
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace, record
@@ -91,9 +92,8 @@ def _verdict(name: str, ratio: float) -> str:
 
 
 def _run(folder: Path, words: tuple[str, ...], supply: _Supply) -> Run:
-    return Run(
-        (LEARNT, *(word.format_map(supply) for word in words)), folder, stdin=b"{}" if words[0] == "hook" else b""
-    )
+    stdin = prompt_event(supply["prompt"], session=supply["folder"]) if words[0] == "hook" else b""
+    return Run((LEARNT, *(word.format_map(supply) for word in words)), folder, stdin=stdin)
 
 
 class _Supply(dict[str, str]):
@@ -106,6 +106,9 @@ class _Supply(dict[str, str]):
         self._chance = random.Random(1)
 
     def __getitem__(self, name: str) -> str:
+        if name == "prompt":
+            with Memory.open(self._project) as memory:
+                return memory.add_all([{**record(self._chance), "confidence": 0.9}])[0].title
         if name == "folder":
             return str(self._workspace.new_folder())
         if name in ("file", "export"):

@@ -169,7 +169,7 @@ def test_the_caller_hears_of_the_start_and_of_what_is_said(
     [(pid, time)] = started
     assert pid == done.pid == told(done)[0]
     assert time
-    assert lines[1:] == ["[31mred[0m", "last"]
+    assert lines[1:] == ["red", "last"]
 
 
 def test_an_agent_that_hangs_ends_at_its_time_limit(run: Callable[..., Run], agent: Callable[[str], Call]) -> None:

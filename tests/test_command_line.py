@@ -991,7 +991,11 @@ class TestDoctorDemoAndHelp:
         done = shop("doctor")
         assert done.code == 1
         assert "chmod" in done.out
-        assert "records wait" in done.out
+        assert "1 record waits" in done.out
+        (project / ".learnt/hook.log").write_text("")
+        assert "nothing in the log" in shop("doctor").out
+        (project / ".learnt/hook.log").write_text("2024-01-01 it failed\n")
+        assert "1 entry in the log" in shop("doctor").out
         (project / ".learnt/learnt.db").write_bytes(b"this is no database" * 100)
         report = json.loads(shop("doctor", "--json").out)
         assert report["fine"] is False
@@ -1245,3 +1249,31 @@ class TestProcess:
             assert done.returncode == 2
             assert "Traceback" not in done.stderr
             assert done.stderr.startswith("error: ")
+
+
+def test_search_and_brief_are_told_what_is_about_to_happen(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    told = (
+        ("--on-command", "--command", "make"),
+        ("--on-tool", "--tool", "Bash"),
+        ("--on-task-type", "--type", "review"),
+    )
+    for trigger, option, value in told:
+        id = json.loads(learnt("add", f"About {trigger}", trigger, value, "--json").out)["id"]
+        assert json.loads(learnt("search", "anything", option, value, "--json").out)[0]["id"] == id
+        assert id in json.loads(learnt("brief", "anything", option, value, "--json").out)["learning_ids"]
+    assert "impact 0" in learnt("show", id).out
+    assert "impact 0" in learnt("search", "tool", "--why").out
+
+
+def test_explain_says_when_another_version_rendered_a_brief(project: Path, learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    learnt("add", "Cache the schema")
+    brief = json.loads(learnt("brief", "cache the schema", "--path", "a.py", "--json").out)["id"]
+    assert "paths: a.py" in learnt("explain", brief).out
+    assert learnt("explain", brief, "--replay").code == 0
+    with Memory.open(project) as memory, memory.store.transaction():
+        changed = "update brief set text_hash = 'x', receipt = replace(receipt, '\"render\": 1', '\"render\": 0')"
+        memory.store.database.execute(changed)
+    replay = learnt("explain", brief, "--replay")
+    assert (replay.code, "another version" in replay.err) == (1, True)

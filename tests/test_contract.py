@@ -262,6 +262,7 @@ def test_an_exported_learning_comes_back_with_id_and_counters_and_only_once(memo
     memory.archive(memory.add("Put away").id)
     records = [as_record(exported) for exported in memory.export()]
 
+    (tmp_path / "other").mkdir()
     with Memory.open(tmp_path / "other") as other:
         assert other.import_all(records).added == 2
         assert other.import_all(records).unchanged == 2
@@ -353,6 +354,14 @@ def test_no_way_leads_to_a_circle_of_supersession(memory: Memory) -> None:
         with pytest.raises((InvalidValue, WrongRequest)):
             memory.import_all([record])
     assert memory.get(c.id).status == "active"
+
+
+def test_a_circle_is_told_with_the_learning_that_closes_it(memory: Memory) -> None:
+    a, b, c = (memory.add(title) for title in "ABC")
+    memory.supersede(a.id, b.id)
+    memory.supersede(b.id, c.id)
+    with pytest.raises(WrongRequest, match=f"`{c.id}` would supersede itself, by way of `{b.id}`"):
+        memory.supersede(c.id, a.id)
 
 
 def test_a_purged_successor_breaks_no_chain(memory: Memory) -> None:

@@ -100,7 +100,11 @@ QUOTATIONS = st.one_of(
 
 
 def is_found(output: str) -> bool:
-    return read_sigils(output).replace(ignored=()) != Sigils() or read_marks(output) != Marks()
+    return read_sigils(output).replace(ignored=()) != Sigils() or marks_in(output) != Marks()
+
+
+def marks_in(output: str) -> Marks:
+    return read_marks(output).replace(ignored=())
 
 
 # ── own words ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -339,6 +343,31 @@ def test_a_malformed_sigil_is_ignored_and_named(output: str) -> None:
     assert len(sigils.ignored) == 1
 
 
+def test_what_is_left_out_of_an_output_is_named() -> None:
+    output = """<learning kind="folklore">Run the linter first.</learning>
+<failure-report>
+what_tried: x
+why_failed: y
+mood: bad
+</failure-report>
+```
+<task-done/>
+<learning>quoted</learning>
+```"""
+    assert read_sigils(output).ignored == (
+        "quoted, so not the agent's own: 2 sigils",
+        "<learning> has a kind that is none of solution, gotcha, best-practice, constraint",
+        "<failure-report> has a key that is not read: mood",
+    )
+
+
+def test_more_learnings_than_anybody_learns_at_once_are_counted_not_kept() -> None:
+    sigils = read_sigils("".join(f"<learning>Number {number}.</learning>" for number in range(3000)))
+    assert len(sigils.learnings) == 50
+    assert sigils.learnings[-1].text == "Number 49."
+    assert sigils.ignored == ("2,950 <learning> beyond the first 50",)
+
+
 def test_very_many_malformed_sigils_are_counted_not_listed() -> None:
     ignored = read_sigils("<learning>" * 1000).ignored
     assert len(ignored) == 51
@@ -405,10 +434,15 @@ def check_sigils(output: str) -> None:
         "It worked. LEARNING_HELPFUL: learn_a",
         'It said "go!" LEARNING_HELPFUL: **learn_a**',
         "LEARNING_HELPFUL: learn_a\r\nLEARNING_HELPFUL: learn_a",
+        "\x1b[1m\x1b[32mLEARNING_HELPFUL:\x1b[0m learn_a\x1b[0m",
+        "**LEARNING_HELPFUL: learn_a**",
+        "`LEARNING_HELPFUL: learn_a`",
+        "- **`LEARNING_HELPFUL: learn_a`**.",
+        "a `stray backtick` and another `\n\n1. `LEARNING_HELPFUL: learn_a`\n",
     ],
 )
 def test_a_mark_at_the_start_of_a_line_or_sentence_counts(output: str) -> None:
-    assert read_marks(output) == Marks(helpful=("learn_a",))
+    assert marks_in(output) == Marks(helpful=("learn_a",))
 
 
 @pytest.mark.parametrize(
@@ -428,31 +462,57 @@ def test_a_mark_at_the_start_of_a_line_or_sentence_counts(output: str) -> None:
         "LEARNING_HELPFUL: <!-- learn_a -->",
         f"LEARNING_HELPFUL: learn_{'a' * 100}",
         "`not` a mark: LEARNING_HELPFUL: learn_a",
+        "Say `LEARNING_HELPFUL: learn_a`",
+        "`LEARNING_HELPFUL: learn_a` is what it asks for",
+        "> `LEARNING_HELPFUL: learn_a`",
+        "```\n`LEARNING_HELPFUL: learn_a`\n```",
+        "<tool_result>\n`LEARNING_HELPFUL: learn_a`\n</tool_result>",
+        "<!--\n`LEARNING_HELPFUL: learn_a`\n-->",
+        "``\n`LEARNING_HELPFUL: learn_a`\n``",
+        "``LEARNING_HELPFUL: learn_a``",
     ],
 )
 def test_what_only_looks_like_a_mark_does_not_count(output: str) -> None:
-    assert read_marks(output) == Marks()
+    assert marks_in(output) == Marks()
 
 
 def test_one_colon_serves_several_ids() -> None:
-    assert read_marks(
-        "LEARNING_HELPFUL: learn_a, learn_b and `learn_c`  learn_d, and learn_e but not learn_f"
-    ) == Marks(helpful=("learn_a", "learn_b", "learn_c", "learn_d", "learn_e"))
-    assert read_marks("LEARNING_NOT_HELPFUL:\n- learn_b\n- `learn_a`\n\n- learn_c") == Marks(
+    assert marks_in("LEARNING_HELPFUL: learn_a, learn_b and `learn_c`  learn_d, and learn_e but not learn_f") == Marks(
+        helpful=("learn_a", "learn_b", "learn_c", "learn_d", "learn_e")
+    )
+    assert marks_in("LEARNING_NOT_HELPFUL:\n- learn_b\n- `learn_a`\n\n- learn_c") == Marks(
         not_helpful=("learn_b", "learn_a")
     )
-    assert read_marks("LEARNING_HELPFUL: learn_a\n- learn_b was wrong") == Marks(helpful=("learn_a",))
+    assert marks_in("LEARNING_HELPFUL: learn_a\n- learn_b was wrong") == Marks(helpful=("learn_a",))
 
 
 def test_marks_may_follow_each_other_on_a_line() -> None:
-    assert read_marks("LEARNING_HELPFUL: learn_a, LEARNING_NOT_HELPFUL: learn_b; LEARNING_HELPFUL: learn_c") == Marks(
+    assert marks_in("LEARNING_HELPFUL: learn_a, LEARNING_NOT_HELPFUL: learn_b; LEARNING_HELPFUL: learn_c") == Marks(
         helpful=("learn_a", "learn_c"), not_helpful=("learn_b",)
     )
 
 
 def test_contradicting_marks_cancel_and_are_reported() -> None:
     output = "LEARNING_HELPFUL: learn_a learn_b\nLEARNING_NOT_HELPFUL: learn_c learn_a\nLEARNING_HELPFUL: learn_a"
-    assert read_marks(output) == Marks(helpful=("learn_b",), not_helpful=("learn_c",), contradicting=("learn_a",))
+    assert marks_in(output) == Marks(helpful=("learn_b",), not_helpful=("learn_c",), contradicting=("learn_a",))
+
+
+def test_what_looks_like_a_mark_and_is_none_is_named_with_the_reason() -> None:
+    output = """LEARNING_HELPFUL learn_a
+LEARNING_HELPFUL: <id>
+I would say LEARNING_NOT_HELPFUL: learn_a
+> LEARNING_HELPFUL: learn_a
+> LEARNING_HELPFUL: learn_b
+LEARNING_HELPFUL: learn_c"""
+    assert read_marks(output) == Marks(
+        helpful=("learn_c",),
+        ignored=(
+            "LEARNING_HELPFUL has no colon",
+            "LEARNING_HELPFUL names no learning by its id",
+            "LEARNING_NOT_HELPFUL stands in the midst of a sentence",
+            "LEARNING_HELPFUL is quoted (2 times)",
+        ),
+    )
 
 
 @settings(max_examples=EXAMPLES)
@@ -480,6 +540,8 @@ def test_what_is_quoted_is_never_found_and_what_is_not_always(
 
 def check_quoting(before: str, sigil: str, quote: Callable[[str], str], after: str) -> None:
     assert is_found(f"{before}\n\n{sigil}\n{after}")
+    if quote(sigil) == f"`{sigil}`" and sigil.startswith("LEARNING") and "\n" not in sigil:
+        return  # the form in which a brief shows it: a whole line in backticks is a mark
     assert not is_found(f"{before}\n{quote(sigil)}\n{after}")
     assert not is_found(f"{before}\n{quote(sigil)}\r\n{after}".replace("\n", "\r\n"))
     assert not is_found(f"\ufeff{quote(sigil)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import stat
 import subprocess
 import sys
 import zlib
@@ -130,9 +131,9 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
     engine: str, database: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(happened.APPLY, "count", faults.count_up)
-    spool = Spool(str(project / ".learnt"))
     with Memory.open(project) as memory:
         id = memory.add("Count what happens").id
+        spool = memory.store.spool
 
     refused = set()
     for number in range(1, MOST_STEPS):
@@ -152,7 +153,7 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
 
     assert number > 20
     # A kill right after it was set aside lets a record be set aside again; none is missing.
-    assert set(_whole_records(project / ".learnt" / "spool.refused.jsonl")) == refused
+    assert set(_whole_records(Path(spool.refused_path))) == refused
 
 
 def _whole_records(path: Path) -> list[str]:
@@ -197,6 +198,24 @@ def test_a_change_by_hand_under_a_held_database_says_try_again_and_writes_nothin
         assert memory.learnings().total == 1
         assert len(memory.history(id)) == 1
         assert memory.store.spool.is_empty()
+
+
+@pytest.mark.parametrize("fault", ["damaged", "out of reach"])
+def test_an_output_is_kept_while_there_is_no_database_to_take_it(fault: str, project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    if fault == "damaged":
+        (project / ".learnt" / "learnt.db").write_bytes(b"x" * 5000)
+    else:
+        (project / "learnt.toml").write_text(f'database = "postgresql://nobody@/x?host={project}/nowhere"\n')
+
+    done = learnt("debrief", "--task", "task_1", stdin="<learning>Close the cursor first</learning>")
+
+    assert (done.code, done.out) == (0, "Kept the output of task_1; the database takes it later\n"), done.err
+    assert "1 record waits" in learnt("doctor").out
+    (project / "learnt.toml").write_text("")
+    if fault == "out of reach":
+        assert learnt("list", "--json").out.count("Close") == 0
+        assert "for another database than the present one: 1 record" in learnt("doctor").out
 
 
 @contextmanager
@@ -257,7 +276,7 @@ def test_where_neither_database_nor_spool_can_be_written_nothing_is_acknowledged
     with Memory.open(disk.folder) as memory:
         id = memory.add("Count what happens").id
         disk.fill(keep_free=0)
-        with pytest.raises(TryAgain, match="neither the database nor"):
+        with pytest.raises(TryAgain, match="cannot write to the database, nor to"):
             memory.store.record("count", {"learning": id})
         counted = memory.get(id).times_injected
     disk.free()
@@ -279,6 +298,74 @@ def test_a_file_that_may_not_grow_keeps_its_acknowledged_writes(project: Path) -
         assert faults.contradictions(memory) == []
 
 
+def test_a_full_disk_is_named_as_the_cause_and_a_good_export_stays(disk: Disk, learnt: Learnt) -> None:
+    learnt("init", cwd=disk.folder)
+    learnt("add", "Test by hand", cwd=disk.folder)
+    assert learnt("export", "--output", "all.jsonl", cwd=disk.folder).code == 0
+    good = (disk.folder / "all.jsonl").read_bytes()
+    disk.fill(keep_free=0)
+
+    for words in (["add", "X"], ["backup"], ["export", "--output", "all.jsonl"], ["debrief"], ["init"]):
+        done = learnt(*words, cwd=disk.folder)
+        if words != ["init"]:
+            assert done.code == 3, (words, done.err)
+            assert "o space " in done.err, (words, done.err)
+            assert _is_clear(done)
+    assert learnt("list", cwd=disk.folder).out.count("Test by hand") == 1
+    assert (disk.folder / "all.jsonl").read_bytes() == good
+    assert not list(disk.folder.rglob("*.unfinished*"))
+
+
+@pytest.mark.parametrize("damage", ["head", "middle"])
+def test_a_damaged_file_is_set_aside_when_a_backup_is_restored(damage: str, project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        for number in range(200):
+            memory.add(f"Number {number}", observation="x" * 500)
+        backup = memory.backup()
+    file = project / ".learnt" / "learnt.db"
+    content = bytearray(file.read_bytes())
+    start = 0 if damage == "head" else 8192
+    content[start : start + 200_000] = b"x" * 200_000
+    file.write_bytes(content)
+    assert "backup --restore FILE" in learnt("doctor").out
+
+    done = learnt("backup", "--restore", backup, "--json")
+
+    assert done.code == 0, done.err
+    aside = Path(json.loads(done.out)["before"])
+    assert ".damaged-" in aside.name
+    assert aside.read_bytes()[start : start + 100] == b"x" * 100
+    with Memory.open(project) as memory:
+        assert memory.learnings().total == 200
+        assert memory.store.check() == []
+
+
+def test_a_backup_that_cannot_be_restored_leaves_a_damaged_file_in_its_place(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    file = project / ".learnt" / "learnt.db"
+    file.write_bytes(b"x" * 5000)
+    (project / "bad.db").write_bytes(b"y" * 5000)
+    assert learnt("backup", "--restore", "bad.db").code == 1
+    assert file.read_bytes() == b"x" * 5000
+
+
+def test_a_store_that_nobody_can_look_at_is_not_called_missing(project: Path, learnt: Learnt) -> None:
+    folder = project / ".learnt"
+    folder.mkdir(mode=0o755)
+    (folder / "learnt.db").symlink_to("learnt.db")
+    done = learnt("list")
+    assert done.code == 1
+    assert "there is no store" not in done.err
+
+
+def test_an_existing_folder_keeps_its_mode(project: Path, learnt: Learnt) -> None:
+    (project / ".learnt").mkdir(mode=0o755)
+    learnt("init")
+    learnt("debrief", stdin="x")
+    assert stat.S_IMODE((project / ".learnt").stat().st_mode) == 0o755
+    assert learnt("doctor").code == 0
+
+
 def test_a_read_only_folder_can_be_read_and_refuses_writing_with_a_hint(disk: Disk, learnt: Learnt) -> None:
     with Memory.open(disk.folder) as memory:
         memory.add("Test by hand")
@@ -287,7 +374,10 @@ def test_a_read_only_folder_can_be_read_and_refuses_writing_with_a_hint(disk: Di
 
     listed = learnt("list", "--json", cwd=disk.folder)
     added = learnt("add", "Test with `make test`", cwd=disk.folder)
+    others = [learnt(*words, cwd=disk.folder) for words in (["brief", "test by hand"], ["debrief"])]
 
+    assert [done.code for done in others] == [1, 1]
+    assert all(map(_is_clear, others))
     assert [learning["title"] for learning in json.loads(listed.out)["learnings"]] == ["Test by hand"]
     assert added.code == 1
     assert _is_clear(added)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,6 +77,24 @@ def test_nothing_is_said_where_there_is_nothing_to_say(project: Path, learnt: Le
     assert (done.code, done.out, done.err) == (0, "", "")
 
 
+def test_a_turn_that_cannot_be_read_is_logged_once(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    for _ in range(3):
+        learnt("hook", stdin=_event("Stop"))
+    learnt("hook", stdin=_event("Stop", last_assistant_message=""))
+    (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
+    assert "nothing to read in a Stop event" in line
+
+
+def test_the_hook_is_listed_and_explained_and_fails_open_on_any_other_word(project: Path, learnt: Learnt) -> None:
+    assert "  hook " in learnt("--help").out
+    for words in (["hook", "--help"], ["hook", "-h"], ["help", "hook"]):
+        assert "usage: learnt hook" in learnt(*words).out
+    done = learnt("hook", "--nonsense", stdin="{}")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert learnt("-C", ".", "hook", stdin="{}").code == 0
+
+
 def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt: Learnt) -> None:
     event = _event("UserPromptSubmit", prompt="cache the schema")
     done = learnt("hook", stdin=event)
@@ -97,3 +117,41 @@ def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project
     done = learnt("hook", stdin=event)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert "damaged" in learnt("doctor").out
+
+
+def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: Path, learnt: Learnt) -> None:
+    (project / "learnt.toml").write_text("brief_tokens = 50000\n")
+    with Memory.open(project) as memory:
+        long = [
+            memory.add(f"Cache the schema of replica {number}", observation=f"{number} because " + "of latency " * 300)
+            for number in range(5)
+        ]
+
+    said = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
+
+    assert 0 < len(said) <= 9_500
+    with Memory.open(project) as memory:
+        counted = {one.id for one in long if memory.get(one.id).times_injected}
+    assert counted == {one.id for one in long if one.id in said}
+
+
+def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(project: Path) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "learnt", "hook"], cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        process.stdin.write(_event("UserPromptSubmit", prompt="cache the schema").encode())
+        process.stdin.flush()
+        assert process.stdout.read() == b"", "it ended although the pipe is open"
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_clone_without_a_store_hears_nothing_and_gets_no_log(project: Path, learnt: Learnt) -> None:
+    (project / ".learnt").mkdir()
+    (project / ".learnt" / "learnings.md").write_text("- Cache the schema\n")
+    assert _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))) == ""
+    assert [path.name for path in (project / ".learnt").iterdir()] == ["learnings.md"]

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
 from learnt.brief.render import Content, Loop, Past, Shown, fit, render
+from learnt.debrief.tags import tags_in
 from learnt.model import Failure
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
+from learnt.weigh.impact import impact
 from tests.conftest import Clock, Done
 
 
@@ -101,7 +103,7 @@ def test_a_retry_is_briefed_with_what_failed_newest_first_and_warned_when_stuck(
 
     assert text.index("approach 3") < text.index("approach 2") < text.index("approach 1")
     assert "## Loop Status" in text
-    assert "Attempt 4 at this task; 3 failed so far" in text
+    assert "Attempt 4 at this task; 3 in a row without success" in text
     assert "Stuck Loop Warning" in text
     assert "Stuck" not in memory.brief("Add password reset", task="task_2").text
 
@@ -112,6 +114,201 @@ def test_an_attempt_without_a_word_leaves_the_least_report(memory: Memory) -> No
     assert read.failure is not None
     assert "Traceback: it broke" in read.failure.error
     assert "without a report" in memory.brief("again", task="task_1").text
+
+
+def test_the_least_report_repeats_neither_sigils_nor_marks(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    output = f"""It broke in a.py.
+    LEARNING_HELPFUL: {learning.id}, learn_x
+    <learning>The door code is zebrathree. Use it.</learning><retry-suggestion>Start over.</retry-suggestion>
+    <task-failed/>"""
+    read = memory.debrief("task_1", output)
+    assert read.failure is not None
+    assert (read.failure.error, read.failure.suggestion) == ("It broke in a.py.", "Start over.")
+
+
+def test_an_output_that_is_no_text_is_not_repeated(memory: Memory) -> None:
+    read = memory.debrief("task_1", bytes(range(256)).decode("utf-8", "replace") * 4)
+    assert read.failure is not None
+    assert read.failure.error == "(the output is not text)"
+
+
+def test_a_purge_reaches_what_tasks_reports_and_receipts_repeat(memory: Memory) -> None:
+    said = 'The door code is "zebrathree" for all.'
+    memory.debrief("task_1", f"{said} I gave up.\n> {said}\n<task-failed>{said}</task-failed>")
+    memory.brief(f"open the door: {said}", task="task_2")
+    id = memory.debrief("task_1", f"<learning>{said}\nUse it.</learning>").learnings[0]
+    memory.edit(id, title="Something else", observation="")
+
+    memory.purge(id)
+
+    for table in ("task", "failure", "brief"):
+        rows = str(memory.store.database.rows(f"select * from {table} where project = :project"))
+        assert "zebrathree" not in rows
+        assert "[purged]" in rows
+
+
+def test_a_debrief_that_another_process_takes_up_is_told_in_full(
+    memory: Memory, project: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = memory.add("Cache the schema of the replica")
+    other_one = memory.add("Cache the schema of the primary too")
+    memory.brief("cache the schema of the replica, the primary too", task="task_1")
+    memory.mark(other_one.id, "task_1", helpful=True)
+    output = f"""<learning>Close the cursor first.</learning><learning>close the cursor first</learning>
+<learning>Cache the schema of the replica</learning><task-failed/>
+LEARNING_HELPFUL: {known.id}
+LEARNING_NOT_HELPFUL: {other_one.id}, learn_unknown"""
+
+    with Memory.open(project, clock=clock) as other:
+        monkeypatch.setattr(memory.store, "take_up_spool", lambda **_: other.store.take_up_spool(wait=True))
+        read = memory.debrief("task_1", output)
+        (as_applied,) = other._debriefed.values()
+
+    assert read == as_applied
+    assert (len(read.learnings), read.repeated, read.helpful) == (1, (read.learnings[0], known.id), (known.id,))
+    assert read.failure is not None
+
+
+def test_each_mark_that_does_not_count_is_named_with_the_reason(memory: Memory) -> None:
+    marked, both_ways, not_given = (memory.add(f"Cache the {name} schema") for name in ("one", "two", "three"))
+    memory.brief("cache the one schema, the two schema", task="task_1", budget_tokens=1000)
+    memory.brief("paint the shed", task="task_2")
+    memory.mark(marked.id, "task_1", helpful=True)
+    output = f"""LEARNING_HELPFUL: {marked.id}, {both_ways.id}, learn_unknown
+LEARNING_NOT_HELPFUL: {both_ways.id}
+<task-done/>"""
+
+    read = memory.debrief("task_1", output, result="failed")
+    other = memory.debrief("task_2", f"LEARNING_HELPFUL: {not_given.id}")
+
+    assert read.refusals == {
+        both_ways.id: "marked both ways",
+        marked.id: "marked for this task already",
+        "learn_unknown": "no such learning",
+    }
+    assert read.refused_marks == tuple(read.refusals)
+    assert read.ignored == ("<task-done>, as the result was given: failed",)
+    assert other.refusals == {not_given.id: "not in a brief of this task"}
+
+
+def test_a_mark_on_what_is_only_read_along_does_not_count(project: Path, clock: Clock) -> None:
+    other = project.parent / "other"
+    other.mkdir()
+    with Memory.open(other, clock=clock) as theirs:
+        learning = theirs.add("Cache the schema of the replica")
+    (project / "learnt.toml").write_text(f'sources = ["{other}"]\n')
+    with Memory.open(project, clock=clock) as memory:
+        assert memory.brief("cache the schema of the replica", task="task_1").learning_ids == (learning.id,)
+        read = memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}")
+    assert read.helpful == ()
+    assert read.refusals == {learning.id: "belongs to a source, which is only read"}
+
+
+def test_a_mark_that_was_undone_can_be_given_again(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    memory.mark(learning.id, "task_1", helpful=True)
+    with pytest.raises(WrongRequest) as refused:
+        memory.mark(learning.id, "task_1", helpful=False)
+    assert f"learnt undo {learning.id}" in refused.value.hint
+
+    memory.undo(learning.id)
+    assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+    memory.undo(learning.id)
+    memory.undo(memory.history(learning.id)[-1].id)  # takes the undoing back, and the mark stands again
+    assert memory.get(learning.id).confidence == 0.6
+    with pytest.raises(WrongRequest, match="already"):
+        memory.mark(learning.id, "task_1", helpful=True)
+
+
+def test_a_mark_on_a_user_wide_learning_can_be_undone_and_given_again(project: Path, clock: Clock) -> None:
+    with Memory.open_user(clock=clock) as everywhere:
+        learning = everywhere.add("Cache the schema")
+    with Memory.open(project, clock=clock) as memory:
+        memory.brief("cache the schema", task="task_1")
+        memory.mark(learning.id, "task_1", helpful=True)
+        assert memory.undo(learning.id).confidence == 0.7
+        assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+
+
+def test_a_brief_without_room_says_so_and_names_its_task(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    learnt("add", "Cache the schema of the replica")
+    done = learnt("brief", "cache the schema of the replica", "--budget-tokens", "10")
+    assert (done.code, done.out) == (0, "")
+    assert "1 learning matters, but does not fit in 10 tokens." in done.err
+    assert "learnt debrief --task task_" in done.err
+    assert "Nothing known matters" in learnt("brief", "paint the shed").err
+    assert learnt("brief", "cache the schema", "--budget-tokens", "-5").code == 2
+
+
+def test_what_stands_beside_the_budget_is_explained(memory: Memory, project: Path, learnt: Callable[..., Done]) -> None:
+    for _ in range(3):
+        memory.debrief("task_1", "no", result="failed")
+    brief = memory.brief("Add password reset", task="task_1", budget_tokens=0)
+    assert "Stuck Loop Warning" in brief.text
+    assert "Loop Status" not in brief.text
+    assert estimate_tokens(brief.text) <= 120
+    assert "a stuck warning beside the budget included" in learnt("explain", brief.id).out
+
+
+def test_what_no_brief_or_debrief_can_be_made_of_is_refused_with_a_hint(memory: Memory) -> None:
+    wrong: list[Callable[[], object]] = [
+        lambda: memory.brief(""),
+        lambda: memory.brief(None),  # type: ignore[arg-type]
+        lambda: memory.brief("x", budget_tokens=-1),
+        lambda: memory.search("x", min_confidence=7),
+        lambda: memory.debrief("task_1", None),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", b"x"),  # type: ignore[arg-type]
+        lambda: memory.debrief(1, "x"),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", "x", cost_usd="1"),  # type: ignore[arg-type]
+        lambda: memory.debrief("task_1", "x", duration_ms="1"),  # type: ignore[arg-type]
+    ]
+    for call in wrong:
+        with pytest.raises(WrongRequest) as refused:
+            call()
+        assert refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        memory.debrief("PROJ-123", "x")
+    assert "task_PROJ123" in refused.value.hint
+    with pytest.raises(InvalidValue) as refused:
+        memory.debrief("task_1", "x", tokens_in=10**20)
+    assert "9,007,199,254,740,991" in refused.value.hint
+
+
+def test_a_learning_without_texts_leaves_no_gap_in_a_brief(memory: Memory) -> None:
+    memory.add("Cache the schema")
+    assert "\n\n\n" not in memory.brief("cache the schema").text
+
+
+def test_a_replay_names_what_was_purged(memory: Memory, learnt: Callable[..., Done]) -> None:
+    learning = memory.add("Cache the schema")
+    brief = memory.brief("cache the schema")
+    memory.purge(learning.id)
+    done = learnt("explain", brief.id, "--replay")
+    assert done.code == 2
+    assert f"{learning.id} was purged" in done.err
+
+
+def test_times_in_a_history_are_moments(memory: Memory, learnt: Callable[..., Done]) -> None:
+    learning = memory.add("Cache the schema")
+    memory.brief("cache the schema", task="task_1")
+    memory.mark(learning.id, "task_1", helpful=True)
+    assert "last_helpful_at: 2023-11-1" in learnt("history", learning.id).out
+    undone = learnt("undo", learning.id).out
+    assert "last_helpful_at: None" in undone
+
+
+def test_an_abbreviation_is_no_file() -> None:
+    assert tags_in("Use a linter, e.g. ruff, i.e. not x.py") == ("x.py", "ruff")
+
+
+def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
+    learnt("init")
+    assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1 (a new task): incomplete")
+    assert learnt("debrief", "--task", "task_1").out.startswith("Debriefed task_1: incomplete")
 
 
 def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory) -> None:
@@ -236,6 +433,109 @@ def test_user_wide_learnings_are_briefed_counted_and_marked_where_they_live(proj
         assert (now.times_injected, now.times_helpful, now.confidence) == (1, 1, 0.75)
 
 
+def test_what_a_learning_replaces_is_told_from_every_store(project: Path) -> None:
+    with Memory.open_user() as mine:
+        old = mine.add("Cache the schema")
+    with Memory.open(project) as memory:
+        new = memory.add("Cache the schema of the replica")
+        memory.supersede(old.id, new.id)
+        assert memory.supersedes(new.id) == [old.id]
+
+
+def test_doubtful_learnings_do_not_crowd_out_a_trusted_one(memory: Memory) -> None:
+    trusted = memory.add("Cache the schema of the replica", observation="It is slow to read", confidence=0.9)
+    memory.add_all([{"title": "Cache the schema of the replica", "confidence": 0.5} for _ in range(30)])
+    assert trusted.id in memory.brief("cache the schema of the replica").learning_ids
+
+
+def test_what_a_conversation_taught_does_not_crowd_out_others_and_is_told_in_the_receipt(memory: Memory) -> None:
+    other = memory.add("Cache the schema")
+    memory.brief("start", task="task_1", task_type="session")
+    told = "".join(f"<learning category='pitfall'>Cache the schema {n} of replica{n}</learning>" for n in range(30))
+    memory.debrief("task_1", told)
+    brief = memory.brief("cache the schema", task="task_1", only_new=True)
+    assert brief.learning_ids == (other.id,)
+    assert "learnt in this very conversation" in {entry["left_out"] for entry in brief.receipt["considered"]}
+    again = memory.brief("cache the schema again", task="task_1", only_new=True)
+    reasons = {entry["id"]: entry["left_out"] for entry in again.receipt["considered"]}
+    assert (again.text, reasons.get(other.id)) == ("", "shown before in this conversation")
+
+
+def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: Memory) -> None:
+    for number in range(6):
+        memory.add(f"Restart queue{number} of the worker", observation="restart the queue worker twice")
+    doubtful = memory.add("Restart the queue worker twice", origin="agent")
+    brief = memory.brief("restart the queue worker twice")
+    assert (len(brief.learning_ids), doubtful.id in brief.learning_ids) == (5, True)
+
+
+def test_a_trial_ends_when_it_was_shown_often_and_never_helped(memory: Memory) -> None:
+    doubtful = memory.add("Restart the queue worker twice", origin="agent")
+    for number in range(10):
+        assert doubtful.id in memory.brief("restart the queue worker", task=f"task_{number}").learning_ids
+    assert memory.brief("restart the queue worker", task="task_last").learning_ids == ()
+
+
+def test_of_learnings_that_tell_the_same_the_newest_is_shown(memory: Memory, clock: Clock) -> None:
+    first = "Close the cursor of the store before each commit of the worker"
+    old, new = (
+        memory.add(f"{first}.", observation=f"{first}. {rest}")
+        for rest in ("Else the database stays busy for ever.", "Else, the database stays busy for ever!")
+    )
+    other = memory.add(f"{first}.", observation=f"{first}. Tests need a fresh one.")
+    shown = memory.brief("close the cursor of the store before the commit of the worker").learning_ids
+    assert set(shown) == {new.id, other.id}
+    assert old.id not in shown
+
+
+def test_between_equals_the_one_that_did_more_comes_first(memory: Memory) -> None:
+    marked, recurring, plain = (
+        memory.add(f"Cache the schema of {name}", confidence=0.8) for name in ("alpha", "beta", "gamma")
+    )
+    memory.import_all(
+        [
+            {**as_record(marked), "times_helpful": 2, "times_not_helpful": 1},
+            {**as_record(recurring), "recurrences": 5},
+        ]
+    )
+    assert memory.brief("cache the schema").learning_ids == (marked.id, recurring.id, plain.id)
+    assert [impact(memory.get(one.id)) for one in (marked, recurring, plain)] == [1.0, 0.83, 0.0]
+
+
+def test_a_long_report_is_shortened_until_it_fits(memory: Memory) -> None:
+    fields = ("what_tried", "why_failed", "error_message", "what_to_avoid", "suggestion")
+    report = "\n".join(f"{field}: {field} " + "長い理由 " * 300 for field in fields)
+    memory.debrief("task_1", f"<failure-report>\n{report}\n</failure-report><task-failed/>")
+    for budget in (1000, 400, 260):
+        brief = memory.brief("again", task="task_1", budget_tokens=budget)
+        assert "Previous Attempts" in brief.text, budget
+        assert "why_failed" in brief.text
+        assert brief.tokens <= budget
+        assert memory.is_as_said(memory.explain(brief.id))
+    assert memory.brief("again", task="task_1", budget_tokens=40).receipt["attempts_left_out"] == [1]
+
+
+def test_a_receipt_tells_what_was_asked_and_a_brief_read_again_knows_its_learnings(memory: Memory) -> None:
+    learning = memory.add("Cache the schema")
+    asked: dict[str, Any] = {"paths": ["a.py"], "command": "make", "tools": ["Bash"], "exclude_goal": "theirs"}
+    brief = memory.brief("cache the schema " + "x" * 3000, task_type="review", goal="ours", only_new=True, **asked)
+    told = {name: brief.receipt[name] for name in (*asked, "task_type", "goal", "only_new")}
+    assert told == {**asked, "task_type": "review", "goal": "ours", "only_new": True}
+    assert (len(brief.receipt["query"]), brief.receipt["query_length"]) == (2000, 3017)
+    again = memory.explain(brief.id)
+    assert again.learning_ids == brief.learning_ids == (learning.id,)
+    assert not memory.is_of_another_version(again)
+    assert memory.is_of_another_version(again.replace(receipt={**again.receipt, "render": 0}))
+
+
+def test_a_brief_whose_report_is_gone_is_explained_without_its_text(memory: Memory) -> None:
+    memory.debrief("task_1", "<task-failed/>")
+    brief = memory.brief("again", task="task_1")
+    with memory.store.transaction():
+        memory.store.database.execute("delete from failure where project = :project")
+    assert (memory.explain(brief.id).text, memory.explain(brief.id).receipt) == ("", brief.receipt)
+
+
 WORDS = st.text(st.characters(min_codepoint=9, max_codepoint=0x3FF), max_size=300)
 NASTY = st.sampled_from(
     ["</learnt-brief>", "< / LEARNT-BRIEF >", "# Heading", "```", "LEARNING_HELPFUL: learn_x", "<learnt-brief id='x'>"]
@@ -296,17 +596,30 @@ def test_unused_learnings_fade_by_the_month_and_tidying_twice_changes_nothing(me
 
 
 def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memory: Memory, clock: Clock) -> None:
-    old, pinned = memory.add("Old"), memory.add("Pinned", pinned=True)
+    old, pinned = memory.add("Old", origin="agent"), memory.add("Pinned", pinned=True, origin="agent")
+    imported = memory.add("Brought along", origin="import", created_at=1)
+    hand_made = memory.add("Hand-made")
     proven = memory.add("Cache the schema")
     for number in range(3):
         memory.brief("cache the schema", task=f"task_{number}")
         memory.mark(proven.id, f"task_{number}", helpful=True)
     clock.advance(days=100)
 
-    assert memory.tidy().archived == 1
+    assert memory.tidy().archived == 2
+    assert memory.get(imported.id).status == "archived"
 
     assert [memory.get(learning.id).status for learning in (old, pinned, proven)] == ["archived", "active", "active"]
+    assert memory.get(hand_made.id).status == "active", "a person's own words stay"
     assert memory.undo(old.id).status == "active"
+    assert memory.tidy().archived == 0, "somebody cares for it"
+
+
+def test_what_was_brought_along_lately_is_not_put_away_for_its_age(memory: Memory, clock: Clock) -> None:
+    learning = memory.add("From an old project", origin="import", created_at=1)
+    assert memory.tidy().archived == 0
+    clock.advance(days=60)
+    assert memory.tidy().archived == 0
+    assert memory.get(learning.id).status == "active"
 
 
 def _crowd(memory: Memory) -> list[Learning]:
@@ -498,6 +811,7 @@ def test_marks_of_two_projects_on_a_user_wide_learning_both_count(project: Path,
 
 def test_a_damaged_or_locked_store_beside_ours_costs_a_remark_only(project: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
+    other.mkdir()
     with Memory.open(other) as memory:
         memory.add("Cache theirs")
     (project / "learnt.toml").write_text('sources = ["../other"]\n')
@@ -530,3 +844,16 @@ def test_any_command_with_time_tidies_once_a_day(project: Path, learnt: Callable
     events = json.loads(learnt("history", learning.id, "--json").out)
     assert learnt("list").code == 0
     assert json.loads(learnt("history", learning.id, "--json").out) == events, "once a day"
+
+
+def test_a_retry_is_given_what_the_earlier_attempt_taught_whatever_its_words_are(memory: Memory) -> None:
+    elsewhere = memory.add("Start the broker", context="When ECONNREFUSED comes from port 5672", confidence=0.7)
+    output = (
+        '<learning category="pitfall">Zebras need hay.</learning>\n<failure-report>\nwhat_tried: x\n'
+        "why_failed: ECONNREFUSED on port 5672\n</failure-report>\n<task-failed/>"
+    )
+    assert memory.brief("Ship the parcel", task="task_1").learning_ids == ()
+    (taught,) = memory.debrief("task_1", output).learnings
+
+    assert set(memory.brief("Ship the parcel", task="task_1").learning_ids) == {taught, elsewhere.id}
+    assert memory.brief("Ship the parcel", task="task_2").learning_ids == ()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from learnt import Memory
+from learnt import Memory, WrongRequest
 from learnt.project import find_project
 from tests.conftest import Done
 
@@ -56,6 +56,12 @@ def keep(folder: Path, title: str) -> None:
 def titles(folder: Path) -> list[str]:
     with Memory.open(folder, create=False) as memory:
         return [learning.title for learning in memory.learnings().learnings]
+
+
+def test_a_store_is_made_in_an_existing_folder_only(tmp_path: Path) -> None:
+    with pytest.raises(WrongRequest, match="no folder"):
+        Memory.open(tmp_path / "typo" / "path")
+    assert not (tmp_path / "typo").exists()
 
 
 def test_a_sub_folder_belongs_to_its_repository(tmp_path: Path) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
 from learnt.recall.query import MOST_POSTINGS, looked_up, query_words
 from learnt.store import learnings
-from learnt.text.patterns import Situation, anchor_of, fits
+from learnt.text.patterns import Signs, Situation, anchor_of
 from learnt.text.stem import stem
-from learnt.text.words import mark, words
+from learnt.text.words import indexed_words, mark, words
 from tests.support.postgres import PostgresServer
 
 IDENTIFIERS = ("build_prompt", "buildPrompt", "--no-learnings", "E0308", "C++", "re-use", "memory.py")
@@ -41,6 +42,23 @@ def test_an_identifier_is_found_as_a_whole_and_by_its_parts(memory: Memory, text
     assert memory.search("something")[0].learning.id == learning.id
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("httpserver", "HTTPServer2Go"),
+        ("buildprompt", "build_prompt"),
+        ("buildPrompt", "build_prompt"),
+        ("reuse", "re-use"),
+        ("runtests", "run-tests"),
+    ],
+)
+def test_an_identifier_is_found_when_its_parts_are_written_in_one(memory: Memory, query: str, text: str) -> None:
+    memory.add("Something else")
+    wanted = memory.add(f"Beware of {text} here")
+    [hit] = memory.search(query)
+    assert (hit.learning.id, hit.highlights["title"]) == (wanted.id, f"Beware of <mark>{text}</mark> here")
+
+
 @pytest.mark.parametrize("text", [*ODD_TEXTS, "", " ", "\x00\ud800"])
 def test_no_text_raises_or_means_anything_but_its_words(memory: Memory, text: str) -> None:
     memory.add("Plain words only")
@@ -52,6 +70,16 @@ def test_a_megabyte_of_text_is_searched_like_any_other(memory: Memory) -> None:
     memory.add("Unrelated matter")
     text = "deadlock " + " ".join(f"word{number}" for number in range(120_000)) + " lock order"
     assert [hit.learning.id for hit in memory.search(text)] == [wanted.id]
+
+
+def test_an_error_at_the_end_of_a_long_log_is_found(memory: Memory) -> None:
+    memory.add_all([{"title": f"About line{number} of the log"} for number in range(0, 3_000, 10)])
+    wanted = memory.add("Disk quota exceeded on the runner", triggers={"errors": ["quota exceeded: runner"]})
+    log = "\n".join(f"line{number} compiled target{number} of the build step{number}" for number in range(3_000))
+    by_words = memory.search(f"{log}\nfatal disk failure: exceeded the quota on this runner")
+    by_trigger = memory.search(f"{log}\nfatal: Quota exceeded: runner 7")
+    assert wanted.id in {hit.learning.id for hit in by_words}
+    assert (by_trigger[0].learning.id, by_trigger[0].trigger) == (wanted.id, "errors: quota exceeded: runner")
 
 
 def test_a_hit_tells_its_score_its_fields_and_its_words(memory: Memory) -> None:
@@ -92,6 +120,42 @@ def test_search_is_filtered(memory: Memory) -> None:
         memory.search("match", strategy="guess")
 
 
+def test_a_filter_finds_the_oldest_of_many_learnings_with_a_common_word(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("learnt.recall.query.MOST_POSTINGS", 20)  # what is common from here on, in a small store
+    wanted = memory.add("The first okapi", domain="x")
+    memory.add_all([{"title": f"Okapi number {number}"} for number in range(300)])
+    assert [hit.learning.id for hit in memory.search("okapi", domain="x")] == [wanted.id]
+    assert len(memory.search("okapi", limit=70)) == 70
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"limit": 2**62}, {"limit": -1}, {"status": "junk"}, {"min_confidence": float("nan")}, {"min_confidence": 7}],
+    ids=str,
+)
+def test_what_cannot_be_searched_for_is_refused(memory: Memory, wrong: dict[str, Any]) -> None:
+    memory.add("Match here")
+    with pytest.raises(WrongRequest):
+        memory.search("match", **wrong)
+    with pytest.raises(WrongRequest):
+        memory.learnings(**wrong)
+
+
+def test_tools_commands_and_types_of_task_are_triggers_too(memory: Memory) -> None:
+    for kind, pattern, said in (
+        ("tools", "Bash", {"tools": ["bash"]}),
+        ("commands", "make", {"command": "cd src && make lint"}),
+        ("task_types", "Review", {"task_type": "review"}),
+    ):
+        learning = memory.add(f"About {kind}", triggers={kind: [pattern]})
+        hit = memory.search("anything", **said)[0]
+        assert (hit.learning.id, hit.trigger) == (learning.id, f"{kind}: {pattern}")
+        assert learning.id in memory.brief("anything", **said).learning_ids
+        assert memory.search("anything") == []
+
+
 def test_a_trigger_that_holds_comes_before_any_likeness(memory: Memory) -> None:
     likely = memory.add("Deploy with care when you deploy the deploy script")
     triggers = {
@@ -111,6 +175,83 @@ def test_a_trigger_that_holds_comes_before_any_likeness(memory: Memory) -> None:
         assert hits[0].trigger
     assert memory.search("anything", paths=["src/auth.py"])[0].learning.id == exact.id
     assert all(hit.learning.id != exact.id for hit in memory.search("push the git author to deploy author.py"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "texts"),
+    [
+        (
+            "src/app.py",
+            "src/app.py:42|at src/app.py:42:7|src/app.py#L10|@src/app.py|src/app.py!|is it src/app.py?|**src/app.py**"
+            "|--file=src/app.py|src\\app.py|(src/app.py),|tests src/app.py::test_login|[it](./src/app.py)",
+        ),
+        ("app.py", "src/app.py:42|app.py:42:7|App.py.|see app.py#L3-L9"),
+        ("Makefile", "edit the Makefile|Makefile:|**Makefile**|build/Makefile"),
+        ("**/Dockerfile", "the Dockerfile fails|docker/Dockerfile"),
+        ("[ab].py", "a.py|src/b.py"),
+        ("src/[!c-z]*.py", "src/alpha.py|x/src/b.py"),
+        ("*.{ts,tsx}", "web/a.ts|b.tsx"),
+        ("src/{a,b}/**/*.py", "src/a/x.py|src/b/c/y.py"),
+        ("migrations/", "db/migrations/0001.sql|migrations/x"),
+        ("src/", "src/app.py|look into src/"),
+    ],
+)
+def test_a_file_is_recognised_however_it_is_written(memory: Memory, pattern: str, texts: str) -> None:
+    learning = memory.add("Ask the lead first", triggers={"files": [pattern]})
+    for text in texts.split("|"):
+        assert [hit.learning.id for hit in memory.search(text)] == [learning.id], text
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("Makefile", "make a profile"),
+        ("Build", "build it"),
+        ("build", "Build it"),
+        ("[ab].py", "c.py"),
+        ("[z-a].py", "b.py"),
+        ("*.{ts,tsx}", "a.tsz"),
+        ("src/", "mysrc/app.py"),
+        ("src/[ab]/x", "src//x"),
+    ],
+)
+def test_a_file_that_is_not_meant_is_not_recognised(memory: Memory, pattern: str, text: str) -> None:
+    memory.add("Ask the lead first", triggers={"files": [pattern]})
+    assert memory.search(text) == []
+
+
+def test_a_command_of_one_word_must_stand_where_a_command_is_meant(memory: Memory) -> None:
+    learning = memory.add("Clean first", triggers={"commands": ["make"]})
+    for text in (
+        "run `make`",
+        "`cd src && make lint`",
+        "$ make all",
+        "```sh\nmake -j4\n```",
+        "then `sudo make install`",
+    ):
+        assert [hit.learning.id for hit in memory.search(text)] == [learning.id], text
+    for text in ("make the button blue", "`x = make(3)`", "Make, and `remake`"):
+        assert memory.search(text) == [], text
+
+
+def test_a_learning_whose_trigger_holds_is_scored_by_its_words_too(memory: Memory) -> None:
+    exact = memory.add("Schema of the replica", triggers={"files": ["*.sql"]}, confidence=0.6)
+    memory.add_all([{"title": f"Replica number {number}"} for number in range(80)])
+    for limit in (1, 10):
+        hit = memory.search("replica in db.sql", limit=limit)[0]
+        assert (hit.learning.id, hit.matched_fields, hit.score > 0) == (exact.id, ("title",), True)
+
+
+def test_a_pattern_is_tried_once_however_many_learnings_have_it(memory: Memory) -> None:
+    memory.add_all([{"title": f"Rule {number}", "triggers": {"files": ["src/**/*.py"]}} for number in range(30)])
+    tried: list[str] = []
+
+    def holds(_kind: str, pattern: str) -> bool:
+        tried.append(pattern)
+        return True
+
+    found = learnings.with_triggers(memory.store.database, {"files": {".py"}}, holds, learnings.Filter())
+    assert (tried, len(found)) == (["src/**/*.py"], 30)
 
 
 def test_an_edited_learning_is_found_by_its_new_words_alone(memory: Memory) -> None:
@@ -186,9 +327,10 @@ def test_endings_are_cut_alike() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=200))
+@example("0\ufe70")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
-    for word in query_words(text):
+    for word in (*query_words(text), *indexed_words(text)):
         assert word == word.strip()
         assert " " not in word
         assert '"' not in word
@@ -200,5 +342,6 @@ def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
 )
 def test_whatever_matches_holds_the_anchor(kind: str, pattern: str, text: str) -> None:
     situation = Situation(text=f"{text} {pattern}", paths=(text,), tools=(pattern,), task_type=pattern)
-    if pattern.strip() and fits(kind, pattern, situation):
-        assert anchor_of(kind, pattern) in situation.anchors()[kind]
+    signs = Signs(situation)
+    if pattern.strip() and signs.show(kind, pattern):
+        assert anchor_of(kind, pattern) in signs.anchors()[kind]

@@ -44,6 +44,13 @@ def test_plain_text_is_not_touched(text: str) -> None:
     assert clean(text) == text
 
 
+def test_what_steers_a_terminal_goes_as_a_whole() -> None:
+    assert clean("\x1b[1;31mred\x1b[0m \x9b32mgreen\x1b(B\x1b[m") == "red green"
+    assert clean("\x1b]0;title\x07a \x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\") == "a link"
+    assert clean("\x1b]0;never ended\nkept \x1b[31") == "0;never ended\nkept "
+    assert clean("a[31m list[0]") == "a[31m list[0]"
+
+
 def test_joiners_stay_where_they_join_and_go_where_they_hide() -> None:
     assert clean("👩‍👩‍👧 نمی‌خواهم ❤️") == "👩‍👩‍👧 نمی‌خواهم ❤️"
     assert clean("pass\u200dword \u200c") == "password "

@@ -7,7 +7,8 @@ import sys
 
 def main() -> int:
     """Run `learnt` with the arguments of this process and return its exit code."""
-    if sys.argv[1:2] == ["hook"]:
+    # Whatever else is said to a hook, it fails open.
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:] not in (["--help"], ["-h"]):
         from learnt.doors.hook import run_hook
 
         return run_hook()

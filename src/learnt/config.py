@@ -131,7 +131,10 @@ SETTINGS = (
         "one of its triggers holds. Higher: quieter.",
         most=1,
     ),
-    Setting(key="brief_tokens", meaning="How long a brief may be, in estimated tokens; never exceeded."),
+    Setting(
+        key="brief_tokens",
+        meaning="How long a brief may be, in estimated tokens. A stuck warning of at most 120 stands beside it.",
+    ),
     Setting(
         key="trial_slots",
         meaning="How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance.",

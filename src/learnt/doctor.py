@@ -16,10 +16,9 @@ from learnt.clients import Request
 from learnt.errors import LearntError
 from learnt.memory import places
 from learnt.memory.tasks import ENDED
-from learnt.model import Value
+from learnt.model import TASK_STATUSES, Value
 from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
-from learnt.store.spool import Spool
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
 from learnt.text.address import without_password
@@ -122,23 +121,32 @@ def _examine_database(subject: str, store: Store) -> Iterator[Finding]:
     yield _fine(subject, f"{database.path}: {count:,} learning{'' if count == 1 else 's'}, schema {schema}, {versions}")
     found = store.check()
     if found:
-        remedy = "keep a copy of the file, then put a backup in its place (`learnt backup` makes them)"
+        remedy = "put a backup in its place: `learnt backup --restore FILE` keeps the damaged file aside"
         yield Finding(subject=f"{subject}: integrity", fine=False, detail="; ".join(found[:3]), remedy=remedy)
     else:
         yield _fine(f"{subject}: integrity", "ok")
 
 
 def _examine_spool(subject: str, place: Place) -> Iterator[Finding]:
-    spool = Spool(place.folder)
-    waiting, refused = len(spool.waiting()), spool.refused()
+    spool = place.spool()
+    waiting, refused, elsewhere = len(spool.waiting()), spool.refused(), spool.waiting_for_others()
     if refused:
         remedy = f"look at {spool.refused_path}, and delete it when it is dealt with"
-        yield Finding(subject=subject, fine=False, detail=f"{refused} records could not be applied", remedy=remedy)
+        yield Finding(subject=subject, fine=False, detail=f"{_records(refused)} could not be applied", remedy=remedy)
     if waiting:
         remedy = "any other learnt command takes them up when the database can be written"
-        yield Finding(subject=subject, fine=False, detail=f"{waiting} records wait", remedy=remedy)
-    if not refused and not waiting:
+        wait = "waits" if waiting == 1 else "wait"
+        yield Finding(subject=subject, fine=False, detail=f"{_records(waiting)} {wait}", remedy=remedy)
+    if elsewhere:
+        detail = f"kept for another database than the present one: {_records(elsewhere)}"
+        remedy = f"name that database once more, and they are taken up; or delete them in {place.folder}"
+        yield Finding(subject=subject, fine=False, detail=detail, remedy=remedy)
+    if not refused and not waiting and not elsewhere:
         yield _fine(subject, "empty")
+
+
+def _records(count: int) -> str:
+    return f"{count} record{'' if count == 1 else 's'}"
 
 
 def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
@@ -152,13 +160,14 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
     private = ("learnt.db", "spool", "backups", "settings", "hook")
     with os.scandir(folder) as entries:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(private)}
-    modes[folder] = os.stat(folder).st_mode
     open_ones = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
+    if os.stat(folder).st_mode & 0o022:
+        open_ones.append(folder)  # that others may list it is for its owner to say; each private file has its own mode
     if open_ones:
         yield Finding(
             subject=subject,
             fine=False,
-            detail=f"others can read {', '.join(open_ones)}",
+            detail=f"others can read or change {', '.join(open_ones)}",
             remedy=f"`chmod -R go= {folder}`",
         )
     elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):
@@ -173,7 +182,10 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Finding]:
         return
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = file.readlines()
-    detail = f"failed {len(lines)} times, the last: {lines[-1].strip() if lines else 'unknown'}"
+    if not lines:
+        yield _fine(subject, "nothing in the log")
+        return
+    detail = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'} in the log, the last: {lines[-1].strip()}"
     yield Finding(subject=subject, fine=False, detail=detail, remedy=f"delete {path} when it is dealt with")
 
 
@@ -186,11 +198,15 @@ def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
 
 
 def _open_tasks(place: Place, clock: Callable[[], int]) -> int:
-    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere."""
+    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere.
+
+    A task that bears no name was only ever debriefed: nobody queued it.
+    """
     try:
         store = Store(place.replace(read_only=True), version=__version__, clock=clock)
         try:
-            return sum(many for status, many in tasks.counts(store.database).items() if status not in ENDED)
+            known = tasks.every(store.database, statuses=[one for one in TASK_STATUSES if one not in ENDED])
+            return sum(task.title != task.id for task in known)
         finally:
             store.close()
     except LearntError:

@@ -13,6 +13,8 @@ A class exists only where some caller acts differently on it. Whoever raises kno
 remedy travels along as the hint.
 """
 
+import errno
+
 
 class LearntError(Exception):
     """Something failed; the message says what, the hint what to do."""
@@ -55,3 +57,10 @@ class TryAgain(LearntError):
     """The database cannot take it now: busy, full or out of reach."""
 
     exit_code = 3
+
+
+def cannot_write(what: str, error: OSError, *, hint: str) -> LearntError:
+    """Return the error for something that could not be written: on a full disk, room may come."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return TryAgain(f"cannot write {what}: {error.strerror}", hint="free some disk space and try again")
+    return LearntError(f"cannot write {what}: {error.strerror}", hint=hint)

@@ -170,11 +170,20 @@ def check_goal(name: str) -> None:
 
 
 def _check_id(prefix: str, text: str) -> None:
+    check_text(f"the {prefix}'s id", text)
     if not is_id(prefix, text):
+        letters = "".join(letter for letter in text.removeprefix(prefix) if letter.isascii() and letter.isalnum())
         raise InvalidValue(
             f"`{text[:TITLE_LIMIT]}` is not an id of the form {prefix}_…",
-            hint="ids hold letters and digits only after the underscore",
+            hint=f"ids hold letters and digits only after the underscore: `{prefix}_{letters[:20] or 1}`",
         )
+
+
+def check_text(name: str, text: object) -> str:
+    """Return the text, or raise unless it is one."""
+    if not isinstance(text, str):
+        raise InvalidValue(f"{name} is {type(text).__name__}, not a text", hint="give a str; bytes must be decoded")
+    return text
 
 
 def _check_length(name: str, text: str, limit: int) -> None:
@@ -447,8 +456,12 @@ class Attempt(Value):
         _check_length("model", self.model, TITLE_LIMIT)
         for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
             figure = getattr(self, field)
-            if figure is not None and not 0 <= figure < LARGEST_NUMBER:
-                raise InvalidValue(f"{field} is {figure}", hint=f"{field} is a number from 0 on")
+            if figure is None:
+                continue
+            if isinstance(figure, bool) or not isinstance(figure, int | float) or not 0 <= figure < LARGEST_NUMBER:
+                raise InvalidValue(
+                    f"{field} is {figure!r}", hint=f"{field} is a number from 0 to {LARGEST_NUMBER - 1:,}"
+                )
         if self.difficulty:
             _check_choice("difficulty", self.difficulty, DIFFICULTIES)
 
@@ -535,6 +548,8 @@ class Brief(Value):
     @property
     def learning_ids(self) -> tuple[str, ...]:
         """The learnings that stand in it, in their order."""
+        if not self.injections:  # read again: the receipt tells
+            return tuple(shown["id"] for shown in self.receipt.get("shown", ()))
         return tuple(injection.learning for injection in self.injections if not injection.held_out)
 
     def check(self) -> None:
@@ -558,12 +573,16 @@ class Debrief(Value):
     not_helpful: tuple[str, ...] = ()
     refused_marks: tuple[str, ...] = ()
     """Marks that do not count: on learnings that the task was not given, given twice, or contradicting each other."""
+    refusals: Mapping[str, str] = {}
+    """Why each of them does not count."""
     next_model: str = ""
     ignored: tuple[str, ...] = ()
     """What looked like a sigil and was none, each with the reason."""
     redactions: int = 0
     spooled: bool = False
     """The database could not take it yet; it is kept, and taken up later."""
+    new_task: bool = False
+    """Nobody had spoken of the task before."""
 
 
 class Mark(Value):

@@ -6,7 +6,7 @@ the history. So the text itself need not be stored, and a receipt proves what an
 
 from __future__ import annotations
 
-from learnt.brief.render import Content, Loop, Past, Shown
+from learnt.brief.render import RENDERER, Content, Loop, Past, Shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,21 +16,34 @@ if TYPE_CHECKING:
     from learnt.brief.select import Choice
     from learnt.model import Failure, Learning
 
+NO_ROOM = "no room in the budget"
 _LONGEST_QUERY = 2_000
 
 
 def write_receipt(
-    *, query: str, choices: Sequence[Choice], content: Content, no_room: Sequence[str], settings: dict[str, Any]
+    *,
+    query: str,
+    asked: dict[str, Any],
+    choices: Sequence[Choice],
+    content: Content,
+    no_room: Sequence[str],
+    attempts: Sequence[Past],
+    settings: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the receipt as a JSON object."""
+    """Return the receipt as a JSON object; `asked` is what was said beside the text, `attempts` all that there were."""
+    told = {past.number for past in content.attempts}
     return {
         "query": query[:_LONGEST_QUERY],
+        "query_length": len(query),
+        **asked,
         "considered": [_considered(choice, no_room) for choice in choices],
         "shown": [_shown(shown) for shown in content.learnings],
         "attempts": [{"attempt": past.failure.attempt, **_past(past)} for past in content.attempts],
+        "attempts_left_out": [past.number for past in attempts if past.number not in told],
         "loop": content.loop.as_dict(),
         "stuck": content.stuck,
         "at": content.now_ms,
+        "render": RENDERER,
         "settings": settings,
     }
 
@@ -59,6 +72,7 @@ def read_receipt(
             result=entry["result"],
             model=entry["model"],
             failure=failure_of(entry["attempt"]),
+            **({"longest": entry["longest"]} if "longest" in entry else {}),
         )
         for entry in receipt["attempts"]
     ]
@@ -74,7 +88,7 @@ def read_receipt(
 
 def _considered(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
     hit = choice.hit
-    left_out = choice.left_out or ("no room in the budget" if hit.learning.id in no_room else "")
+    left_out = choice.left_out or (NO_ROOM if hit.learning.id in no_room else "")
     return {
         "id": hit.learning.id,
         "score": round(hit.score, 4),
@@ -99,4 +113,4 @@ def _shown(shown: Shown) -> dict[str, Any]:
 
 
 def _past(past: Past) -> dict[str, Any]:
-    return {"number": past.number, "result": past.result, "model": past.model}
+    return {"number": past.number, "result": past.result, "model": past.model, "longest": past.longest}

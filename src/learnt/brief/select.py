@@ -1,22 +1,26 @@
 """Choose the few learnings that a brief carries, and say of every other why it was left out.
 
 A brief stays silent rather than guess: a learning must have a trigger that holds, or share enough of the task's telling
-words. Pinned ones come first, then triggers, then what fits and is trusted. Doubtful learnings get a trial slot, so
-that they can ever prove themselves.
+words. Pinned ones come first, then triggers, then what fits and is trusted. Of several that tell the same, the newest
+stands for all. A slot is kept for a doubtful learning that fits well and is little tried, so that it can ever prove
+itself.
 """
 
 from __future__ import annotations
 
-from learnt.model import Hit, Value
+from learnt.model import PARAGRAPHS, Hit, Value
 from learnt.text.words import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    from learnt.model import Learning
 
 _REPEATED_SHARE = 0.8
 _TRIAL_RELEVANCE = 0.5
 _TRIAL_MARKS = 3
+_TRIAL_SHOWINGS = 10
 
 
 class Rules(Value):
@@ -36,49 +40,123 @@ class Choice(Value):
     left_out: str = ""
 
 
-def choose(hits: Sequence[Hit], rules: Rules, *, seen: frozenset[str] = frozenset()) -> list[Choice]:
-    """Return every hit, the chosen ones first and in the order of the brief."""
-    chosen: list[Choice] = []
-    others: list[Choice] = []
-    trials = 0
-    for hit in sorted(hits, key=_rank):
-        on_trial = hit.learning.confidence < rules.min_confidence and not hit.learning.pinned
-        reason = _reason_against(hit, rules, seen, chosen, on_trial=on_trial, trials=trials)
-        if reason:
-            others.append(Choice(hit=hit, on_trial=on_trial, left_out=reason))
-            continue
-        trials += on_trial
-        chosen.append(Choice(hit=hit, on_trial=on_trial))
-    return chosen + others
+def choose(
+    hits: Sequence[Hit],
+    rules: Rules,
+    *,
+    known: Mapping[str, str],
+    impact: Callable[[Learning], float],
+) -> list[Choice]:
+    """Return every hit, the chosen ones first and in the order of the brief.
+
+    `known` gives a reason against those that the agent need not be told; `impact` decides between equals.
+    """
+    ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
+    reasons = {hit.learning.id: known.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
+    fitting = [hit for hit in ranked if not reasons[hit.learning.id]]
+    trusted = _told_once([hit for hit in fitting if not _on_trial(hit, rules)], (), reasons)
+    trials = _told_once([hit for hit in fitting if _on_trial(hit, rules)], trusted, reasons)
+    slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
+    reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
+    pinned = sum(hit.learning.pinned for hit in trusted)
+    room = min(rules.max_learnings, max(pinned, rules.max_learnings - len(trials[:slots])))
+    chosen = [*trusted[:room], *trials[: min(slots, rules.max_learnings - len(trusted[:room]))]]
+    ids = {hit.learning.id for hit in chosen}
+    choices = [
+        Choice(
+            hit=hit,
+            on_trial=_on_trial(hit, rules),
+            left_out="" if hit.learning.id in ids else reasons[hit.learning.id] or "enough others fit better",
+        )
+        for hit in ranked
+    ]
+    return sorted(choices, key=lambda choice: bool(choice.left_out))
 
 
-def _rank(hit: Hit) -> tuple[object, ...]:
+def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
     worth = hit.relevance * hit.learning.confidence
-    return (not hit.learning.pinned, not hit.trigger, -worth, -hit.learning.created_at, hit.learning.id)
+    return (
+        not hit.learning.pinned,
+        not hit.trigger,
+        -round(worth, 2),
+        -impact,
+        -worth,
+        -hit.learning.created_at,
+        hit.learning.id,
+    )
 
 
-def _reason_against(
-    hit: Hit, rules: Rules, seen: frozenset[str], chosen: Sequence[Choice], *, on_trial: bool, trials: int
-) -> str:
-    checks = {
-        "shown before in this conversation": hit.learning.id in seen,
-        "not relevant enough": not hit.trigger and hit.relevance < rules.min_relevance,
-        "not trusted enough, and tried often enough": on_trial and _is_tried(hit),
-        "not trusted enough, and no trial slot left": on_trial and trials >= rules.trial_slots,
-        "not relevant enough for a trial": on_trial and not hit.trigger and hit.relevance < _TRIAL_RELEVANCE,
-        "repeats another": any(_repeats(hit, other.hit) for other in chosen),
-        "enough others fit better": len(chosen) >= rules.max_learnings,
-    }
-    return next((reason for reason, holds in checks.items() if holds), "")
+def _on_trial(hit: Hit, rules: Rules) -> bool:
+    return hit.learning.confidence < rules.min_confidence and not hit.learning.pinned
 
 
-def _is_tried(hit: Hit) -> bool:
-    """Say whether enough marks speak of a doubtful learning: a trial must end."""
-    return hit.learning.times_helpful + hit.learning.times_not_helpful >= _TRIAL_MARKS
+def _reason_against(hit: Hit, rules: Rules) -> str:
+    if not hit.trigger and hit.relevance < rules.min_relevance:
+        return "not relevant enough"
+    if not _on_trial(hit, rules):
+        return ""
+    if _is_tried(hit.learning):
+        return "not trusted enough, and tried often enough"
+    if not hit.trigger and hit.relevance < _TRIAL_RELEVANCE:
+        return "not relevant enough for a trial"
+    return ""
 
 
-def _repeats(one: Hit, other: Hit) -> bool:
-    """Say whether two learnings tell the same: most of the words of both are the same."""
-    ours, theirs = (set(words(f"{hit.learning.title} {hit.learning.action}")) for hit in (one, other))
-    same_side = one.learning.polarity == other.learning.polarity and one.learning.category == other.learning.category
-    return same_side and bool(ours) and len(ours & theirs) > _REPEATED_SHARE * max(len(ours), len(theirs))
+def _is_tried(learning: Learning) -> bool:
+    """Say whether a doubtful learning was marked, or shown without helping, often enough: a trial must end."""
+    marks = learning.times_helpful + learning.times_not_helpful
+    return marks >= _TRIAL_MARKS or (learning.times_injected >= _TRIAL_SHOWINGS and not learning.times_helpful)
+
+
+def _told_once(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+    """Return the hits without repetitions; where two tell the same, the newer takes the better place."""
+    kept: list[Hit] = []
+    told = {hit.learning.id: _Told(hit.learning) for hit in (*before, *hits)}
+    for hit in hits:
+        mine = told[hit.learning.id]
+        if any(mine.repeats(told[other.learning.id]) for other in before):
+            reasons[hit.learning.id] = "repeats another"
+            continue
+        place = next((place for place, other in enumerate(kept) if mine.repeats(told[other.learning.id])), None)
+        if place is None:
+            kept.append(hit)
+            continue
+        other = kept[place]
+        is_newer = hit.learning.created_at > other.learning.created_at
+        takes_over = is_newer and hit.learning.pinned == other.learning.pinned
+        kept[place] = hit if takes_over else other
+        reasons[(other if takes_over else hit).learning.id] = "repeats another"
+    return kept
+
+
+class _Told:
+    """The words of a learning, to compare it by; cut when they are first needed."""
+
+    def __init__(self, learning: Learning) -> None:
+        self._learning = learning
+        self._words: tuple[set[str], set[str]] | None = None
+
+    def words(self) -> tuple[set[str], set[str]]:
+        """Return the words of the title, and those of the paragraphs."""
+        if self._words is None:
+            paragraphs = " ".join(str(getattr(self._learning, field)) for field in PARAGRAPHS)
+            self._words = set(words(self._learning.title)), set(words(paragraphs))
+        return self._words
+
+    def repeats(self, other: _Told) -> bool:
+        """Say whether two learnings tell the same: most words are the same, and so are most beyond the titles.
+
+        A title is often but the first sentence of what follows; what follows makes the difference.
+        """
+        mine, theirs = self._learning, other._learning
+        if (mine.polarity, mine.category) != (theirs.polarity, theirs.category):
+            return False
+        (title, text), (their_title, their_text) = self.words(), other.words()
+        titles = title | their_title
+        return _alike(title | text, their_title | their_text) and (
+            (not text - titles and not their_text - titles) or _alike(text - titles, their_text - titles)
+        )
+
+
+def _alike(ours: set[str], theirs: set[str]) -> bool:
+    return len(ours & theirs) > _REPEATED_SHARE * max(len(ours), len(theirs))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from learnt.debrief.marks import without_marks
+from learnt.debrief.sigils import without_sigils
 from learnt.model import TEXT_LIMIT, Failure
 
 TYPE_CHECKING = False
@@ -9,6 +11,7 @@ if TYPE_CHECKING:
     from learnt.debrief.sigils import Sigils
 
 _LONGEST_ENDING = 500
+_MOST_UNREADABLE = 0.25
 
 
 def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
@@ -21,7 +24,7 @@ def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: s
             attempt=attempt,
             task=task,
             reason=f"the attempt ended as {result}, without a report" + (f": {sigils.note}" if sigils.note else ""),
-            error=output.strip()[-_LONGEST_ENDING:],
+            error=_ending(output),
             suggestion=sigils.suggestion,
             created_at=at,
         )
@@ -37,3 +40,9 @@ def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: s
         suggestion=sigils.suggestion,
         created_at=at,
     )
+
+
+def _ending(output: str) -> str:
+    """Return the last that an output says beside what is kept elsewhere: purging a learning must leave no copy here."""
+    ending = without_marks(without_sigils(output)).strip()[-_LONGEST_ENDING:]
+    return "(the output is not text)" if ending.count("\ufffd") > _MOST_UNREADABLE * len(ending) else ending

@@ -12,8 +12,8 @@
 
 Everything is optional, and nothing here is ever an error: what cannot be read is left out and named in `ignored`.
 A sigil counts when its tags stand in the agent's own words; its text is then taken as it is, quotations included,
-and sigils inside it are not read. A learning may come any number of times; of the others the first valid one counts,
-and a failed task is failed even if the output also says that it is done.
+and sigils inside it are not read. Of learnings the first `MOST_LEARNINGS` count, so that a debrief takes a bounded
+time; of the others the first valid one, and a failed task is failed even if the output also says that it is done.
 
 The lines of a failure report are `key: value`, one field a line. Lines that are indented deeper or have no key
 continue the value above; so do lines with a key that is not ours below `stack_trace`, where `error: …` is no field.
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}
 
+MOST_LEARNINGS = 50
 _IGNORED_LIMIT = 50
 _NAMES = "learning|failure-report|difficulty-estimate|retry-suggestion|task-done|task-failed|next-model"
 _TAG = re.compile(
@@ -112,10 +113,21 @@ class Sigils(Value):
 
 def read_sigils(output: str) -> Sigils:
     """Return the sigils of an output."""
+    text = clean(output)
+    own = own_words(text)
     reading = _Reading()
-    for name, attributes, text, flaw in _found(clean(output)):
-        reading.take(name, attributes, clean(text).strip(), flaw)
-    return reading.sigils()
+    for name, attributes, inside, flaw in _found(text, own):
+        reading.take(name, attributes, clean(inside).strip(), flaw)
+    return reading.sigils(quoted=_quoted(text, own))
+
+
+def without_sigils(output: str) -> str:
+    """Return what an output says beside its sigils."""
+    rest, position = "", 0
+    for tag, end in _outermost(own_words(output)):
+        rest += output[position : tag.start()]
+        position = (end or tag).end()
+    return rest + output[position:]
 
 
 def kind_of(discovery: str) -> str:
@@ -128,9 +140,21 @@ def discovery_of(category: str) -> str:
     return DISCOVERY_OF_CATEGORY.get(_key(category), "pattern")
 
 
-def _found(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
+def _found(text: str, own: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
     """Yield each outermost sigil: its name, its attributes, its text, and what is wrong with its tags."""
-    own = own_words(text)
+    for tag, end in _outermost(own):
+        flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
+        inside = text[tag.end() : end.start()] if end else ""
+        yield tag["opened"].lower(), _attributes(tag, text), inside, flaw
+
+
+def _quoted(text: str, own: str) -> int:
+    """Return how many sigils were not read because they are quoted."""
+    return sum(own[tag.start()].isspace() for tag, end in _outermost(text) if end)
+
+
+def _outermost(own: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
+    """Yield the start tag of each sigil that stands in no other, and the tag that closes it, if one does."""
     tags = list(_TAG.finditer(own))
     ends = _ends(tags)
     position = 0
@@ -138,10 +162,8 @@ def _found(text: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
         if tag["closed"] or tag.start() < position:
             continue
         end = ends.get(tag.start())
-        flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
-        inside = text[tag.end() : end.start()] if end else ""
-        yield tag["opened"].lower(), _attributes(tag, text), inside, flaw
-        position = end.end() if end else tag.end()
+        yield tag, end
+        position = (end or tag).end()
 
 
 def _ends(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
@@ -195,13 +217,21 @@ class _Reading:
             self._only[name] = text
         if flaw:
             self._ignored.append(f"<{name}> {flaw}")
+        else:
+            self._ignored += _left_out(name, attributes, text)
 
-    def sigils(self) -> Sigils:
+    def sigils(self, *, quoted: int) -> Sigils:
+        """Return all that was read."""
+        more = len(self._learnings) - MOST_LEARNINGS
+        if more > 0:
+            self._ignored.insert(0, f"{more:,} <learning> beyond the first {MOST_LEARNINGS}")
+        if quoted:
+            self._ignored.insert(0, f"quoted, so not the agent's own: {quoted:,} sigil{'' if quoted == 1 else 's'}")
         result = next((result for result in ("failed", "done") if f"task-{result}" in self._only), "")
         if "task-failed" in self._only and "task-done" in self._only:
             self._ignored.append("<task-done> stands beside <task-failed>, which counts")
         return Sigils(
-            learnings=tuple(self._learnings),
+            learnings=tuple(self._learnings[:MOST_LEARNINGS]),
             failure=self._failure,
             difficulty=self._only.get("difficulty-estimate", "").lower(),
             suggestion=self._only.get("retry-suggestion", ""),
@@ -225,21 +255,34 @@ def _flaw(name: str, text: str) -> str:
     return ""
 
 
+def _left_out(name: str, attributes: dict[str, str], text: str) -> list[str]:
+    """Name what is left out of a sigil that is read otherwise."""
+    if name == "learning" and attributes.get("kind") and not _kind(attributes):
+        return [f"<learning> has a kind that is none of {', '.join(KINDS)}"]
+    if name == "failure-report":
+        return [f"<failure-report> has a key that is not read: {key}" for key in _fields(text)[1]]
+    return []
+
+
 def _shortened(reasons: list[str]) -> tuple[str, ...]:
     more = len(reasons) - _IGNORED_LIMIT
     return (*reasons[:_IGNORED_LIMIT], f"and {more:,} more") if more > 0 else tuple(reasons)
 
 
 def _learning(attributes: dict[str, str], text: str) -> LearningSigil:
-    kind = _key(attributes.get("kind", "")).replace("_", "-")
     return LearningSigil(
         title=_cut(attributes.get("title", "") or _first_sentence(text)),
         text=text,
         category=_cut(_key(attributes.get("category", ""))),
         tags=_listed(attributes.get("tags", "").split(",")),
         domain=_cut(attributes.get("domain", "")),
-        kind=kind if kind in KINDS else "",
+        kind=_kind(attributes),
     )
+
+
+def _kind(attributes: dict[str, str]) -> str:
+    kind = _key(attributes.get("kind", "")).replace("_", "-")
+    return kind if kind in KINDS else ""
 
 
 def _first_sentence(text: str) -> str:
@@ -274,7 +317,7 @@ def _key(text: str) -> str:
 
 def _failure(text: str) -> tuple[FailureSigil | None, str]:
     """Return the report, or what is missing in it."""
-    fields = _fields(text)
+    fields, _ = _fields(text)
     for field, key in (("tried", "what_tried"), ("reason", "why_failed")):
         if not fields.get(field):
             return None, f"has no {key}"
@@ -290,23 +333,25 @@ def _failure(text: str) -> tuple[FailureSigil | None, str]:
     return report, ""
 
 
-def _fields(text: str) -> dict[str, str]:
-    """Return the fields of a report; of a field that comes twice, the first."""
+def _fields(text: str) -> tuple[dict[str, str], list[str]]:
+    """Return the fields of a report, of one that comes twice the first, and the keys that are not ours."""
     lines = [_Line(line) for line in text.split("\n")]
     # The text was stripped, so the depth of its first line says nothing. One column more is a slip.
     deepest = min((line.depth for line in lines[1:] if line.name), default=0) + 1
     fields: dict[str, list[str]] = {}
+    foreign: list[str] = []
     current = ""
     for line in lines:
         starts = bool(line.name) and line.depth <= deepest
         if starts:
             current = line.name if line.name not in fields else ""
         elif line.has_foreign_key and line.depth <= deepest and current != "error":
+            foreign.append(line.key)
             current = ""
         if current:
             value = line.value if starts else line.text
             fields.setdefault(current, []).append(value.rstrip() if current == "error" else value.strip())
-    return {name: "\n".join(values).strip() for name, values in fields.items()}
+    return {name: "\n".join(values).strip() for name, values in fields.items()}, foreign
 
 
 class _Line:
@@ -314,12 +359,12 @@ class _Line:
 
     def __init__(self, text: str) -> None:
         found = _FIELD.match(text)
-        key = found[1] if found else ""
+        self.key = found[1] if found else ""
         self.text = text
         self.depth = len(text.expandtabs(4)) - len(text.expandtabs(4).lstrip())
-        self.name = _KEYS.get(_key(key), "")
+        self.name = _KEYS.get(_key(self.key), "")
         self.value = found[2] if found else ""
-        self.has_foreign_key = not self.name and _FOREIGN_KEY.fullmatch(key) is not None
+        self.has_foreign_key = not self.name and _FOREIGN_KEY.fullmatch(self.key) is not None
 
 
 def _files(text: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_FILE = re.compile(r"(?<![\w/.-])(?:[\w.-]+/)*([\w-]+\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/-])")
+_FILE = re.compile(r"(?<![\w/.-])(?!(?:e\.g|i\.e)\b)(?:[\w.-]+/)*([\w-]+\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/-])")
 _ERROR = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception|Warning)|E\d{3,5}|ERR_[A-Z_]+|SIG[A-Z]{3,6})\b")
 _TOOL = re.compile(
     r"\b(?:git|npm|pnpm|yarn|pip|uv|poetry|pytest|ruff|mypy|docker|kubectl|terraform|cargo|go|make|cmake|gradle|maven|"

@@ -41,25 +41,29 @@ def run_hook() -> int:
 
         here = find_project(".")
         if here is not None and os.path.isdir(here.folder):
-            answer = _serve()
+            answer = _serve(here)
             if answer:
                 sys.stdout.write(answer)
                 sys.stdout.flush()
     except Exception as error:  # the one place that must never disturb whom it serves
-        _log(here, error)
+        _log(here, f"{type(error).__name__}: {_reason(error)}")
     return 0
 
 
-def _serve() -> str:
-    content = sys.stdin.buffer.read(_LONGEST_EVENT)
+def _serve(here: Project) -> str:
+    from learnt.errors import NoStore
     from learnt.memory import Memory
 
-    with Memory.open(".", create=False) as memory:
+    try:
+        opened = Memory.open(".", create=False)
+    except NoStore:
+        return ""  # a clone with shared learnings, say, in which nobody keeps any
+    with opened as memory, Deadline(memory.settings.hook_deadline_ms):
+        event = _read(sys.stdin.buffer.read(_LONGEST_EVENT))
         if memory.store.place.address:
             return ""  # a hook never waits for a server
-        with Deadline(memory.settings.hook_deadline_ms):
-            memory.store.take_up_spool()
-            return _answer(memory, _read(content))
+        memory.store.take_up_spool()
+        return _answer(memory, event, here)
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -71,7 +75,7 @@ def _read(content: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _answer(memory: Memory, event: dict[str, Any]) -> str:
+def _answer(memory: Memory, event: dict[str, Any], here: Project) -> str:
     name, session = str(event.get("hook_event_name", "")), str(event.get("session_id", ""))
     if not session or os.environ.get("LEARNT_TASK"):  # the loop briefs and debriefs its own agents
         return ""
@@ -80,17 +84,20 @@ def _answer(memory: Memory, event: dict[str, Any]) -> str:
     task = text_id("task", f"{session} {event.get('agent_id', '')}")
     if name == "UserPromptSubmit":
         return _brief(memory, task, str(event.get("prompt", "")), agent=str(event.get("agent_type", "")))
-    if name in ("Stop", "SubagentStop") and event.get("last_assistant_message"):
-        said = str(event["last_assistant_message"])
-        memory.debrief(task, said, agent=str(event.get("agent_type", "")), task_type="session")
+    if name in ("Stop", "SubagentStop"):
+        said = str(event.get("last_assistant_message") or "")
+        if said:
+            memory.debrief(task, said, agent=str(event.get("agent_type", "")), task_type="session")
+        elif "last_assistant_message" not in event:
+            _log(here, f"there is nothing to read in a {name} event without last_assistant_message", once=True)
     return ""
 
 
 def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
     if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC):
         return ""
-    brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True)
-    if not brief.text or len(brief.text) > _LONGEST_ANSWER:
+    brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True, max_chars=_LONGEST_ANSWER)
+    if not brief.text:
         return ""
     import json
 
@@ -98,18 +105,22 @@ def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
     return json.dumps({"hookSpecificOutput": said}) + "\n"
 
 
-def _log(here: Project | None, error: Exception) -> None:
+def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
     if here is None:
         return
     try:
         from learnt.store import HOOK_LOG
 
         path = os.path.join(here.folder, HOOK_LOG)
+        if once and os.path.exists(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                if remark in file.read():
+                    return
         if os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG:
             os.replace(path, path + ".old")
         with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
             moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            file.write(f"{moment} {type(error).__name__}: {_reason(error)}\n")
+            file.write(f"{moment} {remark}\n")
     except OSError:
         return
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 
 from learnt import __version__, config, project
-from learnt.errors import NoStore
+from learnt.errors import NoStore, WrongRequest
 from learnt.memory.by_hand import ByHand
 from learnt.memory.places import now_ms as system_clock
 from learnt.memory.places import own_place, read_along, settings_files, user_place
@@ -37,9 +37,11 @@ class Memory(ByHand, Transfer, Working, Tidying):
     def open(
         cls, path_or_url: str | os.PathLike[str] = ".", *, create: bool = True, clock: Callable[[], int] | None = None
     ) -> Self:
-        """Open the store of the project around a folder, or at a PostgreSQL address; create a missing one."""
+        """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one."""
         start = os.fspath(path_or_url)
         is_address = start.startswith(("postgresql://", "postgres://"))
+        if not is_address and not os.path.exists(start):
+            raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
         found = project.find_project("." if is_address else start)
         if found is None and not (create or is_address):
             raise NoStore(

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from learnt.errors import LearntError, NotFound, WrongRequest
+from learnt.memory.stores import check_rows
 from learnt.memory.tasks import Tasks
-from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Brief, Injection, Learning, Task, new_id
-from learnt.store import PATIENCE_MS, events, learnings
+from learnt.model import (
+    TEXT_LIMIT,
+    TITLE_LIMIT,
+    Brief,
+    Injection,
+    Learning,
+    Task,
+    check_text,
+    new_id,
+)
+from learnt.store import PATIENCE_MS, events, learnings, tasks
 from learnt.store.learnings import Filter
 from learnt.text.clean import clean, fold
 from learnt.text.records import read_fields
@@ -17,12 +27,17 @@ if TYPE_CHECKING:
 
     from learnt.brief.render import Content, Loop, Past
     from learnt.brief.select import Choice, Rules
-    from learnt.model import Hit
+    from learnt.model import Failure, Hit
+    from learnt.recall.find import Wanted
     from learnt.store import Store
     from learnt.text.patterns import Situation
 
 STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
-_CONSIDERED = 15
+_TRUSTED_CONSIDERED = 20
+_DOUBTED_CONSIDERED = 10
+_OWN_CONSIDERED = 10
+_TRUSTED_SUFFICING = 10
+_KNOWN_TOLD = 5
 _RECENT_MS = 2 * 60 * 60 * 1000
 
 
@@ -41,14 +56,21 @@ class Briefing(Tasks):
         category: str | None = None,
         exclude_goal: str | None = None,
         paths: Sequence[str] = (),
+        command: str = "",
+        tools: Sequence[str] = (),
+        task_type: str = "",
     ) -> list[Hit]:
-        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words."""
+        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words.
+
+        `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known.
+        """
+        from learnt.recall.find import Wanted
         from learnt.recall.rank import highlights
-        from learnt.text.patterns import Situation
 
         if strategy not in STRATEGIES:
             raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
-        situation = Situation(text=clean(query), paths=tuple(map(clean, paths)))
+        check_rows(limit=limit)
+        situation = _situation(query, paths=paths, command=command, tools=tools, task_type=task_type)
         which = Filter(
             status=status,
             domain=None if domain is None else fold(domain),
@@ -56,9 +78,7 @@ class Briefing(Tasks):
             exclude_goal=None if exclude_goal is None else fold(exclude_goal),
             min_confidence=min_confidence,
         )
-        if limit < 0:
-            raise WrongRequest("limit cannot be below 0", hint="leave it out for the first ten")
-        hits = self._found_everywhere(situation, which, limit=limit)
+        (hits,) = self._found_everywhere(situation, which, [Wanted(which=which, limit=limit)])
         return [hit.replace(highlights=highlights(hit)) for hit in hits]
 
     def brief(
@@ -71,34 +91,53 @@ class Briefing(Tasks):
         exclude_goal: str | None = None,
         budget_tokens: int | None = None,
         paths: Sequence[str] = (),
+        command: str = "",
+        tools: Sequence[str] = (),
         task_type: str = "",
         only_new: bool = False,
         model: str = "",
         model_reason: str = "",
         keep: bool = True,
+        max_chars: int | None = None,
     ) -> Brief:
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
-        `only_new`: leave out what the task was given before, and keep no record of having nothing to say. `model` and
-        `model_reason`: who will work, told in the loop's status. `keep=False`: only look, and leave no record.
+        `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
+        the task was given before, and keep no record of having nothing to say. `model` and `model_reason`: who will
+        work, told in the loop's status. `keep=False`: only look, and leave no record. `max_chars`: another limit
+        beside the budget, for a client that takes no more.
         """
+        from learnt.brief.receipt import write_receipt
         from learnt.brief.render import fit
         from learnt.brief.select import choose
         from learnt.text.redact import redact
+        from learnt.weigh.impact import impact
 
         now = self._clock()
-        text, role = redact(clean(task_text))[0], self._line(agent or "")
+        text, said = redact(clean(check_text("task_text", task_text)))[0], redact(clean(command))[0]
+        if not text.strip():
+            raise WrongRequest("the task says nothing", hint="say in a few words what is to be done")
+        role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
+        situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
         seen = frozenset(self._injected(known.id)) if only_new else frozenset()
-        hits = [] if known.skip_learnings else self._recalled(text, known, paths=paths, exclude_goal=exclude_goal)
-        choices = choose(hits, self._rules(), seen=seen)
-        budget = self.settings.brief_tokens if budget_tokens is None else budget_tokens
-        told = self._content(known, choices, now=now)
-        told = told.replace(
-            loop=told.loop.replace(model=self._line(model), model_reason=self._line(model_reason, TEXT_LIMIT))
+        hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
+        choices = choose(hits, self._rules(), known=left_aside, impact=impact)
+        budget = self._budget(budget_tokens)
+        worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
+        everything = self._content(known, choices, now=now, worker=worker)
+        content, no_room = fit(everything, budget, max_chars=max_chars)
+        also = {"goal": known.goal, "exclude_goal": fold(exclude_goal or ""), "only_new": only_new}
+        receipt = write_receipt(
+            query=text,
+            asked={**_asked(situation), **also},
+            choices=choices,
+            content=content,
+            no_room=no_room,
+            attempts=everything.attempts,
+            settings={**self._rules().as_dict(), "budget_tokens": budget},
         )
-        content, no_room = fit(told, budget)
-        made = self._made(known, content, choices, query=text, agent=role, budget=budget, no_room=no_room)
+        made = _made(known, content, receipt, agent=role)
         if keep and (made.text or not only_new):
             self._record_brief(known, made)
         return made
@@ -107,16 +146,20 @@ class Briefing(Tasks):
         """Return a brief with its receipt, rendered again from the history as far as that is still there."""
         from learnt.brief.receipt import read_receipt
         from learnt.brief.render import render
-        from learnt.store import happened, tasks
+        from learnt.store import happened
 
         brief = happened.get_brief(self.store.database, id)
         reports = tasks.failures(self.store.database, brief.task)
+
+        def failure_of(attempt: str) -> Failure:
+            if attempt not in reports:
+                raise NotFound(f"no report on `{attempt}`", hint="it is not in this store any more")
+            return reports[attempt]
+
         try:
-            content = read_receipt(
-                id, dict(brief.receipt), learning_at=self._learning_at, failure_of=lambda attempt: reports[attempt]
-            )
+            content = read_receipt(id, dict(brief.receipt), learning_at=self._learning_at, failure_of=failure_of)
         except NotFound:
-            return brief  # something in it was purged: the receipt remains, the text cannot be had any more
+            return brief  # something in it is gone: the receipt remains, the text cannot be had any more
         return brief.replace(text=render(content))
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
@@ -131,6 +174,18 @@ class Briefing(Tasks):
         """Say whether the text of a brief is, byte for byte, what the agent was given."""
         return _hash(brief.text) == brief.text_hash
 
+    def is_of_another_version(self, brief: Brief) -> bool:
+        """Say whether a brief was put into words by another version, which need not say the same in the same way."""
+        from learnt.brief.render import RENDERER
+
+        return bool(brief.receipt.get("render", 1) != RENDERER)
+
+    def _budget(self, tokens: int | None) -> int:
+        budget = self.settings.brief_tokens if tokens is None else tokens
+        if budget < 0:
+            raise WrongRequest(f"a budget of {budget} tokens cannot be kept", hint="give a number from 0 on")
+        return budget
+
     def _rules(self) -> Rules:
         from learnt.brief.select import Rules
 
@@ -141,7 +196,7 @@ class Briefing(Tasks):
             trial_slots=self.settings.trial_slots,
         )
 
-    def _content(self, task: Task, choices: Sequence[Choice], *, now: int) -> Content:
+    def _content(self, task: Task, choices: Sequence[Choice], *, now: int, worker: dict[str, str]) -> Content:
         """Return all that could be said before a task."""
         from learnt.brief.render import Content, Shown
 
@@ -152,67 +207,73 @@ class Briefing(Tasks):
             now_ms=now,
             learnings=tuple(shown),
             attempts=past,
-            loop=loop,
+            loop=loop.replace(**worker),
             stuck=bool(loop.failures) and self.stuck(task) is not None,
         )
 
-    def _made(
-        self,
-        task: Task,
-        content: Content,
-        choices: Sequence[Choice],
-        *,
-        query: str,
-        agent: str,
-        budget: int,
-        no_room: Sequence[str],
-    ) -> Brief:
-        """Return the brief of a content, with the receipt that tells how it came about."""
-        from learnt.brief.receipt import write_receipt
-        from learnt.brief.render import render
-        from learnt.text.tokens import estimate_tokens
-
-        text = render(content)
-        settings = {**self._rules().as_dict(), "budget_tokens": budget}
-        return Brief(
-            id=content.id,
-            created_at=content.now_ms,
-            task=task.id,
-            agent=agent,
-            tokens=estimate_tokens(text),
-            text_hash=_hash(text),
-            receipt=write_receipt(query=query, choices=choices, content=content, no_room=no_room, settings=settings),
-            injections=tuple(
-                Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
-                for one in content.learnings
-            ),
-            text=text,
-        )
-
-    def _found_everywhere(self, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
-        from learnt.recall.find import find
+    def _found_everywhere(self, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+        """Return the best hits of all stores, for each part of what is looked for."""
+        from learnt.recall.find import find_each
         from learnt.recall.rank import best_first
 
-        hits: dict[str, Hit] = {}
+        seen: set[str] = set()
+        found: list[list[Hit]] = [[] for _ in parts]
         for store in self.sound_stores():
-            for hit in find(store.database, situation, which, limit=limit):
-                learning = hit.learning.replace(scope=store.place.scope)
-                hits.setdefault(learning.id, hit.replace(learning=learning))  # a copy elsewhere is the same learning
-        return best_first(hits.values())[:limit]
+            for hits, here in zip(found, find_each(store.database, situation, which, parts), strict=True):
+                fresh = [hit for hit in here if hit.learning.id not in seen]  # a copy elsewhere is the same learning
+                hits += [hit.replace(learning=hit.learning.replace(scope=store.place.scope)) for hit in fresh]
+            seen = {hit.learning.id for hits in found for hit in hits}
+        return [best_first(hits)[: part.limit] for hits, part in zip(found, parts, strict=True)]
 
-    def _recalled(self, text: str, task: Task, *, paths: Sequence[str], exclude_goal: str | None) -> list[Hit]:
-        """Return what could stand in a brief: a conversation is not given back what it taught itself."""
-        from learnt.text.patterns import Situation
+    def _recalled(
+        self, situation: Situation, task: Task, seen: frozenset[str], *, exclude_goal: str | None
+    ) -> tuple[list[Hit], dict[str, str]]:
+        """Return what could stand in a brief, and of what the agent need not be told the reason.
 
-        situation = Situation(text=text, paths=tuple(map(clean, paths)), task_type=task.type)
+        Trusted and doubtful learnings are looked for apart, so that neither can crowd out the other. A conversation is
+        not given back what it taught itself; a retry is given what the earlier attempts taught, and what fits the way
+        in which the last one failed.
+        """
+        from learnt.recall.find import Wanted
+
+        if task.skip_learnings:
+            return [], {}
         which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
-        hits = self._found_everywhere(situation, which, limit=_CONSIDERED)
-        return [hit for hit in hits if not (task.type == "session" and hit.learning.task == task.id)]
+        told = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(seen)))
+        gate = self.settings.brief_confidence
+        trusted = Wanted(which=told.replace(trusted_from=gate), limit=_TRUSTED_CONSIDERED, least=_TRUSTED_SUFFICING)
+        doubted = Wanted(which=told.replace(doubted_below=gate), limit=_DOUBTED_CONSIDERED, least=1)
+        aside = Wanted(which=told.replace(only_excluded=True), limit=_KNOWN_TOLD)
+        *fresh, known = self._found_everywhere(situation, which, [trusted, doubted, aside])
+        found = {hit.learning.id: hit for hits in fresh for hit in hits}
+        for hit in self._taught_by_failures(task, told, [trusted, doubted]):
+            better = found.get(hit.learning.id)
+            if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
+                found[hit.learning.id] = hit
+        reasons = {
+            hit.learning.id: "shown before in this conversation"
+            if hit.learning.id in seen
+            else "learnt in this very conversation"
+            for hit in known
+        }
+        return [*found.values(), *known], reasons
+
+    def _taught_by_failures(self, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:
+        """Return what earlier attempts at a task taught, and what fits the way in which the last one failed."""
+        from learnt.model import Hit
+
+        failed = tasks.attempts(self.store.database, task.id) if task.type != "session" else []
+        report = tasks.failures(self.store.database, task.id).get(failed[0].id) if failed else None
+        if report is None or report.archived_at:
+            return []
+        own = learnings.page(self.store.database, which.replace(task=task.id), limit=_OWN_CONSIDERED)
+        hits = [Hit(learning=one, score=0.0, relevance=1.0, trigger="an earlier attempt at this task") for one in own]
+        told = "\n".join((report.reason, report.error))
+        situation = _situation(told, paths=report.files, command="", tools=(), task_type=task.type)
+        return [*hits, *(hit for found in self._found_everywhere(situation, which, parts) for hit in found)]
 
     def _task_for(self, id: str | None, text: str, *, agent: str, goal: str, task_type: str, now: int) -> Task:
         """Return the task of a brief: the known one, or a new one made of the text."""
-        from learnt.store import tasks
-
         id = id or new_id("task", now)
         known = tasks.find(self.store.database, id)
         return known or Task(
@@ -229,7 +290,6 @@ class Briefing(Tasks):
     def _past_of(self, task: Task, *, now: int) -> tuple[tuple[Past, ...], Loop]:
         """Return the failed attempts at a task, newest first, and how its loop goes; a conversation has neither."""
         from learnt.brief.render import Loop, Past
-        from learnt.store import tasks
 
         attempts = tasks.attempts(self.store.database, task.id)
         if not attempts or task.type == "session":
@@ -290,6 +350,50 @@ class Briefing(Tasks):
             if event.version <= version:
                 fields.update(event.new)
         return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
+
+
+def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence[str], task_type: str) -> Situation:
+    from learnt.text.patterns import Situation
+
+    return Situation(
+        text=clean(text),
+        paths=tuple(map(clean, paths)),
+        command=clean(command),
+        tools=tuple(map(fold, tools)),
+        task_type=fold(task_type),
+    )
+
+
+def _asked(situation: Situation) -> dict[str, Any]:
+    """Return what a brief was asked for beside the text, for its receipt."""
+    return {
+        "paths": list(situation.paths),
+        "command": situation.command,
+        "tools": list(situation.tools),
+        "task_type": situation.task_type,
+    }
+
+
+def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:
+    """Return the brief of a content."""
+    from learnt.brief.render import render
+    from learnt.text.tokens import estimate_tokens
+
+    text = render(content)
+    return Brief(
+        id=content.id,
+        created_at=content.now_ms,
+        task=task.id,
+        agent=agent,
+        tokens=estimate_tokens(text),
+        text_hash=_hash(text),
+        receipt=receipt,
+        injections=tuple(
+            Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
+            for one in content.learnings
+        ),
+        text=text,
+    )
 
 
 def _hash(text: str) -> str:

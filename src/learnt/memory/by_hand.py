@@ -6,7 +6,7 @@ Text is cleaned and its secrets are redacted here, where it comes in, so that ev
 from __future__ import annotations
 
 from learnt.errors import WrongRequest
-from learnt.memory.stores import Stores
+from learnt.memory.stores import Stores, check_rows
 from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, events, learnings
 from learnt.store.learnings import Filter
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.model import Event, Triggers
-
-MOST_ROWS = 1_000_000_000
 
 
 class Page(Value):
@@ -91,6 +89,7 @@ class ByHand(Stores):
         with self.store.transaction():
             for learning in added:
                 learnings.add(self.store.database, learning, self._change("add", at=now))
+        self.store.grew_by(len(added))
         return added
 
     def learnings(
@@ -118,10 +117,7 @@ class ByHand(Stores):
             min_confidence=min_confidence,
         )
         limit = self.settings.page_size if limit is None else limit
-        if min_confidence is not None and not 0.0 <= min_confidence <= 1.0:
-            raise WrongRequest(f"a confidence of {min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
-        if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
-            raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
+        check_rows(limit=limit, offset=offset)
         stores = [store for store in self.sound_stores() if scope in (None, store.place.scope)]
         if not stores:
             known = ", ".join(store.place.scope for store in self._stores)
@@ -187,14 +183,21 @@ class ByHand(Stores):
 
     def supersedes(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
-        return learnings.superseded_by(self._holder(id)[0].database, id)
+        self._holder(id)  # or say that there is none
+        replaced = [old for store in self.sound_stores() for old in learnings.superseded_by(store.database, id)]
+        return sorted(dict.fromkeys(replaced))
 
     def undo(self, id: str, *, reason: str = "") -> Learning:
         """Take back the last change of a learning, or the change with this event id."""
         event = self._find_event(id) if is_id("event", id) else _last_undoable(self.history(id))
         before = self.get(event.subject)
         after = self._alter(
-            event.subject, "undo", lambda learning: _taking_back(event, learning), reason=reason, undoes=event.id
+            event.subject,
+            "undo",
+            lambda learning: _taking_back(event, learning),
+            reason=reason,
+            undoes=event.id,
+            also=lambda store: self._undo_mark(store, event),
         )
         if after.version == before.version:
             raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
-from learnt.model import TAG_LIMIT, TEXT_LIMIT, Attempt, Debrief, Learning, Mark, Task, new_id, text_id
+from learnt.model import TAG_LIMIT, TEXT_LIMIT, Attempt, Debrief, Learning, Mark, Task, check_text, new_id, text_id
 from learnt.store import learnings, tasks
 from learnt.store.learnings import Change, Filter
 from learnt.text.clean import clean
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from learnt.debrief.marks import Marks
     from learnt.debrief.sigils import LearningSigil
-    from learnt.model import Claim, Failure
+    from learnt.model import Claim, Event, Failure
+    from learnt.store import Store
     from learnt.store.database import Database
 
 
@@ -39,6 +40,7 @@ class Debriefing(Briefing):
         cost_usd: float | None = None,
         tokens_in: int | None = None,
         tokens_out: int | None = None,
+        tokens: int | None = None,
         agent: str = "",
         task_type: str = "implement",
         model_reason: str = "",
@@ -48,14 +50,14 @@ class Debriefing(Briefing):
     ) -> Debrief:
         """Read an agent's output: keep its learnings, its failure report, its marks and its figures.
 
-        `failure`: what somebody else than the agent found wrong, such as a verification. `claim`: the output of an
-        attempt that the loop made; it counts only while the claim is held, and the loop goes on from it.
+        `tokens`: all of them, where nobody tells those that were read from those that were written. `failure`: what
+        somebody else than the agent found wrong, such as a verification. `claim`: the output of an attempt that the
+        loop made; it counts only while the claim is held, and the loop goes on from it.
         """
         from learnt.text.redact import redact
 
         now = self._clock()
-        text, redactions = redact(clean(output))
-        started_at = now - (duration_ms or 0)
+        text, redactions = redact(clean(check_text("output", output)))
         attempt = Attempt(
             id=claim.attempt if claim else new_id("attempt", now),
             task=task,
@@ -64,21 +66,22 @@ class Debriefing(Briefing):
             model=self._line(model),
             model_reason=self._line(model_reason, TEXT_LIMIT),
             transcript=self._line(transcript, TEXT_LIMIT),
-            started_at=claim.started_at if claim else max(0, started_at),
+            started_at=now,
             duration_ms=duration_ms,
             cost_usd=cost_usd,
-            tokens_in=tokens_in,
+            tokens_in=tokens if tokens_in is None else tokens_in,
             tokens_out=tokens_out,
         )
+        attempt = attempt.replace(started_at=claim.started_at if claim else max(0, now - (duration_ms or 0)))
         made = Task(id=task, title=task, agent=self._line(agent), type=self._line(task_type) or "implement")
         fresh = {"agent": made.agent, "type": made.type}
         body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
         body |= {"claim": claim is not None, "failure": failure and _redacted(failure)}
         op = self.store.record_first("debrief", body)
-        read = self._debriefed.pop(attempt.id, None) or self._debriefed_elsewhere(op, attempt)
+        read = self._debriefed.pop(attempt.id, None) or self._debriefed_elsewhere(op, attempt, body)
         return read.replace(redactions=redactions)
 
-    def _debriefed_elsewhere(self, op: str, attempt: Attempt) -> Debrief:
+    def _debriefed_elsewhere(self, op: str, attempt: Attempt, body: dict[str, Any]) -> Debrief:
         """Return what is known of a debrief that this process did not apply itself."""
         if any(record.op == op for record in self.store.spool.waiting()):
             return Debrief(task=attempt.task, attempt=attempt.id, spooled=True)
@@ -87,7 +90,18 @@ class Debriefing(Briefing):
             raise LearntError(
                 "the output was kept, but nothing could be made of it", hint="`learnt doctor` says where it is"
             )
-        return Debrief(task=attempt.task, attempt=attempt.id, result=applied[0].result)
+        database = self.store.database
+        said = _Said(body)
+        task = tasks.get(database, attempt.task)
+        added, repeated = self._learnt_then(database, said.sigils.learnings, task, at=body["at"])
+        return said.debrief(
+            applied[0],
+            failure=tasks.failures(database, task.id).get(attempt.id),
+            learnings=added,
+            repeated=repeated,
+            refusals=self._refused_then(said.marks, task.id, at=body["at"]),
+            is_new=task.created_at == body["at"],
+        )
 
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
         """Say whether a learning helped with a task that was given it; counts once for each pair."""
@@ -99,23 +113,22 @@ class Debriefing(Briefing):
                 )
             done = self._add_mark(learning, task, helpful=helpful, at=self._clock(), who=self.person)
         if not done:
-            raise WrongRequest(f"`{learning}` is marked for `{task}` already", hint="a mark counts once")
+            raise WrongRequest(
+                f"`{learning}` is marked for `{task}` already",
+                hint=f"a mark counts once; `learnt undo {learning}` takes the last change back",
+            )
         return learnings.get(store.database, learning).replace(scope=store.place.scope)
 
     def _apply_debrief(self, database: Database, body: dict[str, Any]) -> None:
         """Make of an agent's output what can be made of it; runs inside one transaction of the store's."""
-        from learnt.debrief.marks import read_marks
         from learnt.debrief.reports import report_of
-        from learnt.debrief.sigils import read_sigils
         from learnt.store import claims
 
         at, output = body["at"], body["output"]
         attempt = Attempt(**body["attempt"])
-        sigils, marks = read_sigils(output), read_marks(output)
-        result = body["result"] or sigils.result or "incomplete"
-        task = tasks.find(database, attempt.task) or Task(
-            id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]
-        )
+        said = _Said(body)
+        known = tasks.find(database, attempt.task)
+        task = known or Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"])
         tasks.ensure(database, task)
         task = tasks.get(database, task.id, for_update=True)  # attempts are counted one after the other
         if body.get("claim") and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
@@ -124,35 +137,25 @@ class Debriefing(Briefing):
             return
         attempt = attempt.replace(
             number=self._next_number(database, task.id),
-            result=result,
-            difficulty=sigils.difficulty,
-            summary=sigils.note[:_LONGEST_SUMMARY],
+            result=said.result,
+            difficulty=said.sigils.difficulty,
+            summary=said.sigils.note[:_LONGEST_SUMMARY],
         )
-        failure = report_of(sigils, output, attempt=attempt.id, task=task.id, result=result, at=at)
+        failure = report_of(said.sigils, output, attempt=attempt.id, task=task.id, result=said.result, at=at)
         if failure is not None and body.get("failure"):
             found = {**body["failure"], "files": tuple(body["failure"]["files"])}
             failure = failure.replace(**{name: value for name, value in found.items() if value})
-        if task.type == "session" and sigils.failure is None:
+        if task.type == "session" and said.sigils.failure is None:
             failure = None  # a turn of a conversation is no failed attempt
         tasks.add_attempt(database, attempt, failure)
         if body.get("claim"):
-            self._settle(database, task, attempt, next_model=sigils.next_model, at=at)
-        elif result in ("done", "failed"):
-            tasks.set_status(database, task.id, result, at=at)
-        added, repeated = self._learn(database, sigils.learnings, task, at=at)
-        taken, refused = self._take_marks(marks, task.id, at=at, who=task.agent or "agent")
-        self._debriefed[attempt.id] = Debrief(
-            task=task.id,
-            attempt=attempt.id,
-            result=result,
-            learnings=added,
-            repeated=repeated,
-            failure=failure,
-            helpful=tuple(id for id in marks.helpful if id in taken),
-            not_helpful=tuple(id for id in marks.not_helpful if id in taken),
-            refused_marks=refused,
-            next_model=sigils.next_model,
-            ignored=sigils.ignored,
+            self._settle(database, task, attempt, next_model=said.sigils.next_model, at=at)
+        elif said.result in ("done", "failed"):
+            tasks.set_status(database, task.id, said.result, at=at)
+        added, repeated = self._learn(database, said.sigils.learnings, task, at=at)
+        refusals = self._take_marks(said.marks, task.id, at=at, who=task.agent or "agent")
+        self._debriefed[attempt.id] = said.debrief(
+            attempt, failure=failure, learnings=added, repeated=repeated, refusals=refusals, is_new=known is None
         )
 
     def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
@@ -198,6 +201,19 @@ class Debriefing(Briefing):
             added.append(learning.id)
         return tuple(added), tuple(repeated)
 
+    def _learnt_then(
+        self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what `_learn` did at a moment: the new and the known ids."""
+        added: list[str] = []
+        repeated: list[str] = []
+        for sigil in sigils:
+            kept = self._same_as(database, sigil.text)
+            if kept is not None:
+                is_new = (kept.task, kept.created_at) == (task.id, at) and kept.id not in added
+                (added if is_new else repeated).append(kept.id)
+        return tuple(added), tuple(repeated)
+
     def _same_as(self, database: Database, text: str) -> Learning | None:
         """Return the learning that says exactly this, but for case, white space and punctuation."""
         from learnt.recall.find import find
@@ -211,18 +227,40 @@ class Debriefing(Briefing):
                 return hit.learning
         return None
 
-    def _take_marks(self, marks: Marks, task: str, *, at: int, who: str) -> tuple[set[str], tuple[str, ...]]:
-        """Count the marks on what the task was given, once each; return those, and those that do not count."""
-        given = self._injected(task)
-        taken: set[str] = set()
-        refused = list(marks.contradicting)
+    def _take_marks(self, marks: Marks, task: str, *, at: int, who: str) -> dict[str, str]:
+        """Count the marks on what the task was given, once each; return those that do not count, and why."""
+        refusals = dict.fromkeys(marks.contradicting, "marked both ways")
         for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
             for id in ids:
-                if given.get(id) is False and self._add_mark(id, task, helpful=helpful, at=at, who=who):
-                    taken.add(id)
-                else:
-                    refused.append(id)
-        return taken, tuple(refused)
+                reason = self._reason_against_mark(id, task)
+                if not reason and not self._add_mark(id, task, helpful=helpful, at=at, who=who):
+                    reason = "marked for this task already"
+                if reason:
+                    refusals[id] = reason
+        return refusals
+
+    def _refused_then(self, marks: Marks, task: str, *, at: int) -> dict[str, str]:
+        """Return what `_take_marks` returned at a moment."""
+        from learnt.store.happened import marked_at
+
+        counted = marked_at(self.store.database, task, at)
+        refusals = dict.fromkeys(marks.contradicting, "marked both ways")
+        for id in (*marks.helpful, *marks.not_helpful):
+            if id not in counted:
+                refusals[id] = self._reason_against_mark(id, task) or "marked for this task already"
+        return refusals
+
+    def _reason_against_mark(self, id: str, task: str) -> str:
+        """Say why no mark of this task on this learning can count, if that is so."""
+        holding = [store for store in self.sound_stores() if learnings.find(store.database, id)]
+        held_out = self._injected(task).get(id)
+        checks = {
+            "no such learning": not holding,
+            "not in a brief of this task": held_out is None,
+            "held out of the brief": held_out,
+            "belongs to a source, which is only read": all(store.place.read_only for store in holding),
+        }
+        return next((reason for reason, holds in checks.items() if holds), "")
 
     def _add_mark(self, id: str, task: str, *, helpful: bool, at: int, who: str) -> bool:
         """Within a transaction of the own store: record a mark and let it move the learning's confidence."""
@@ -234,12 +272,78 @@ class Debriefing(Briefing):
         if learnings.find(self.store.database, id):
             learnings.change(self.store.database, id, _marked(helpful, at), change)
             return True
-        place = self.store.place
-        op = text_id("op", f"mark {place.folder} {place.address} {place.project} {id} {task}")
+        op = self._mark_op(id, task)
         for store in self.sound_stores()[1:]:
             if not store.place.read_only and learnings.find(store.database, id):
                 store.apply_once(op, lambda database: learnings.change(database, id, _marked(helpful, at), change))
         return True
+
+    def _mark_op(self, id: str, task: str) -> str:
+        """Return the id under which a mark of this project takes effect in another store of ours."""
+        place = self.store.place
+        return text_id("op", f"mark {place.folder} {place.address} {place.project} {id} {task}")
+
+    def _undo_mark(self, store: Store, event: Event) -> None:
+        """Free the pair of learning and task for another mark; if an undoing is undone, take it again."""
+        from learnt.store.happened import add_mark, remove_mark
+
+        taken_back = True
+        while event.undoes:
+            event, taken_back = self._find_event(event.undoes), not taken_back
+        if event.what != "mark":
+            return
+        mark = Mark(
+            learning=event.subject, task=event.reason, helpful="times_helpful" in event.new, at=event.at, who=event.who
+        )
+        act = remove_mark if taken_back else add_mark
+        if store is self.store:
+            act(store.database, mark)
+            return
+        with self.store.transaction():
+            act(self.store.database, mark)
+        if taken_back:
+            store.forget_operation(self._mark_op(mark.learning, mark.task))
+
+
+class _Said:
+    """What an agent's output says, before anything is made of it."""
+
+    def __init__(self, body: dict[str, Any]) -> None:
+        from learnt.debrief.marks import read_marks
+        from learnt.debrief.sigils import read_sigils
+
+        self.sigils = read_sigils(body["output"])
+        self.marks = read_marks(body["output"])
+        self.result: str = body["result"] or self.sigils.result or "incomplete"
+
+    def debrief(
+        self,
+        attempt: Attempt,
+        *,
+        failure: Failure | None,
+        learnings: tuple[str, ...],
+        repeated: tuple[str, ...],
+        refusals: dict[str, str],
+        is_new: bool,
+    ) -> Debrief:
+        """Return what is told of it, together with what became of it."""
+        said = self.sigils.result
+        overruled = () if said in ("", self.result) else (f"<task-{said}>, as the result was given: {self.result}",)
+        return Debrief(
+            task=attempt.task,
+            attempt=attempt.id,
+            result=self.result,
+            learnings=learnings,
+            repeated=repeated,
+            failure=failure,
+            helpful=tuple(id for id in self.marks.helpful if id not in refusals),
+            not_helpful=tuple(id for id in self.marks.not_helpful if id not in refusals),
+            refused_marks=tuple(refusals),
+            refusals=refusals,
+            next_model=self.sigils.next_model,
+            ignored=(*overruled, *self.sigils.ignored, *self.marks.ignored),
+            new_task=is_new,
+        )
 
 
 def _redacted(failure: Failure) -> dict[str, Any]:

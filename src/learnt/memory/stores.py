@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from learnt.model import Debrief, Event, Learning
 
 COMPILED_SETTINGS = "settings.json"
+MOST_ROWS = 1_000_000_000
+
+
+def check_rows(*, limit: int, offset: int = 0) -> None:
+    """Raise unless this many rows can be asked for."""
+    if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
+        raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
 
 
 class Stores:
@@ -44,6 +51,8 @@ class Stores:
         self.redactions = 0
         """How many secrets were taken out of what came in by hand, and out of names."""
         self.tidies_when_done = False
+        self.tell: Callable[[str], None] | None = None
+        """Hears what was done beside what was asked for."""
         self._settings_files: list[str] = []
         self.root = ""
         """The folder of the project, where its settings are; empty for the user-wide store."""
@@ -100,7 +109,9 @@ class Stores:
         *,
         reason: str = "",
         undoes: str = "",
+        also: Callable[[Store], object] = lambda _: None,
     ) -> Learning:
+        """Change a learning where it lives, and do in the same transaction what belongs to it."""
         store, _ = self._holder(id, writable=True)
 
         def decide_without_circles(learning: Learning) -> dict[str, Any]:
@@ -111,7 +122,11 @@ class Stores:
         with store.transaction():
             change = self._change(what, at=self._clock(), reason=reason, undoes=undoes)
             _, after = learnings.change(store.database, id, decide_without_circles, change)
+            also(store)
         return after.replace(scope=store.place.scope)
+
+    def _undo_mark(self, store: Store, event: Event) -> None:
+        """Within the transaction that takes a change back: take back the mark that it came from; here, nothing."""
 
     def _change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
         return Change(what=what, who=self.person, at=at, reason=self._line(reason, TEXT_LIMIT), undoes=undoes)
@@ -160,13 +175,15 @@ class Stores:
     def _refuse_circle(self, id: str, successor: str) -> None:
         """Raise when a learning would come to supersede itself, however far around."""
         seen = {id}
+        way = id
         while successor:
             if successor in seen:
                 raise WrongRequest(
-                    f"`{id}` would supersede itself, by way of `{successor}`",
+                    f"`{id}` would supersede itself" + (f", by way of `{way}`" if way != id else ""),
                     hint="`learnt supersede OLD NEW`: the old one first, and not one that replaced the other",
                 )
             seen.add(successor)
+            way = successor
             try:
                 successor = self.get(successor).superseded_by
             except NotFound:

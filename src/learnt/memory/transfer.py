@@ -6,7 +6,7 @@ import os
 import time
 
 from learnt import __version__
-from learnt.errors import InvalidValue
+from learnt.errors import CorruptDatabase, InvalidValue
 from learnt.memory.stores import Stores
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, events, learnings
@@ -52,6 +52,7 @@ class Transfer(Stores):
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):
             self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
             progress(start)
+        self.store.grew_by(counts["added"] + counts["updated"])
         return Imported(**counts)
 
     def purge(self, id: str) -> int:
@@ -88,12 +89,26 @@ class Transfer(Stores):
         return path
 
     def restore_backup(self, path: str) -> str:
-        """Put a backup in the store's place, after a backup of what is there; return that one's path."""
-        from learnt.store.backup import restore
+        """Put a backup in the store's place, after a backup of what is there; return that one's path.
 
-        before = self.backup()
-        restore(self.store.database, path)
+        A damaged file is set aside instead of backed up.
+        """
+        from learnt.store.backup import open_backup, restore
+
+        source = open_backup(path)
+        try:
+            before = self.store.start_anew() if self._is_damaged() else self.backup()
+            restore(self.store.database, source)
+            self.store.database.analyze()
+        finally:
+            source.close()
         return before
+
+    def _is_damaged(self) -> bool:
+        try:
+            return bool(self.store.database.check())
+        except CorruptDatabase:
+            return True
 
     def _check_import(self, record: dict[str, Any], number: int) -> None:
         """Refuse the whole file for one bad entry, before anything is written."""

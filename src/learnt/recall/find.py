@@ -2,57 +2,104 @@
 
 from __future__ import annotations
 
-from learnt.model import Hit
-from learnt.recall.query import looked_up, newest_looked_at, query_words
-from learnt.recall.rank import best_first, matched_fields, relevance, shares, worth_of
+from learnt.model import Hit, Value
+from learnt.recall.query import as_known, looked_up, newest_looked_at, query_words, telling, with_joined
+from learnt.recall.rank import matched_fields, relevance, shares, weights_of, worth_of
 from learnt.store import index, learnings
-from learnt.text.patterns import fits
+from learnt.text.patterns import Signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from learnt.store.database import Database
-    from learnt.store.learnings import Filter
+    from learnt.store.index import Counts
+    from learnt.store.learnings import Candidate, Filter
     from learnt.text.patterns import Situation
 
 _LEAST_CANDIDATES = 60
 
 
+class Wanted(Value):
+    """Some of what is looked for: which learnings, how many at most, and of how many one can be content."""
+
+    which: Filter
+    limit: int
+    least: int = 0
+
+
 def find(database: Database, situation: Situation, which: Filter, *, limit: int) -> list[Hit]:
     """Return the best hits of one store, best first."""
-    hits = {hit.learning.id: hit for hit in _by_words(database, situation.text, which, limit=limit)}
-    for learning, kind, pattern in learnings.with_triggers(database, situation.anchors(), which):
-        if fits(kind, pattern, situation):
-            hit = hits.get(learning.id) or Hit(learning=learning, score=0.0)
-            hits[learning.id] = hit.replace(trigger=hit.trigger or f"{kind}: {pattern}")
-    return best_first(hits.values())[:limit]
+    return find_each(database, situation, which, [Wanted(which=which, limit=limit)])[0]
 
 
-def _by_words(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
-    wanted = query_words(text)
-    counts = index.counts(database, wanted)
+def find_each(database: Database, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+    """Return the best hits for each part of what is looked for; `which` is what all parts have in common.
+
+    One look mostly serves them all. Where others have crowded a part out, it is looked for alone.
+    """
+    signs = Signs(situation)
+    everything = query_words(situation.text)
+    counts = index.counts(database, with_joined(everything))
+    wanted = telling(as_known(everything, counts.frequencies), counts.frequencies)
+    triggers = learnings.with_triggers(database, signs.anchors(), signs.show, which)
+    most = max(_LEAST_CANDIDATES, *(4 * part.limit for part in parts))
+    found = {one.id: one for one in _by_words(database, wanted, counts, which, most=most)}
+    is_cut = len(found) >= most
+    aside = [id for id in triggers if id not in found]
+    found.update((one.id, one) for one in (learnings.words_of(database, aside) if aside else ()))
+    hits = []
+    for part in parts:
+        mine = {id: one for id, one in found.items() if part.which.takes(one)}
+        if is_cut and len(mine) < part.least and learnings.any_fits(database, part.which):
+            mine.update((one.id, one) for one in _by_words(database, wanted, counts, part.which, most=4 * part.limit))
+        hits.append(_best(database, mine.values(), triggers, wanted, counts, limit=part.limit))
+    return hits
+
+
+def _by_words(
+    database: Database, wanted: Sequence[str], counts: Counts, which: Filter, *, most: int
+) -> list[Candidate]:
     chosen = looked_up(wanted, counts.frequencies)
     if not chosen:
         return []
-    found = learnings.with_words(
+    return learnings.with_words(
         database,
         worth_of(chosen, counts),
         which,
-        limit=max(_LEAST_CANDIDATES, 4 * limit),
+        limit=most,
         newest=newest_looked_at(counts, chosen),
     )
-    worth = worth_of(wanted, counts)
-    scored = [(sum(shares(one.words, worth, counts).values()), one) for one in found]
-    # The learnings themselves are read for the best only: that is what costs.
-    scored.sort(key=lambda pair: (-pair[0], -pair[1].confidence, -pair[1].created_at, pair[1].id))
-    best = learnings.get_all(database, [one.id for _, one in scored[:limit]])
+
+
+def _best(
+    database: Database,
+    found: Iterable[Candidate],
+    triggers: Mapping[str, str],
+    wanted: Sequence[str],
+    counts: Counts,
+    *,
+    limit: int,
+) -> list[Hit]:
+    """Return the best of what was found; the learnings themselves are read for these only: that is what costs."""
+    worth, weights = worth_of(wanted, counts), weights_of(wanted, counts)
+    scored = [(one, shares(one.words, one.length, worth, counts)) for one in found]
+
+    def order(pair: tuple[Candidate, dict[str, float]]) -> tuple[object, ...]:
+        one, parts = pair
+        return (one.id not in triggers, -sum(parts.values()), -one.confidence, -one.created_at, one.id)
+
+    best = sorted((pair for pair in scored if pair[1] or pair[0].id in triggers), key=order)[:limit]
+    read = learnings.get_all(database, [one.id for one, _ in best])
     return [
         Hit(
-            learning=best[one.id],
-            score=score,
+            learning=read[one.id],
+            score=sum(parts.values()),
             matched_fields=matched_fields(one.words, worth),
-            words=found_words,
-            relevance=relevance(found_words, wanted, counts),
+            words=parts,
+            relevance=relevance(parts, weights),
+            trigger=triggers.get(one.id, ""),
         )
-        for score, one in scored[:limit]
-        if score > 0 and (found_words := shares(one.words, worth, counts))
+        for one, parts in best
+        if one.id in read  # else it was purged this very moment
     ]

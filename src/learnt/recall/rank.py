@@ -33,10 +33,11 @@ def worth_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
     return worth
 
 
-def shares(words: Mapping[str, Sequence[str]], worth: Mapping[str, float], counts: Counts) -> dict[str, float]:
-    """Return what each wanted word adds to the score of a learning with these words, field by field."""
-    average_length = counts.words / counts.learnings if counts.learnings else 1.0
-    length = sum(map(len, words.values()))
+def shares(
+    words: Mapping[str, Sequence[str]], length: int, worth: Mapping[str, float], counts: Counts
+) -> dict[str, float]:
+    """Return what each wanted word adds to the score of a learning of this length with these words, field by field."""
+    average_length = counts.words / counts.learnings if counts.words else 1.0
     damping = SATURATION * (1 - LENGTH_MATTERS + LENGTH_MATTERS * length / average_length)
     times: dict[str, int] = {}
     for found in words.values():
@@ -46,17 +47,24 @@ def shares(words: Mapping[str, Sequence[str]], worth: Mapping[str, float], count
     return {word: worth[word] * count * (SATURATION + 1) / (count + damping) for word, count in times.items()}
 
 
-def relevance(found: Iterable[str], wanted: Iterable[str], counts: Counts) -> float:
+def weights_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
+    """Return how telling each word of a text is, found or not.
+
+    A small store is weighed as if it held more, so that a word is not taken for common because half of three learnings
+    have it.
+    """
+    size = max(counts.learnings, _LEAST_SIZE)
+    return {word: _weight(counts.frequencies.get(word, 0), size) for word in wanted}
+
+
+def relevance(found: Iterable[str], weights: Mapping[str, float]) -> float:
     """Return, from 0 to 1, how much of what the text is about was found.
 
     The mean of two shares: of everything that the text says, and of what it says most tellingly. The first alone would
-    leave long tasks with nothing, the second would take every long learning for relevant. A small store is weighed
-    as if it held more, so that a word is not taken for common because half of three learnings have it.
+    leave long tasks with nothing, the second would take every long learning for relevant.
     """
-    size = max(counts.learnings, _LEAST_SIZE)
-    weight = {word: _weight(counts.frequencies.get(word, 0), size) for word in wanted}
-    everything = sorted(weight.values(), reverse=True)
-    got = sorted((weight[word] for word in found if word in weight), reverse=True)
+    everything = sorted(weights.values(), reverse=True)
+    got = sorted((weights[word] for word in found if word in weights), reverse=True)
     if not got:
         return 0.0
     whole = sum(got) / sum(everything)

@@ -7,11 +7,14 @@ cannot take it, into the spool, which the next opening takes up. Opening never c
 from __future__ import annotations
 
 import os
+import time
+from zlib import crc32
 
-from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest
+from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings, migrate
 from learnt.store.spool import Record, Spool
+from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
 PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
 _PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
+_MANY = 300
 _SCRUB_NOTE = "scrub.pending."
 _IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
 
@@ -52,12 +56,20 @@ class Place(Value):
         """The SQLite file."""
         return os.path.join(self.folder, DATABASE_FILE)
 
+    def spool(self) -> Spool:
+        """Return what waits for this place; that of a server is named after it, so that no other database takes it."""
+        if not self.address:
+            return Spool(self.folder)
+        return Spool(self.folder, f"spool.{crc32(f'{without_password(self.address)} {self.project}'.encode()):08x}")
+
     def exists(self) -> bool:
         """Say whether there is something to open; a server is taken at its word."""
         try:
             return bool(self.address) or os.stat(self.path).st_size > 0  # an empty one was never finished
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except OSError:
+            return True  # opening it tells why nobody can look
 
 
 class Store:
@@ -69,7 +81,7 @@ class Store:
         if not place.exists() and not place.create:
             raise NoStore(f"there is no store in {place.folder}", hint=_way_to_a_store(place.folder))
         self.place = place
-        self.spool = Spool(place.folder)
+        self.spool = place.spool()
         self._version = version
         self._clock = clock
         # How what happened takes effect, beyond what the store itself knows: some of it asks for rules.
@@ -87,11 +99,26 @@ class Store:
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""
         if self.place.read_only or self.database.read_only:
+            self._refuse_full()
             raise LearntError(
                 f"cannot write {self.database.path}: it is open for reading only",
                 hint="check who owns the file and its folder, or name another store",
             )
         return self.database.transaction()
+
+    def _refuse_full(self) -> None:
+        """Raise when a file is open for reading only because its disk had no room for more than that."""
+        if self.place.read_only or self.place.address:
+            return
+        from learnt.store.sqlite import is_full, no_room
+
+        if is_full(self.place.path):
+            raise no_room(self.place.path)
+
+    def grew_by(self, learnings: int) -> None:
+        """After a change: where it brought many learnings, let the database take note, so that it finds them fast."""
+        if learnings >= _MANY:
+            self.database.analyze()
 
     def record(self, kind: str, body: dict[str, Any]) -> bool:
         """Keep what happened; return False when it had to go to the spool.
@@ -131,6 +158,10 @@ class Store:
             if self._is_first(op):
                 act(self.database)
 
+    def forget_operation(self, op: str) -> None:
+        """Within a transaction: let an operation that was taken back be done once more."""
+        self.database.execute("delete from operation where project = :project and id = :id", id=op)
+
     def take_up_spool(self, *, wait: bool = False) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.place.read_only or self.database.read_only:
@@ -155,6 +186,20 @@ class Store:
     def may_hold_traces(self, id: str) -> bool:
         """Say whether the deletion of a thing for good was interrupted before its traces were gone."""
         return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
+
+    def start_anew(self) -> str:
+        """Set a damaged file aside under a dated name and go on with an empty one; return where the old one is."""
+        self.close()
+        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock() / 1000))
+        aside = f"{self.place.path}.damaged-{moment}"
+        try:
+            for ending in ("", "-wal", "-shm"):
+                if os.path.exists(self.place.path + ending):
+                    os.rename(self.place.path + ending, aside + ending)
+        except OSError as error:
+            raise cannot_write(aside, error, hint="check who owns the folder and its files") from None
+        self.place = self.place.replace(create=True)
+        return aside
 
     def close(self) -> None:
         """Let go of the connection."""
@@ -219,21 +264,19 @@ class Store:
                 hint="run any learnt command in its own project first",
             )
         migrate.bring_up_to_date(database, version=self._version, now_ms=self._clock())
+        database.analyze()
 
     def make_folder(self) -> None:
-        """Make the folder, for its owner only, with a note to git that it is not to be committed."""
+        """Make the folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
         folder = self.place.folder
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
-            os.chmod(folder, 0o700)  # a clone may have made it, for the learnings that people share
             ignore = os.path.join(folder, ".gitignore")
             if not os.path.exists(ignore):
                 with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
                     file.write(_IGNORE)
         except OSError as error:
-            raise LearntError(
-                f"cannot create {folder}: {error.strerror}", hint="choose a folder that you can write to"
-            ) from None
+            raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 
 
 def unfinished_purge(folder: str) -> bool:

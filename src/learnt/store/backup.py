@@ -7,7 +7,7 @@ import sys
 import time
 
 from learnt import __version__
-from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest
+from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.store import learnings, migrate
 from learnt.store.sqlite import SqliteDatabase
 
@@ -34,7 +34,7 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
             _copy_rows(database, unfinished, version=version, now_ms=now_ms)
         os.replace(unfinished, path)
     except OSError as error:
-        raise LearntError(f"cannot write {path}: {error.strerror}", hint="choose a place that you can write") from None
+        raise cannot_write(path, error, hint="choose a place that you can write") from None
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             if os.path.exists(unfinished + ending):
@@ -63,8 +63,8 @@ def purge_from_backups(folder: str, id: str) -> int:
     return holding
 
 
-def restore(database: Database, path: str) -> None:
-    """Put the content of a backup in the place of what the database holds, wholly or not at all."""
+def open_backup(path: str) -> SqliteDatabase:
+    """Open a backup that can be restored, or say why it cannot."""
     if not os.path.isfile(path):
         raise WrongRequest(f"there is no backup {path}", hint="`learnt backup` says where it writes them")
     source = SqliteDatabase(path, wait_ms=1000, read_only=True)
@@ -75,12 +75,14 @@ def restore(database: Database, path: str) -> None:
             raise WrongRequest(f"{path} has the older schema {number}", hint="open a copy of it as a store first")
         if source.check():
             raise CorruptDatabase(f"{path} is damaged: {source.check()[0]}", hint="use another backup")
-        _replace_rows(database, source)
-    finally:
+    except BaseException:
         source.close()
+        raise
+    return source
 
 
-def _replace_rows(target: Database, source: Database) -> None:
+def restore(target: Database, source: Database) -> None:
+    """Put the content of a backup in the place of what a database holds, wholly or not at all."""
     tables = _tables(source)
     with target.transaction():
         target.lock_words()

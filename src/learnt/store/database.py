@@ -24,6 +24,8 @@ class Database:
     for_update = ""
     # Instead of waiting for a row that somebody else is about to change, take the next.
     skip_locked = ""
+    # A join whose left side is to be read first, where an engine guesses wrongly without being told.
+    then_join = "join"
 
     def __init__(self, path: str, project: str) -> None:
         self.path = path
@@ -95,6 +97,9 @@ class Database:
     def astray(self) -> list[str]:
         """Return the rows whose foreign keys lead nowhere, in words."""
         return []
+
+    def analyze(self) -> None:
+        """After many changes: let the engine learn how its tables are filled, where it plans by that."""
 
     def has_table(self, name: str) -> bool:
         """Say whether the database has this table."""

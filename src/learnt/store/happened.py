@@ -97,6 +97,23 @@ def add_mark(database: Database, mark: Mark) -> bool:
     )
 
 
+def remove_mark(database: Database, mark: Mark) -> None:
+    """Take a mark back, so that there can be another one."""
+    database.execute(
+        "delete from mark where project = :project and learning = :learning and task = :task",
+        learning=mark.learning,
+        task=mark.task,
+    )
+
+
+def marked_at(database: Database, task: str, at: int) -> set[str]:
+    """Return the learnings that were marked for a task at a moment."""
+    rows = database.rows(
+        "select learning from mark where project = :project and task = :task and at = :at", task=task, at=at
+    )
+    return {row["learning"] for row in rows}
+
+
 def _apply_injection(database: Database, injection: Injection) -> None:
     is_new = database.execute(
         """

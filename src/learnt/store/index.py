@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from learnt.model import PARAGRAPHS, Learning, Value
 from learnt.text.patterns import anchor_of
-from learnt.text.words import words
+from learnt.text.words import indexed_words, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
-_CUT = ", ".join(f"learning_words.{field} as cut_{field}" for field in FIELDS)
+_CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
+# What a candidate is judged by.
+_JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task"
+_MOST_TRIGGERED = 500
 
 
 class Counts(Value):
@@ -32,26 +35,28 @@ class Counts(Value):
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, or index it anew."""
     remove(database, learning.id)
-    cut = {field: words(_text_of(learning, field)) for field in FIELDS}
+    cut = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
     everything = [word for field in FIELDS for word in cut[field]]
+    # Only words that stand there make a learning long: the other ways to find an identifier do not.
+    length = sum(len(words(_text_of(learning, field))) for field in FIELDS)
     database.execute(
         f"""
         insert into learning_words (project, learning, {", ".join(FIELDS)}, length)
         values (:project, :learning, {", ".join(f":{field}" for field in FIELDS)}, :length)
         """,
         learning=learning.id,
-        length=len(everything),
+        length=length,
         **{field: " ".join(cut[field]) for field in FIELDS},
     )
     if database.engine == "postgres":
         _put_postings(database, learning.id, everything)
-    _count(database, sorted(set(everything)), learnings=1, length=len(everything))
+    _count(database, sorted(set(everything)), learnings=1, length=length)
     _put_triggers(database, learning)
 
 
 def remove(database: Database, id: str) -> None:
     """Take a learning out of the index, as far as it is in it."""
-    row = database.row(f"select {_CUT}, length from learning_words where project = :project and learning = :id", id=id)
+    row = database.row(f"select {_CUT} from learning_words where project = :project and learning = :id", id=id)
     if row is None:
         return
     held = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
@@ -83,43 +88,85 @@ def candidates(
     limit: int,
     newest: int | None,
 ) -> list[tuple[Row, dict[str, list[str]]]]:
-    """Return id, confidence and time of the likeliest learnings that hold one of the words, each with its words.
+    """Return what the likeliest learnings are judged by that hold one of the words, each with its words.
 
-    `newest` bounds how many learnings, counted from the newest, are looked at.
+    `newest` bounds how many learnings, counted from the newest, are looked at, as long as they give enough.
     """
     parameters = {**parameters, "limit": limit}
-    if database.engine == "postgres":
-        rows = _found_by_postings(database, weights, conditions, parameters)
-    else:
-        rows = _found_by_index(database, weights, conditions, parameters, newest)
-    return [(row, {field: row[f"cut_{field}"].split() for field in FIELDS}) for row in rows]
+    find = _found_by_postings if database.engine == "postgres" else _found_by_index
+    rows = find(database, weights, conditions, parameters, newest)
+    if newest is not None and len(rows) < limit:  # what the conditions ask for is older
+        rows = find(database, weights, conditions, parameters, None)
+    return [(row, _by_field(row)) for row in rows]
 
 
 def triggered(
-    database: Database, anchors: Mapping[str, set[str]], conditions: str, parameters: dict[str, Any]
-) -> list[tuple[Row, str, str]]:
-    """Return the rows of learnings with a trigger whose anchor occurs, each with the trigger's kind and pattern."""
-    found: list[tuple[Row, str, str]] = []
-    for kind, words_of_kind in anchors.items():
-        if not words_of_kind:
-            continue
-        rows = database.rows(
+    database: Database,
+    anchors: Mapping[str, set[str]],
+    holds: Callable[[str, str], bool],
+    conditions: str,
+    parameters: dict[str, Any],
+) -> dict[str, str]:
+    """Return the learnings with a trigger that holds, by id, each with the first such trigger.
+
+    A pattern is tried once, however many learnings have it, and only where its anchor occurs.
+    """
+    found: dict[str, str] = {}
+    for kind in (kind for kind, occurring in anchors.items() if occurring):
+        of_kind = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
+        patterns = database.rows(
             f"""
-            select learning.*, learning_trigger.pattern as trigger_pattern
+            select distinct pattern
               from learning_trigger
-              join learning on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
-             where learning_trigger.project = :project
-               and learning_trigger.kind = :trigger_kind
-               and {database.one_of("learning_trigger.anchor", "anchors")}
-               and {conditions}
-             order by learning.id
+             where project = :project
+               and kind = :trigger_kind
+               and {database.one_of("anchor", "anchors")}
             """,
-            trigger_kind=kind,
-            anchors=database.list_value(sorted(words_of_kind)),
-            **parameters,
+            **of_kind,
         )
-        found += [(row, kind, row["trigger_pattern"]) for row in rows]
+        holding = [row["pattern"] for row in patterns if holds(kind, row["pattern"])]
+        for row in _learnings_with(database, of_kind, holding, conditions, parameters) if holding else ():
+            found.setdefault(row["id"], f"{kind}: {row['pattern']}")
     return found
+
+
+def _learnings_with(
+    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: str, parameters: dict[str, Any]
+) -> list[Row]:
+    return database.rows(
+        f"""
+        select learning.id, learning_trigger.pattern
+          from learning_trigger
+          {database.then_join} learning
+            on learning.project = learning_trigger.project and learning.id = learning_trigger.learning
+         where learning_trigger.project = :project
+           and learning_trigger.kind = :trigger_kind
+           and {database.one_of("learning_trigger.anchor", "anchors")}
+           and {database.one_of("learning_trigger.pattern", "patterns")}
+           and {conditions}
+         order by learning.confidence desc, learning.created_at desc, learning.id, learning_trigger.pattern
+         limit :most
+        """,
+        patterns=database.list_value(patterns),
+        most=_MOST_TRIGGERED,
+        **of_kind,
+        **parameters,
+    )
+
+
+def words_of(database: Database, ids: Sequence[str]) -> list[tuple[Row, dict[str, list[str]]]]:
+    """Return what some learnings are judged by, each with its words."""
+    rows = database.rows(
+        f"""
+        select {_JUDGED}, {_CUT}
+          from learning
+          join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
+         where learning.project = :project
+           and {database.one_of("learning.id", "ids")}
+        """,
+        ids=database.list_value(ids),
+    )
+    return [(row, _by_field(row)) for row in rows]
 
 
 def _found_by_index(
@@ -128,7 +175,7 @@ def _found_by_index(
     last = database.value("select max(number) as last from learning_words") or 0
     return database.rows(
         f"""
-        select learning.id, learning.confidence, learning.created_at, {_CUT}
+        select {_JUDGED}, {_CUT}
           from learning_index
          cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
          cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
@@ -145,29 +192,44 @@ def _found_by_index(
 
 
 def _found_by_postings(
-    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any]
+    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any], newest: int | None
 ) -> list[Row]:
+    # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
     return database.rows(
         f"""
-        with found as (
+        with found as materialized (
             select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
               from posting
               join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
              where posting.project = :project
+               and posting.learning > :floor
              group by posting.learning
+        ), best as materialized (
+            select {_JUDGED}, found.score
+              from found
+              join learning on learning.project = :project and learning.id = found.learning
+             where {conditions}
+             order by found.score desc, learning.id desc
+             limit :limit
         )
-        select learning.id, learning.confidence, learning.created_at, {_CUT}
-          from found
-          join learning_words on learning_words.project = :project and learning_words.learning = found.learning
-          join learning on learning.project = :project and learning.id = found.learning
-         where {conditions}
-         order by found.score desc, learning.id
-         limit :limit
+        select best.*, {_CUT}
+          from best
+          join learning_words on learning_words.project = :project and learning_words.learning = best.id
+         order by best.score desc, best.id desc
         """,
         words=list(weights),
         weights=list(weights.values()),
+        floor="" if newest is None else _oldest_of_newest(database, newest),
         **parameters,
     )
+
+
+def _oldest_of_newest(database: Database, newest: int) -> str:
+    """Return the id below the newest ones; ids grow with time."""
+    floor = database.value(
+        "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
+    )
+    return str(floor or "")
 
 
 def _put_postings(database: Database, id: str, everything: list[str]) -> None:
@@ -215,6 +277,10 @@ def _put_triggers(database: Database, learning: Learning) -> None:
             for pattern in patterns
         ],
     )
+
+
+def _by_field(row: Row) -> dict[str, list[str]]:
+    return {field: row[f"cut_{field}"].split() for field in FIELDS}
 
 
 def _text_of(learning: Learning, field: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from learnt.errors import NotFound
-from learnt.model import Event, Learning, Value, new_id
+from learnt.errors import NotFound, WrongRequest
+from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Learning, Value, new_id
 from learnt.store import events, index
 from learnt.text.records import as_record, read_triggers, triggers_record
 
@@ -31,7 +31,21 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
+# Where a learning's text may be repeated in what happened around it.
+_TEXT_COLUMNS = {
+    "task": ("title", "text"),
+    "failure": ("tried", "reason", "error", "avoid", "suggestion"),
+    "brief": ("receipt",),
+}
+_SHORTEST_BLACKED_OUT = 12  # shorter ones occur by chance
 
+
+_COMPARISONS = {
+    "exclude_goal": "learning.goal != :exclude_goal",
+    "min_confidence": "learning.confidence >= :min_confidence",
+    "trusted_from": "(learning.confidence >= :trusted_from or learning.pinned = 1)",
+    "doubted_below": "learning.confidence < :doubted_below and learning.pinned = 0",
+}
 
 # What a learning is before anything is said of it: the event of its birth tells the rest.
 _BLANK = Learning(id="learn_0", title="-")
@@ -46,19 +60,49 @@ class Filter(Value):
     tag: str | None = None
     kind: str | None = None
     goal: str | None = None
+    task: str | None = None
     exclude_goal: str | None = None
     min_confidence: float | None = None
+    trusted_from: float | None = None
+    """Only those with at least this confidence, and pinned ones."""
+    doubted_below: float | None = None
+    """Only those with less confidence that are not pinned."""
+    exclude_task: str | None = None
+    """None that were learnt in this task."""
+    exclude_ids: tuple[str, ...] = ()
+    only_excluded: bool = False
+    """Only those that `exclude_task` and `exclude_ids` would leave out."""
+
+    def check(self) -> None:
+        for name, choices in (("status", STATUSES), ("kind", KINDS)):
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise WrongRequest(f"there is no {name} `{value}`", hint=f"choose one of: {', '.join(choices)}")
+        if self.min_confidence is not None and not 0.0 <= self.min_confidence <= 1.0:
+            raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
+
+    def takes(self, one: Candidate) -> bool:
+        """Say whether trust and exclusions allow a candidate; the rest was asked of the database."""
+        if self.trusted_from is not None and not (one.pinned or one.confidence >= self.trusted_from):
+            return False
+        if self.doubted_below is not None and (one.pinned or one.confidence >= self.doubted_below):
+            return False
+        excluded = one.id in self.exclude_ids or (bool(self.exclude_task) and one.task == self.exclude_task)
+        return excluded == self.only_excluded
 
 
 class Candidate:
     """A learning that may fit, not read yet, and its words field by field."""
 
-    __slots__ = ("confidence", "created_at", "id", "words")
+    __slots__ = ("confidence", "created_at", "id", "length", "pinned", "task", "words")
 
     def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
         self.id: str = row["id"]
         self.confidence: float = row["confidence"]
         self.created_at: int = row["created_at"]
+        self.pinned = bool(row["pinned"])
+        self.task: str = row["task"]
+        self.length: int = row["length"]
         self.words = words
 
 
@@ -132,13 +176,13 @@ def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
 
 def count(database: Database, which: Filter) -> int:
     """Return how many learnings fit."""
-    where, parameters = _conditions(which)
+    where, parameters = _conditions(database, which)
     return int(database.value(f"select count(*) as fitting from learning where {where}", **parameters))
 
 
 def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> list[Learning]:
     """Return the fitting learnings, newest first."""
-    where, parameters = _conditions(which)
+    where, parameters = _conditions(database, which)
     rows = database.rows(
         f"""
         select *
@@ -157,7 +201,7 @@ def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> l
 
 def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[Learning]:
     """Yield the fitting learnings, oldest first, without holding them all."""
-    where, parameters = _conditions(which)
+    where, parameters = _conditions(database, which)
     created_at, id = -1, ""
     while True:
         rows = database.rows(
@@ -180,23 +224,35 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
 
 
+def any_fits(database: Database, which: Filter) -> bool:
+    """Say whether there is a learning that fits."""
+    where, parameters = _conditions(database, which)
+    return bool(database.rows(f"select 1 as found from learning where {where} limit 1", **parameters))
+
+
 def with_words(
     database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
 ) -> list[Candidate]:
     """Return the likeliest learnings that hold one of the words, each with its words field by field."""
-    where, parameters = _conditions(which)
+    where, parameters = _conditions(database, which)
     found = index.candidates(database, weights, where, parameters, limit=limit, newest=newest)
     return [Candidate(row, words) for row, words in found]
 
 
+def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
+    """Return some learnings, each with its words field by field."""
+    return [Candidate(row, words) for row, words in index.words_of(database, ids)]
+
+
 def with_triggers(
-    database: Database, anchors: Mapping[str, set[str]], which: Filter
-) -> list[tuple[Learning, str, str]]:
-    """Return the learnings with a trigger whose anchor occurs, each with the trigger's kind and pattern."""
-    where, parameters = _conditions(which)
-    return [
-        (_learning(row), kind, pattern) for row, kind, pattern in index.triggered(database, anchors, where, parameters)
-    ]
+    database: Database, anchors: Mapping[str, set[str]], holds: Callable[[str, str], bool], which: Filter
+) -> dict[str, str]:
+    """Return the ids of the learnings with a trigger that holds, the most trusted if there are many, and the trigger.
+
+    `holds` says it of a kind and a pattern; it is asked where the pattern's anchor occurs.
+    """
+    where, parameters = _conditions(database, which)
+    return index.triggered(database, anchors, holds, where, parameters)
 
 
 def index_all(database: Database) -> None:
@@ -214,8 +270,8 @@ def index_project(database: Database) -> None:
         index.put(database, learning)
 
 
-def quiet(database: Database, *, before: int) -> list[Learning]:
-    """Return the active learnings that nobody was shown since a moment, and that are older than it."""
+def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
+    """Return the active learnings that nobody was shown since a moment, and that are older than it, from an id on."""
     rows = database.rows(
         """
         select *
@@ -225,9 +281,13 @@ def quiet(database: Database, *, before: int) -> list[Learning]:
            and created_at <= :before
            and (last_injected_at is null or last_injected_at <= :before)
            and (last_decayed_at is null or last_decayed_at <= :before)
+           and id > :after
          order by id
+         limit :limit
         """,
         before=before,
+        after=after,
+        limit=limit,
     )
     return [_learning(row) for row in rows]
 
@@ -278,14 +338,42 @@ def without_event(database: Database) -> int:
 
 
 def delete(database: Database, id: str) -> None:
-    """Delete a learning with its events, injections and marks. Only a person's purge does this."""
+    """Delete a learning with its events, injections and marks, and its texts where tasks and reports repeat them.
+
+    Only a person's purge does this.
+    """
     database.lock_words()
+    _black_out(database, _texts_ever(database, id))
     index.remove(database, id)
     database.execute("delete from word where project = :project and learnings <= 0")
     database.execute("delete from learning where project = :project and id = :id", id=id)
     database.execute("delete from event where project = :project and subject = :id", id=id)
     database.execute("delete from mark where project = :project and learning = :id", id=id)
     database.execute("delete from injection where project = :project and learning = :id", id=id)
+
+
+def _texts_ever(database: Database, id: str) -> list[str]:
+    """Return the title and the paragraphs of a learning in all its versions, the longest first."""
+    told = [event.new.get(name, "") for event in events.of(database, id) for name in ("title", *PARAGRAPHS)]
+    return sorted({text for text in told if len(text) >= _SHORTEST_BLACKED_OUT}, key=len, reverse=True)
+
+
+def _black_out(database: Database, texts: Sequence[str]) -> None:
+    """Replace texts wherever tasks, reports on failures and receipts of briefs hold them in whole."""
+    for text in texts:
+        in_json = json.dumps(text, ensure_ascii=False)[1:-1]
+        for table, columns in _TEXT_COLUMNS.items():
+            sought = in_json if table == "brief" else text
+            for column in columns:
+                database.execute(
+                    f"""
+                    update {table}
+                       set {column} = replace({column}, :sought, '[purged]')
+                     where project = :project
+                       and {column} <> replace({column}, :sought, '[purged]')
+                    """,
+                    sought=sought,
+                )
 
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -312,22 +400,29 @@ def _append_event(
     events.append(database, event)
 
 
-def _conditions(which: Filter) -> tuple[str, dict[str, Any]]:
+def _conditions(database: Database, which: Filter) -> tuple[str, dict[str, Any]]:
     conditions = ["learning.project = :project"]
     parameters: dict[str, Any] = {}
-    for field in ("status", "domain", "category", "kind", "goal"):
+    for field in ("status", "domain", "category", "kind", "goal", "task"):
         if getattr(which, field) is not None:
             conditions.append(f"learning.{field} = :{field}")
             parameters[field] = getattr(which, field)
-    if which.exclude_goal is not None:
-        conditions.append("learning.goal != :exclude_goal")
-        parameters["exclude_goal"] = which.exclude_goal
-    if which.min_confidence is not None:
-        conditions.append("learning.confidence >= :min_confidence")
-        parameters["min_confidence"] = which.min_confidence
+    for field, condition in _COMPARISONS.items():
+        if getattr(which, field) is not None:
+            conditions.append(condition)
+            parameters[field] = getattr(which, field)
     if which.tag is not None:
         conditions.append("learning.tags like :tag escape '\\'")
         parameters["tag"] = f"%{_like_literally(json.dumps(which.tag.lower(), ensure_ascii=False))}%"
+    excluded = []
+    if which.exclude_task:
+        excluded.append("learning.task = :exclude_task")
+        parameters["exclude_task"] = which.exclude_task
+    if which.exclude_ids:
+        excluded.append(database.one_of("learning.id", "exclude_ids"))
+        parameters["exclude_ids"] = database.list_value(which.exclude_ids)
+    if excluded:
+        conditions.append(f"{'' if which.only_excluded else 'not '}({' or '.join(excluded)})")
     return " and ".join(conditions), parameters
 
 

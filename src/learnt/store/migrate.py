@@ -29,7 +29,7 @@ create table if not exists migration (
 
 
 # What SQL alone cannot do: words are cut by our own code. Runs in the migration's transaction.
-_AFTERWARDS = {"recall": learnings.index_all}
+_AFTERWARDS = {"recall": learnings.index_all, "loop": learnings.index_all}
 
 
 class Migration:

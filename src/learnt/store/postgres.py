@@ -32,7 +32,10 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
 _OVER_A_LIMIT = "54"  # PostgreSQL's class of errors for what is too large or too complex
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
-_TABLES_WITH_TEXT = "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word"
+_TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word"
+_TABLES_WITH_TEXT = (
+    "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word, task, failure, brief"
+)
 
 
 class PostgresDatabase(Database):
@@ -83,6 +86,9 @@ class PostgresDatabase(Database):
 
     def lock_schema(self) -> None:
         self.run("select pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
+
+    def analyze(self) -> None:
+        self.run(f"analyze {_TABLES_TO_SEARCH}", {})
 
     def has_table(self, name: str) -> bool:
         # The catalogue, not `to_regclass`: that one remembers a "no" from before another process made the table.

@@ -13,7 +13,7 @@ import os
 import sys
 import zlib
 
-from learnt.errors import TryAgain, WrongRequest
+from learnt.errors import WrongRequest, cannot_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,29 +52,34 @@ class Record:
 
 
 class Spool:
-    """The waiting records of one store."""
+    """The waiting records of one store; what waits for another database in the same folder has another name."""
 
-    def __init__(self, folder: str) -> None:
-        self._path = os.path.join(folder, "spool.jsonl")
-        self._taken = os.path.join(folder, "spool.taken.jsonl")
-        self.refused_path = os.path.join(folder, "spool.refused.jsonl")
-        self._append_lock = os.path.join(folder, "spool.lock")
-        self._replay_lock = os.path.join(folder, "spool.replay.lock")
+    def __init__(self, folder: str, name: str = "spool") -> None:
+        self._folder = folder
+        self._path = os.path.join(folder, f"{name}.jsonl")
+        self._taken = os.path.join(folder, f"{name}.taken.jsonl")
+        self.refused_path = os.path.join(folder, f"{name}.refused.jsonl")
+        self._append_lock = os.path.join(folder, f"{name}.lock")
+        self._replay_lock = os.path.join(folder, f"{name}.replay.lock")
 
     def append(self, record: Record) -> None:
-        """Put a record on the disk, or raise TryAgain with nothing acknowledged."""
+        """Put a record on the disk, or raise with nothing acknowledged."""
         try:
             with _Locked(self._append_lock):
                 _append_line(self._path, record.line())
         except OSError as error:
-            raise TryAgain(
-                f"neither the database nor {self._path} can be written: {error.strerror}",
-                hint="free some disk space or mend the permissions, then try again",
-            ) from None
+            what = f"to the database, nor to {self._path}"
+            raise cannot_write(what, error, hint="mend the permissions: folder and files must be yours") from None
 
     def waiting(self) -> list[Record]:
         """Return the records that wait for a replay, oldest first."""
         return [record for path in (self._taken, self._path) for record in _records(path)]
+
+    def waiting_for_others(self) -> int:
+        """Return how many records wait in this folder for another database than this one."""
+        found = [name for name in os.listdir(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
+        others = [os.path.join(self._folder, name) for name in found if not name.endswith(".refused.jsonl")]
+        return sum(len(list(_records(path))) for path in others if path not in self._files())
 
     def refused(self) -> int:
         """Return how many records could not be applied and were set aside."""
@@ -130,7 +135,7 @@ class Spool:
         try:
             _append_line(self.refused_path, refused.line())
         except OSError as error:
-            raise TryAgain(f"cannot write {self.refused_path}: {error.strerror}", hint="free some disk space") from None
+            raise cannot_write(self.refused_path, error, hint="check who owns the file") from None
 
 
 class _Locked:

@@ -12,7 +12,7 @@ import time
 
 import apsw
 
-from learnt.errors import CorruptDatabase, InvalidValue, LearntError, TryAgain
+from learnt.errors import CorruptDatabase, InvalidValue, LearntError, TryAgain, cannot_write
 from learnt.store.database import Database
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Row
 
 PROJECT = "local"  # a SQLite file holds one project, so that renaming the folder loses nothing
+_PAGE = 4096
 _RETRY_S = (0.0005, 0.005)
 
 
@@ -31,6 +32,7 @@ class SqliteDatabase(Database):
 
     engine = "sqlite"
     begin_statement = "begin immediate"
+    then_join = "cross join"
 
     def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
         super().__init__(path, PROJECT)
@@ -144,7 +146,7 @@ class SqliteDatabase(Database):
                 backup.step(-1)  # all at once: in steps it would start anew after every change by others
             target.close()
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._translated(error, path) from None
 
     def versions(self) -> dict[str, str]:
         return {"SQLite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()}
@@ -152,15 +154,19 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         self._connection.close()
 
-    def _translated(self, error: apsw.Error) -> LearntError:
+    def _translated(self, error: apsw.Error, path: str = "") -> LearntError:
         """Return our error for one of SQLite's: what happened, to which file, what to do."""
+        path = path or self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return TryAgain(
                 f"{self.path} is busy: others kept writing for {self._wait_s:g} s",
                 hint="try again; `wait_ms` sets how long to wait",
             )
-        if isinstance(error, apsw.FullError | apsw.IOError):
-            return TryAgain(f"cannot write {self.path}: {error}", hint="free some disk space and try again")
+        no_place = apsw.IOError | apsw.CantOpenError | apsw.ReadOnlyError | apsw.SQLError
+        if isinstance(error, apsw.FullError) or (isinstance(error, no_place) and is_full(path)):
+            return no_room(path)
+        if isinstance(error, apsw.IOError):
+            return TryAgain(f"cannot write {path}: {error}", hint="free some disk space and try again")
         if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
             return LearntError(
                 f"cannot write {self.path}: the file or its folder is read-only, or not yours",
@@ -169,7 +175,7 @@ class SqliteDatabase(Database):
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
             return CorruptDatabase(
                 f"{self.path} is damaged: {error}",
-                hint="keep a copy, then put a backup in its place (.learnt/backups/); `learnt doctor` tells more",
+                hint="`learnt backup --restore FILE` keeps it aside and puts a backup in its place (.learnt/backups/)",
             )
         if isinstance(error, apsw.ConstraintError):
             return InvalidValue(f"the database refuses it: {error}")
@@ -207,9 +213,22 @@ def _create_private(path: str) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
-        raise LearntError(
-            f"cannot create {path}: {error.strerror}", hint="choose a folder that you can write to"
-        ) from None
+        raise cannot_write(path, error, hint="choose a folder that you can write to") from None
+
+
+def is_full(path: str) -> bool:
+    """Say whether the disk that holds a file has no room left for even a page of it."""
+    import shutil
+
+    try:
+        return shutil.disk_usage(os.path.dirname(path)).free < _PAGE
+    except OSError:
+        return False
+
+
+def no_room(path: str) -> TryAgain:
+    """Return the error for a full disk."""
+    return TryAgain(f"cannot write {path}: no space is left on the disk", hint="free some disk space and try again")
 
 
 def _size(path: str) -> int:

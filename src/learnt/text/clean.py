@@ -1,13 +1,21 @@
 """Make foreign text fit to be stored, the same for every database.
 
-Dropped: control characters (but not line break and tab), and characters that nobody sees: zero-width, bidirectional,
-tag and filler characters, with which text could say one thing to a person and another to a model. A lone
-surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them stay where they join something.
-Cleaning twice changes nothing.
+Dropped: what steers a terminal (colours, titles, cursor), control characters (but not line break and tab), and
+characters that nobody sees: zero-width, bidirectional, tag and filler characters, with which text could say one thing
+to a person and another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them
+stay where they join something. Cleaning twice changes nothing.
 """
 
 from __future__ import annotations
 
+import re
+
+# A string that nobody ends on its line is none: only its start is dropped.
+_TERMINAL = re.compile(
+    r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)"  # titles and links
+    r"|\x1b[ -/]*+[0-~]"
+)
 _JOINERS = "\u200c\u200d"
 _INVISIBLE = (
     (0x00, 0x08),
@@ -43,7 +51,7 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    text = text.translate(_DROPPED)
+    text = _TERMINAL.sub("", text).translate(_DROPPED)
     if text.isascii():
         return text
     text = "".join(_beyond_the_table(letter) for letter in text)

@@ -1,7 +1,8 @@
 """Exact signs that a learning matters: how a trigger's pattern is written, found and matched.
 
 Each pattern has an anchor, a word that everything it matches must contain: the database finds the few patterns whose
-anchor occurs, and only those are tried. Matching never raises, whatever a pattern holds.
+anchor occurs, and only those are tried. What a situation shows is worked out once, however many patterns are tried.
+Matching never raises, whatever a pattern holds.
 """
 
 from __future__ import annotations
@@ -10,11 +11,26 @@ import re
 
 from learnt.model import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
 ANY = "*"  # the anchor of a pattern that could match everything
 
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}|]+")
 _WORD = re.compile(r"\w+")
-_LONGEST_TEXT = 50_000
+# The others are compiled when a text asks for them: that takes longer than most searches.
+# Where a mentioned path ends: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
+_BEHIND_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
+_SIGN = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"
+# What stands in prose and is meant as a command: in backticks, behind a prompt, in a block.
+_IN_BACKTICKS = r"(?<!`)`([^`\n]+)`(?!`)"
+_BEHIND_PROMPT = r"(?m)(?:^|[ \t])\$ (.+)"
+_CODE_BLOCK = r"(?ms)^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)"
+_NEXT_COMMAND = r"&&|\|\|?|;|\n"
+_ENDS_OF_WORD = ".:!?"
+_LONGEST_TEXT = 100_000
+_LONGEST_PATH = 500
 _globs: dict[str, re.Pattern[str]] = {}
 
 
@@ -27,71 +43,142 @@ class Situation(Value):
     tools: tuple[str, ...] = ()
     task_type: str = ""
 
+
+class Signs:
+    """What a situation shows, worked out once, and the patterns that hold in it."""
+
+    def __init__(self, situation: Situation) -> None:
+        text = beginning_and_end(situation.text, _LONGEST_TEXT)
+        tokens = _TOKEN.findall(f"{text} {situation.command}")
+        self._paths = _paths(situation.paths, tokens)
+        self._bare_names = {name for name in map(_without_trimmings, tokens) if _is_name(name)}
+        self._all_paths = "\n".join([*self._paths, *(name.lower() for name in self._bare_names)])
+        given, mentioned = _command_words(situation.command), _command_words(text)
+        self._words = {*given, *mentioned}
+        self._in_a_row = f" {' '.join(given)} \n {' '.join(mentioned)} "
+        self._started = {*given, *_started_commands(text)}
+        self._text = " ".join(text.lower().split())
+        self._tools = {tool.lower() for tool in situation.tools}
+        self._task_type = situation.task_type.lower()
+        self._shown: dict[tuple[str, str], bool] = {}
+
     def anchors(self) -> dict[str, set[str]]:
         """Return, for each kind of trigger, the anchors that could match here."""
-        paths = self.all_paths()
-        names = {path.rpartition("/")[2].lower() for path in paths}
+        names = {path.rpartition("/")[2] for path in self._paths}
         endings = {"." + name.rpartition(".")[2] for name in names if "." in name}
+        files = {*names, *endings, *(name.lower() for name in self._bare_names)}
         return {
-            "files": {ANY, *names, *endings} if paths else set(),
-            "commands": set(self.command_words()),
-            "errors": {ANY, *_WORD.findall(self.text[:_LONGEST_TEXT].lower())} if self.text else set(),
-            "tools": {tool.lower() for tool in self.tools},
-            "task_types": {self.task_type.lower()} if self.task_type else set(),
+            "files": {ANY, *files} if files else set(),
+            "commands": self._words | self._started,
+            "errors": {ANY, *_WORD.findall(self._text)} if self._text else set(),
+            "tools": set(self._tools),
+            "task_types": {self._task_type} if self._task_type else set(),
         }
 
-    def all_paths(self) -> list[str]:
-        """Return the paths that are given and those that the text and the command mention."""
-        tokens = _TOKEN.findall(f"{self.text[:_LONGEST_TEXT]} {self.command}")
-        mentioned = [token.strip(".:") for token in tokens if "/" in token or "." in token.strip(".:")]
-        return list(dict.fromkeys(path.replace("\\", "/") for path in (*self.paths, *mentioned) if path))
+    def show(self, kind: str, pattern: str) -> bool:
+        """Say whether a trigger's pattern holds."""
+        shown = self._shown.get((kind, pattern))
+        if shown is None:
+            shown = self._shown[kind, pattern] = self._show(kind, pattern)
+        return shown
 
-    def command_words(self) -> list[str]:
-        """Return the words in which commands are looked for, in their order."""
-        return [token.lower().strip(".:") for token in _TOKEN.findall(f"{self.command}\n{self.text[:_LONGEST_TEXT]}")]
+    def _show(self, kind: str, pattern: str) -> bool:
+        if kind == "files":
+            return self._show_file(pattern)
+        if kind == "commands":
+            wanted = _command_words(pattern)
+            # "make" is a word of prose, too: alone, it must stand where a command is meant.
+            return (
+                f" {' '.join(wanted)} " in self._in_a_row
+                if len(wanted) > 1
+                else bool(wanted) and wanted[0] in self._started
+            )
+        if kind == "errors":
+            return " ".join(pattern.lower().split()) in self._text
+        if kind == "tools":
+            return pattern.lower() in self._tools
+        return pattern.lower() == self._task_type
+
+    def _show_file(self, pattern: str) -> bool:
+        pattern = pattern.replace("\\", "/").removeprefix("./")
+        name = pattern.rpartition("/")[2]
+        pattern = pattern.lower()
+        # Plain searches rule out nearly all patterns and paths before an expression is made.
+        literals = list(_literals(pattern))
+        if not all(literal in self._all_paths for literal in literals):
+            return False
+        if name in self._bare_names and _matches_path(pattern, name.lower()):
+            return True
+        longest = max(literals, key=len)
+        return any(longest in path and _matches_path(pattern, path) for path in self._paths)
 
 
 def anchor_of(kind: str, pattern: str) -> str:
     """Return a word that whatever the pattern matches must contain."""
     pattern = pattern.lower()
     if kind == "files":
-        name = pattern.replace("\\", "/").rpartition("/")[2]
-        if not any(sign in name for sign in "*?["):
+        name = pattern.replace("\\", "/").removeprefix("./").rpartition("/")[2]
+        if name and not any(sign in name for sign in "*?[]{}"):
             return name
         ending = "." + name.rpartition(".")[2]
-        return ending if "." in name and not any(sign in ending for sign in "*?[") else ANY
+        return ending if "." in name and not any(sign in ending for sign in "*?[]{}") else ANY
     if kind == "commands":
-        return next(iter(_TOKEN.findall(pattern)), ANY).strip(".:")
+        return next(iter(_command_words(pattern)), ANY)
     if kind == "errors":
         return max(_WORD.findall(pattern), key=len, default=ANY)
     return pattern
 
 
-def fits(kind: str, pattern: str, situation: Situation) -> bool:
-    """Say whether a trigger's pattern holds in a situation."""
-    if kind == "files":
-        return any(_matches_path(pattern, path) for path in situation.all_paths())
-    if kind == "commands":
-        wanted = [token.lower().strip(".:") for token in _TOKEN.findall(pattern)]
-        return _contains_run(situation.command_words(), wanted)
-    if kind == "errors":
-        return " ".join(pattern.lower().split()) in " ".join(situation.text.lower().split())
-    if kind == "tools":
-        return pattern.lower() in {tool.lower() for tool in situation.tools}
-    return pattern.lower() == situation.task_type.lower()
+def beginning_and_end(text: str, half: int) -> str:
+    """Return a text; of a very long one its beginning and its end, which say most."""
+    return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
 
 
-def _contains_run(words: list[str], wanted: list[str]) -> bool:
-    length = len(wanted)
-    return bool(wanted) and any(
-        words[start : start + length] == wanted for start, word in enumerate(words) if word == wanted[0]
-    )
+def _paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
+    """Return the paths that are given and those that are mentioned, folded to lower case."""
+    found = dict.fromkeys(path.replace("\\", "/").lower().removeprefix("./") for path in given if path)
+    for token in dict.fromkeys(tokens):
+        if ("/" in token or "." in token or "\\" in token) and len(token) <= _LONGEST_PATH:
+            path = _without_trimmings(token)
+            if "/" in path or "." in path:
+                found[path.lower()] = None
+    return list(found)
+
+
+def _without_trimmings(token: str) -> str:
+    """Return a mentioned path without what is written around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
+    path = token.rpartition("=")[2] or token
+    path = path.lstrip("@*").rstrip(_ENDS_OF_WORD + "*")
+    if ":" in path or "#" in path:
+        path = re.sub(_BEHIND_PATH, "", path)
+    return path.replace("\\", "/").removeprefix("./")
+
+
+def _is_name(token: str) -> bool:
+    """Say whether a word without a dot or slash can be the name of a file: `Makefile`, `LICENSE`, `justfile`."""
+    return token.isidentifier() and (token != token.lower() or token.endswith("file"))
+
+
+def _command_words(text: str) -> list[str]:
+    stripped = (token.lower().strip(_ENDS_OF_WORD) for token in _TOKEN.findall(text))
+    return [word for word in stripped if word]
+
+
+def _started_commands(text: str) -> Iterator[str]:
+    """Yield the first words of what a text shows as commands."""
+    signs = {"`": _IN_BACKTICKS, "$ ": _BEHIND_PROMPT, "```": _CODE_BLOCK, "~~~": _CODE_BLOCK}
+    expressions = dict.fromkeys(expression for sign, expression in signs.items() if sign in text)
+    for snippet in (snippet for expression in expressions for snippet in re.findall(expression, text)):
+        for line in re.split(_NEXT_COMMAND, snippet):
+            words = [word for word in _command_words(line.strip().removeprefix("$ ")) if word != "sudo"]
+            yield from words[:1]
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Match like git's ignore files: without a slash a pattern is about names, with one about the path's end."""
-    pattern = pattern.replace("\\", "/").removeprefix("./")
-    path = path.removeprefix("./")
+    """Match like git's ignore files: without a slash a pattern is about names, with one about the path's end.
+
+    With a slash at its end it is about all that the folder holds.
+    """
     if "/" not in pattern:
         path = path.rpartition("/")[2]
     return _glob(pattern).fullmatch(path) is not None
@@ -102,20 +189,45 @@ def _glob(pattern: str) -> re.Pattern[str]:
     if compiled is None:
         if len(_globs) > 10_000:
             _globs.clear()
-        compiled = _globs[pattern] = re.compile(_as_expression(pattern), re.IGNORECASE | re.DOTALL)
+        start = "" if pattern.startswith("/") else "(?:.*/)?"
+        end = ".*" if pattern.endswith("/") else ""
+        compiled = _globs[pattern] = re.compile(start + _as_expression(pattern) + end, re.DOTALL)
     return compiled
 
 
 def _as_expression(pattern: str) -> str:
-    expression = "" if pattern.startswith("/") else "(?:.*/)?"
-    position = 0
-    while position < len(pattern):
-        if pattern.startswith("**/", position):
-            expression, position = expression + "(?:.*/)?", position + 3
-        elif pattern.startswith("**", position):
-            expression, position = expression + ".*", position + 2
+    expression, position = "", 0
+    for sign in re.finditer(_SIGN, pattern):
+        expression += re.escape(pattern[position : sign.start()]) + _meaning(sign[0])
+        position = sign.end()
+    return expression + re.escape(pattern[position:])
+
+
+def _meaning(sign: str) -> str:
+    if sign[0] == "[":
+        negated = sign[1] == "!" and len(sign) > 3
+        return f"(?!/)[{'^' if negated else ''}{_members(sign[2 if negated else 1 : -1])}]"
+    if sign[0] == "{":
+        return f"(?:{'|'.join(map(_as_expression, sign[1:-1].split(',')))})"
+    return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[sign]
+
+
+def _members(letters: str) -> str:
+    """Return what stands in square brackets, such as `a-z_`, for an expression."""
+    members, place = "", 0
+    while place < len(letters):
+        first, last = letters[place], letters[place + 2 : place + 3]
+        if letters[place + 1 : place + 2] == "-" and last and first <= last:
+            members, place = f"{members}{re.escape(first)}-{re.escape(last)}", place + 3
         else:
-            signs = {"*": "[^/]*", "?": "[^/]"}
-            expression += signs.get(pattern[position], re.escape(pattern[position]))
-            position += 1
-    return expression
+            members, place = members + re.escape(first), place + 1
+    return members
+
+
+def _literals(pattern: str) -> Iterator[str]:
+    """Yield pieces that every path must hold which a pattern matches."""
+    position = 0
+    for sign in re.finditer(_SIGN, pattern):
+        yield pattern[position : sign.start()].strip("/")
+        position = sign.end()
+    yield pattern[position:].strip("/")

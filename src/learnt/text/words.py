@@ -1,13 +1,16 @@
 """Cut text into the words that are indexed and searched: the same words for every database.
 
 An identifier gives itself and its parts: `build_prompt`, `buildPrompt`, `--no-learnings` and `E0308` are found by
-either. Words are folded to lower case without accents and stemmed, words that say nothing are dropped, and scripts
-without spaces are cut into pairs of letters. Any text gives a list of words; none raises.
+either. The index also has neighbouring parts in one, marked as such: `buildprompt` finds `build_prompt` where nothing
+is written like that. Only whole words are found, not their beginnings. Words are folded to lower case without accents
+and stemmed, words that say nothing are dropped, and scripts without spaces are cut into pairs of letters. Any text
+gives a list of words; none raises.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ _APOSTROPHE = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
 # Kana, Han and Hangul. Compared letter by letter: an expression with such ranges takes longer to compile than a search.
 _WITHOUT_SPACES = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
 _LONGEST = 64
+IN_ONE = "+"  # before what only the index has: parts of an identifier written in one
 
 STOP_WORDS = frozenset(
     (
@@ -44,13 +48,37 @@ def words(text: str) -> list[str]:
     return found
 
 
+def indexed_words(text: str) -> list[str]:
+    """Return the words under which a text is found: its words, and the parts of identifiers written in one."""
+    found: list[str] = []
+    for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)):
+        found += _indexed_words_of(chunk)
+    return found
+
+
 def mark(text: str, wanted: Container[str]) -> str:
     """Return the text with everything in `<mark>` that gives one of the wanted words."""
     return _CHUNK.sub(lambda found: f"<mark>{found[0]}</mark>" if _gives(found[0], wanted) else found[0], text)
 
 
 def _gives(chunk: str, wanted: Container[str]) -> bool:
-    return any(word in wanted for word in _words_of(chunk))
+    return any(word in wanted for word in _indexed_words_of(chunk))
+
+
+def _indexed_words_of(chunk: str) -> list[str]:
+    found = _words_of(chunk)
+    return found + _in_one(chunk) if len(found) > 1 else found
+
+
+def _in_one(chunk: str) -> list[str]:
+    """Return neighbouring parts of an identifier as one word: `re-use` as +reuse, `HTTPServer2Go` as +httpserver."""
+    pairs = [
+        one + other
+        for name in chunk.split(".")
+        for one, other in pairwise(_PART.findall(name))
+        if one.isalpha() and other.isalpha() and one.isascii() and other.isascii()
+    ]
+    return [IN_ONE + _stem(pair.lower()[:_LONGEST]) for pair in dict.fromkeys(pairs)]
 
 
 def _words_of(chunk: str) -> list[str]:
@@ -78,8 +106,9 @@ def _pairs(chunk: str) -> list[str]:
 def _without_accents(text: str) -> str:
     import unicodedata
 
-    composed = unicodedata.normalize("NFKD", text)
-    return unicodedata.normalize("NFKC", "".join(letter for letter in composed if not unicodedata.combining(letter)))
+    # Some accents that stand alone are composed of a space and the accent.
+    letters = [one for one in unicodedata.normalize("NFKD", text) if not (unicodedata.combining(one) or one.isspace())]
+    return unicodedata.normalize("NFKC", "".join(letters))
 
 
 def _stem(word: str) -> str:

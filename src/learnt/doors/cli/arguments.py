@@ -112,6 +112,18 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=float, metavar="N", help="from 0.1 to 1.0")
 
 
+def add_situation(parser: argparse.ArgumentParser | PlainParser) -> None:
+    """Add what is known of what is about to happen: triggers are looked for in it."""
+    parser.add_argument(
+        "--path", action="append", default=[], metavar="PATH", help="a file that is worked on; repeatable"
+    )
+    parser.add_argument("--command", default="", metavar="COMMAND", help="a command that is about to run")
+    parser.add_argument(
+        "--tool", action="append", default=[], metavar="TOOL", help="a tool that is about to be used; repeatable"
+    )
+    parser.add_argument("--type", default="", metavar="TYPE", help="the type of the task: implement, review, …")
+
+
 def given_fields(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the fields that were given on the command line."""
     names = (*PARAGRAPHS, "tags", "domain", "category", "kind", "polarity", "origin", "goal", "task", "commit")
@@ -142,4 +154,5 @@ def open_memory(arguments: argparse.Namespace, *, in_a_hurry: bool = False) -> M
     for remark in memory.remarks:
         note(remark)
     memory.tidies_when_done = not in_a_hurry
+    memory.tell = note
     return memory

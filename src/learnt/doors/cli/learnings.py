@@ -13,10 +13,11 @@ from learnt.doors.cli.arguments import (
     open_memory,
     tell_redactions,
 )
-from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table
+from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table, shown
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
 from learnt.text.records import as_record
+from learnt.weigh.impact import impact
 from learnt.weigh.stage import stage
 
 TYPE_CHECKING = False
@@ -109,7 +110,7 @@ def show_run(arguments: argparse.Namespace) -> None:
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
     if arguments.json:
-        show_json({**as_record(learning), "supersedes": supersedes})
+        show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning)})
         return
     say(paint(learning.title, "bold"))
     say(paint(_summary(learning), "dim"))
@@ -193,6 +194,7 @@ def _row(learning: Learning) -> tuple[str, str, str]:
 def _summary(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
     facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", stage(learning)]
+    facts += [f"impact {impact(learning):g}"]
     facts += ["pinned"] if learning.pinned else []
     facts += [f"from {learning.scope}"] if learning.scope != "project" else []
     return " · ".join(facts)
@@ -224,7 +226,7 @@ def _difference(event: Event) -> list[str]:
     for name, value in event.new.items():
         if name == "created_at":
             continue  # the event's own time says it
-        old, new = _as_lines(event.old.get(name)), _as_lines(value)
+        old, new = _as_lines(shown(name, event.old.get(name))), _as_lines(shown(name, value))
         changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
         lines += [paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green") for line in changed]
     return lines

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from learnt.doors.cli.arguments import open_memory
+from learnt.brief.receipt import NO_ROOM
+from learnt.doors.cli.arguments import add_situation, open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.doors.deadline import Deadline
-from learnt.errors import LearntError
+from learnt.errors import LearntError, WrongRequest
 from learnt.model import RESULTS
 
 TYPE_CHECKING = False
@@ -24,10 +25,7 @@ def brief_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--agent", metavar="NAME", help="the role that is briefed: engineer, tester, …")
     parser.add_argument("--goal", metavar="NAME", help="what a new task serves")
     parser.add_argument("--exclude-goal", metavar="NAME", help="none that were learnt for this goal")
-    parser.add_argument("--type", default="", metavar="TYPE", help="the type of a new task: implement, review, …")
-    parser.add_argument(
-        "--path", action="append", default=[], metavar="PATH", help="a file to be worked on; repeatable"
-    )
+    add_situation(parser)
     parser.add_argument("--budget-tokens", type=int, metavar="N", help="how long it may be (setting `brief_tokens`)")
     parser.add_argument(
         "--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 rather than take longer"
@@ -44,6 +42,8 @@ def brief_run(arguments: argparse.Namespace) -> None:
             exclude_goal=arguments.exclude_goal,
             task_type=arguments.type,
             paths=arguments.path,
+            command=arguments.command,
+            tools=arguments.tool,
             budget_tokens=arguments.budget_tokens,
         )
     if arguments.json:
@@ -51,7 +51,19 @@ def brief_run(arguments: argparse.Namespace) -> None:
     elif brief.text:
         sys.stdout.write(brief.text)
     else:
-        note(f"Nothing known matters for this task. `learnt explain {brief.id}` shows what was considered.")
+        note(f"{_silence(brief)} `learnt explain {brief.id}` shows what was considered.")
+    if not arguments.json and not arguments.task:
+        note(f"The task is {brief.task}: `learnt debrief --task {brief.task}` reads what comes of it.")
+
+
+def _silence(brief: Brief) -> str:
+    """Say why a brief says nothing."""
+    unfit = [entry for entry in brief.receipt["considered"] if entry["left_out"] == NO_ROOM]
+    if not unfit:
+        return "Nothing known matters for this task."
+    budget = brief.receipt["settings"]["budget_tokens"]
+    matter = "1 learning matters, but does" if len(unfit) == 1 else f"{len(unfit)} learnings matter, but do"
+    return f"{matter} not fit in {budget} tokens."
 
 
 def debrief_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,13 +98,14 @@ def debrief_run(arguments: argparse.Namespace) -> None:
     if read.spooled:
         say(f"Kept the output of {read.task}; the database takes it later")
         return
-    say(f"Debriefed {read.task}: {read.result}")
+    say(f"Debriefed {read.task}{' (a new task)' if read.new_task and arguments.task else ''}: {read.result}")
     for name, ids in (("learnt", read.learnings), ("known already", read.repeated), ("helpful", read.helpful)):
         if ids:
             say(f"  {name}: {', '.join(ids)}")
-    for name, ids in (("not helpful", read.not_helpful), ("marks that do not count", read.refused_marks)):
-        if ids:
-            say(f"  {name}: {', '.join(ids)}")
+    if read.not_helpful:
+        say(f"  not helpful: {', '.join(read.not_helpful)}")
+    if read.refusals:
+        say(f"  marks that do not count: {', '.join(f'{id} ({reason})' for id, reason in read.refusals.items())}")
     if read.redactions:
         say(f"  secrets redacted: {read.redactions}")
     if arguments.verbose:
@@ -131,9 +144,10 @@ def explain_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         brief = memory.explain(arguments.id)
         as_said = memory.is_as_said(brief)
+        other_version = memory.is_of_another_version(brief)
         titles = memory.titles([entry["id"] for entry in brief.receipt["considered"]])
     if arguments.replay and not as_said:
-        raise LearntError(f"{brief.id} cannot be rendered as it was said", hint="a learning in it was purged, perhaps")
+        _refuse_replay(brief, titles, other_version=other_version)
     if arguments.json:
         show_json({**_brief_record(brief), "as_said": as_said, **({"text": brief.text} if arguments.replay else {})})
     elif arguments.replay:
@@ -142,10 +156,32 @@ def explain_run(arguments: argparse.Namespace) -> None:
         _explain(brief, titles)
 
 
+def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool) -> None:
+    if other_version and brief.text:
+        raise LearntError(
+            f"{brief.id} was rendered by another version of learnt, which put it differently",
+            hint="`learnt explain` without --replay shows what stood in it",
+        )
+    gone = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in titles]
+    told = f"{brief.id} cannot be rendered as it was said"
+    if gone:
+        raise WrongRequest(f"{told}: {', '.join(gone)} was purged", hint="`learnt explain` still shows its receipt")
+    raise LearntError(told, hint="a purge changed a report in it, perhaps; `learnt explain` still shows its receipt")
+
+
 def _explain(brief: Brief, titles: dict[str, str]) -> None:
     receipt = brief.receipt
-    say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {receipt['settings']['budget_tokens']}")
-    say(f"query: {receipt['query']}")
+    warning = ", a stuck warning beside the budget included" if receipt["stuck"] else ""
+    budget = receipt["settings"]["budget_tokens"]
+    say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}")
+    cut = receipt.get("query_length", 0) - len(receipt["query"])
+    say(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
+    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
+        value = receipt.get(name)
+        if value:
+            say(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+    if receipt.get("attempts_left_out"):
+        say(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:
         verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
         say(f"{entry['id']}  {verdict}")

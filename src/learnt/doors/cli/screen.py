@@ -102,6 +102,11 @@ class Progress:
         self._close()
 
 
+def shown(name: str, value: Any) -> Any:
+    """Return the value of a field as a person reads it: a time as a moment."""
+    return moment(value) if name.endswith("_at") and isinstance(value, int) else value
+
+
 def moment(at_ms: int) -> str:
     """Return a time as a person reads it, in the local zone."""
     return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_ms / 1000))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from learnt.doors.cli.arguments import add_user, open_memory
+from learnt.doors.cli.arguments import add_situation, add_user, open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.model import STATUSES
 from learnt.text.records import as_record
+from learnt.weigh.impact import impact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def search_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("query", metavar="TEXT", nargs="+", help="any text: words, a task, an error message, a path")
+    parser.add_argument(
+        "query", metavar="TEXT", nargs="+", help="any text: whole words, a task, an error message, a path"
+    )
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
     parser.add_argument("--min-confidence", type=float, default=0.5, metavar="N", help="default: 0.5")
     parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
     parser.add_argument("--domain", metavar="NAME", help="only those of this domain")
     parser.add_argument("--category", metavar="NAME", help="only those of this category")
     parser.add_argument("--exclude-goal", metavar="NAME", help="none that were learnt for this goal")
-    parser.add_argument(
-        "--path", action="append", default=[], metavar="PATH", help="a file that is worked on; repeatable"
-    )
+    add_situation(parser)
     parser.add_argument("--why", action="store_true", help="show what makes up each score")
     add_user(parser)
 
@@ -41,6 +42,9 @@ def search_run(arguments: argparse.Namespace) -> None:
             category=arguments.category,
             exclude_goal=arguments.exclude_goal,
             paths=arguments.path,
+            command=arguments.command,
+            tools=arguments.tool,
+            task_type=arguments.type,
         )
     if arguments.json:
         show_json([_record(hit) for hit in hits])
@@ -59,7 +63,8 @@ def _show(hit: Hit, *, why: bool) -> None:
     if not why:
         return
     fields = ", ".join(hit.matched_fields) or "no words"
-    say(f"    relevance {hit.relevance:.2f}; confidence {learning.confidence:.2f}; matched {fields}")
+    figures = f"confidence {learning.confidence:.2f}; impact {impact(learning):g}"
+    say(f"    relevance {hit.relevance:.2f}; {figures}; matched {fields}")
     if hit.trigger:
         say(f"    trigger holds: {hit.trigger}")
     for word, share in sorted(hit.words.items(), key=lambda item: -item[1]):
@@ -71,6 +76,7 @@ def _record(hit: Hit) -> dict[str, Any]:
         "id": hit.learning.id,
         "score": hit.score,
         "relevance": hit.relevance,
+        "impact": impact(hit.learning),
         "trigger": hit.trigger,
         "matched_fields": list(hit.matched_fields),
         "highlights": dict(hit.highlights),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
+import shutil
 import sys
 
 from learnt.doors.cli.arguments import add_user, open_memory, tell_redactions
 from learnt.doors.cli.screen import Progress, note, say, show_json
-from learnt.errors import InvalidValue, WrongRequest
+from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.model import STATUSES
 from learnt.text.records import PLACE, as_record
 
@@ -170,8 +172,20 @@ def _rendered(learnings: Iterator[Learning], format: str) -> Iterator[str]:
 
 
 def _write(path: str, pieces: Iterator[str]) -> None:
+    """Write a file wholly or not at all; what is no plain file (a pipe, a device) is written straight away."""
+    path = os.path.realpath(path)
+    is_plain = os.path.isfile(path) or not os.path.exists(path)
+    unfinished = f"{path}.{os.getpid()}.unfinished" if is_plain else path
     try:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+        with open(unfinished, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(pieces)
+        if is_plain:
+            if os.path.exists(path):
+                shutil.copymode(path, unfinished)
+            os.replace(unfinished, path)
     except OSError as error:
-        raise WrongRequest(f"cannot write {path}: {error.strerror}", hint="choose another file") from None
+        failure = cannot_write(path, error, hint="choose another file")
+        raise failure if isinstance(failure, TryAgain) else WrongRequest(failure.message, hint=failure.hint) from None
+    finally:
+        if is_plain and os.path.exists(unfinished):
+            os.unlink(unfinished)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory, tell_redactions
-from learnt.doors.cli.screen import is_terminal, note, say, show_json
+from learnt.doors.cli.screen import is_terminal, note, say, show_json, shown
 from learnt.errors import NotFound
 
 TYPE_CHECKING = False
@@ -87,7 +87,7 @@ def undo_run(arguments: argparse.Namespace) -> None:
     else:
         say(f"Undid {event.undoes} of {learning.id}: {learning.title}")
         for name, value in event.new.items():
-            say(f"  {name}: {value}")
+            say(f"  {name}: {shown(name, value)}")
 
 
 def purge_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,17 @@
+"""The command for agent clients; plain `learnt hook` goes to their own door without coming by here."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+
+
+def hook_arguments(parser: argparse.ArgumentParser) -> None:
+    """It takes no arguments of its own."""
+
+
+def hook_run(arguments: argparse.Namespace) -> int:
+    from learnt.doors.hook import run_hook
+
+    return run_hook()
