@@ -16,7 +16,7 @@ from learnt.clients import Request
 from learnt.errors import LearntError
 from learnt.memory import places
 from learnt.memory.tasks import ENDED
-from learnt.model import Value
+from learnt.model import TASK_STATUSES, Value
 from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
 from learnt.strategy.choose_model import Facts, choose
@@ -198,11 +198,15 @@ def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
 
 
 def _open_tasks(place: Place, clock: Callable[[], int]) -> int:
-    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere."""
+    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere.
+
+    A task that bears no name was only ever debriefed: nobody queued it.
+    """
     try:
         store = Store(place.replace(read_only=True), version=__version__, clock=clock)
         try:
-            return sum(many for status, many in tasks.counts(store.database).items() if status not in ENDED)
+            known = tasks.every(store.database, statuses=[one for one in TASK_STATUSES if one not in ENDED])
+            return sum(task.title != task.id for task in known)
         finally:
             store.close()
     except LearntError:
