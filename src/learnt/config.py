@@ -180,7 +180,10 @@ SETTINGS = (
     Setting(
         key="work.arguments", meaning="More arguments for the client, such as its permissions.", example="--verbose"
     ),
-    Setting(key="work.model", meaning="The model of the strategy `fixed`; empty: the client's own default."),
+    Setting(
+        key="work.model",
+        meaning="The model of the strategy `fixed`, and where no `models` are named; empty: the client's own default.",
+    ),
     Setting(
         key="work.verify",
         meaning="A command that must succeed before a task counts as done, unless the task has one of its own.",

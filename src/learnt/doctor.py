@@ -16,7 +16,7 @@ from learnt.clients import Request
 from learnt.errors import LearntError
 from learnt.memory import places
 from learnt.memory.tasks import ENDED
-from learnt.model import TASK_STATUSES, Value
+from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
 from learnt.strategy.choose_model import Facts, choose
@@ -198,15 +198,11 @@ def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
 
 
 def _open_tasks(place: Place, clock: Callable[[], int]) -> int:
-    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere.
-
-    A task that bears no name was only ever debriefed: nobody queued it.
-    """
+    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere."""
     try:
         store = Store(place.replace(read_only=True), version=__version__, clock=clock)
         try:
-            known = tasks.every(store.database, statuses=[one for one in TASK_STATUSES if one not in ENDED])
-            return sum(task.title != task.id for task in known)
+            return sum(many for status, many in tasks.counts(store.database).items() if status not in ENDED)
         finally:
             store.close()
     except LearntError:
@@ -269,7 +265,7 @@ def _examine_models(settings: Settings) -> Iterator[Finding]:
 
 def _mistakes_with_models(settings: Settings) -> Iterator[Finding]:
     """Yield settings that contradict each other, whether or not there is something to do."""
-    if settings.work_model and settings.strategy != "fixed":
+    if settings.work_model and settings.models and settings.strategy != "fixed":
         detail = f"`work.model` is {settings.work_model}, but the strategy `{settings.strategy}` passes it over"
         remedy = 'set `strategy = "fixed"`, or leave `work.model` out'
         yield Finding(subject="work: models", fine=False, detail=detail, remedy=remedy)

@@ -104,7 +104,8 @@ class Working(Debriefing):
         """Return the model for the next attempt at a task, and why; without configured models, the client's own."""
         from learnt.strategy.choose_model import Choice, choose
 
-        fixed = task.model or (self.settings.work_model if self.settings.strategy == "fixed" else "")
+        is_fixed = self.settings.strategy == "fixed" or not self.settings.models
+        fixed = task.model or (self.settings.work_model if is_fixed else "")
         if not self.settings.models:
             reason = f"{fixed} is named" if fixed else "no models are configured: the client's own default"
             return Choice(model=fixed, reason=reason, last=True)
