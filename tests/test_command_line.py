@@ -1073,7 +1073,8 @@ class TestDoctorDemoAndHelp:
             ('models = ["small", "large"]', True, "`learned` chooses from small, large"),
             ('strategy = "fixed"\nwork.model = "small"', True, "small"),
             ('strategy = "fixed"\nwork.model = "large"\nmodels = ["small"]', False, "model `large` is not configured"),
-            ('work.model = "small"', False, "the strategy `learned` passes it over"),
+            ('work.model = "small"', True, "small"),
+            ('work.model = "s"\nmodels = ["s", "l"]', False, "the strategy `learned` passes it over"),
             ('models = ["s", "l"]\nwork.arguments = ["--model", "x"]', False, "`work.arguments` name one already"),
             (
                 'models = ["s", "l"]\nwork.agent = "command"\nwork.command = "agent"',
