@@ -391,9 +391,10 @@ def _commands(text: str) -> Iterator[Span]:
 
 def _assignments(text: str) -> Iterator[Span]:
     """Find values that are given to a name like `password`, `api_key` or `token`."""
-    names, done = _compiled("(?i)" + _NAME), 0
+    done = 0
     for position in _places(text, _LETTERS_OF_NAMES):
-        name = names.match(text, position) if position >= done else None
+        # Compiled here: most texts name no secret, and a brief need not wait for the pattern.
+        name = _compiled("(?i)" + _NAME).match(text, position) if position >= done else None
         if not name or not _names_a_secret(text, name):
             continue
         given = _Given(text, name)
