@@ -316,6 +316,52 @@ def test_the_result_is_what_the_sigil_says(output: str, result: str, note: str) 
     assert (sigils.result, sigils.note) == (result, note)
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "All is well.\n<task-done/> That was easy.",
+        "- **<task-done/>** (at last)",
+        "All tests pass. <task-done/> Bye.",
+        "All tests pass: <task-done/>",
+        "All tests pass, **<task-done>green</task-done>** \nBye.",
+        "I say <learning>Lint first.</learning> <task-done/> now",
+        "I say <task-done/><retry-suggestion>None.</retry-suggestion> now",
+        "| result | <task-done/> |",
+    ],
+)
+def test_a_result_counts_where_it_is_given(output: str) -> None:
+    assert read_sigils(output).result == "done"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "I cannot write <task-done/> yet: 3 tests fail.",
+        "The prompt told me: emit <task-done/> on success. All is not well.",
+        "I did not emit <task-done/>.",
+        "Say it at the end, e.g. <task-done/> or so.",
+        'The tool printed "<task-done/>" and went on.',
+        "Write <task-done>what you did</task-done> when it works.",
+        "`make test` <task-done/> was never green",
+        "Is it <task-done/> or <task-done/> here?",
+        "It is neither <learning> nor <task-done/> here.",
+    ],
+)
+def test_a_result_that_is_only_talked_about_does_not_count_and_is_named(output: str) -> None:
+    sigils = read_sigils(output)
+    assert sigils.result == ""
+    assert "<task-done> stands in the midst of a sentence" in sigils.ignored
+
+
+def test_a_model_and_a_difficulty_count_where_they_are_given() -> None:
+    given = "<difficulty-estimate>hard</difficulty-estimate> <next-model>opus</next-model>"
+    named = tuple(f"<{name}> stands in the midst of a sentence" for name in ("difficulty-estimate", "next-model"))
+
+    for output in (given, f"It was a lot of work. {given}", f"So: {given}\nBye.", f"So: {given} Bye."):
+        assert (read_sigils(output).difficulty, read_sigils(output).next_model) == ("hard", "opus")
+    assert read_sigils(f"Neither {given.replace('> <', '> nor <')} fits.") == Sigils(ignored=named)
+
+
 def test_failed_beats_done_and_that_is_noted() -> None:
     sigils = read_sigils("<task-done>green</task-done> <task-failed>no network</task-failed>")
     assert (sigils.result, sigils.note) == ("failed", "no network")
