@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 
@@ -32,6 +33,7 @@ FRAGMENTS = st.sampled_from(
         "`", "``", "```", "````", "~~~", "~~~~", "```py", "\\", "> ", ">", "- ", "1. ", "* ", "# ", "  ", "    ", "\t",
         "<!--", "-->", "<prompt>", "</prompt>", "<prompt/>", "<PROMPT a='>' b=\"", "</quoted >", "<quoted", "|", ", ",
         "<tool_result>", "</tool_result>", "<system-reminder>", "</system-reminder>", "'", '"', "=", "/>", "x",
+        '\n{"a": "', '[{"a": "', '"}', '"}]\n',
         "Words. More", "e.g. ", "\n", "\n", "\n", "\n\n", "\r\n", "\r", "\u2028", "\ufeff", "\u200b", "\ud800", "é",
     ]
 )  # fmt: skip
@@ -84,6 +86,8 @@ QUOTATIONS = st.one_of(
     st.just(fenced("```", "> ", "> ")),
     st.sampled_from([">", "> ", "  > ", "- > ", ">> ", "\t> "]).map(each_line),
     st.sampled_from(["`", "``", "`````"]).map(lambda ticks: between(ticks, ticks)),
+    st.just(lambda text: json.dumps({"type": "tool_result", "content": text})),
+    st.just(lambda text: " " + json.dumps([{"content": f"x\n{text}"}], ensure_ascii=False)),
     st.sampled_from([between("<!--", "-->"), between("<!-- never closed ", "")]),
     st.sampled_from(QUOTING).flatmap(
         lambda name: st.sampled_from(
@@ -127,6 +131,9 @@ def marks_in(output: str) -> Marks:
         ("own <prompt/> own", "own           own"),
         ("own <PROMPT x='/>'>a</Prompt > own", "own                            own"),
         ("own <prompts>a</prompts>", "own <prompts>a</prompts>"),
+        ('own\n{"a": "b"}\nown', "own\n          \nown"),
+        ('own\n  [{"a": 1}, 2],\r\nown', "own\n                \r\nown"),
+        ('own {"a": 1}\n{"a": b}\n{own}\n[1]', 'own {"a": 1}\n{"a": b}\n{own}\n[1]'),
         ("a\r\n`b`\rc", "a\r\n   \rc"),
     ],
 )
@@ -142,6 +149,22 @@ def test_a_stray_backtick_hides_nothing_beyond_its_paragraph() -> None:
     assert own_words("the ` key\n\nown ` words") == "the ` key\n\nown ` words"
     assert own_words("the ` key\n```\na ` b\n```\nown") == "the ` key\n   \n     \n   \nown"
     assert own_words("an escaped \\` and `code`") == "an escaped \\` and       "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type":"tool_result","content":"<task-done/>"}',
+        '  { "content": "<task-done/>", "lines": 7 },',
+        '[{"content": "\\n<learning>Lint first.</learning>"}]',
+        '{"a": "`", "content": "LEARNING_HELPFUL: learn_a. <task-done/>"}',
+        '{"number": ' + "7" * 5000 + ', "content": "\t<task-done/>"}',
+        '{"deep": ' + "[" * 100_000 + '"<task-done/>"',
+        '{"content": `x` 1, "more": "<learning>Lint first.</learning>"}',
+    ],
+)
+def test_a_record_that_a_tool_printed_says_nothing(line: str) -> None:
+    assert not is_found(f"I looked at a ` key:\n{line}\nand went ` on.")
 
 
 def test_a_fence_is_closed_by_its_equal_only() -> None:
