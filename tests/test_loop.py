@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,10 +20,12 @@ from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
 from learnt.brief.render import Content, Loop, Past, Shown, fit, render
 from learnt.debrief.tags import tags_in
 from learnt.model import Failure
+from learnt.store import migrate
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
 from learnt.weigh.impact import impact
 from tests.conftest import Clock, Done
+from tests.support import faults
 
 
 def test_a_learning_marked_unhelpful_three_times_leaves_the_brief(memory: Memory) -> None:
@@ -327,6 +331,53 @@ def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory
     assert (learning.origin, learning.task, learning.discovery) == ("agent", "task_1", "blocker")
     assert {"db", "store.py", "busyerror"} <= set(learning.tags)
     assert (again.learnings, again.repeated, learning.recurrences) == ((), (id,), 1)
+
+
+def test_what_is_learnt_again_is_recognised_however_many_others_fit_better(memory: Memory) -> None:
+    text = "Run pytest before each commit"
+    known = memory.add(text)
+    for number in range(12):
+        memory.add(f"Pytest {number}", triggers={"commands": ["run pytest"]}, observation=f"pytest commit {number}")
+    for said in (text, "It is not to be", "!="):
+        first, again = (memory.debrief(task, f"<learning>{said}</learning>") for task in ("task_1", "task_2"))
+        assert again.repeated == (first.learnings or (known.id,))
+
+
+def test_what_is_learnt_again_is_recognised_by_what_a_learning_says_now(memory: Memory) -> None:
+    learning = memory.add("A door", observation="The door is locked at night.")
+    memory.edit(learning.id, title="Another door", observation="The door is locked all day.")
+
+    def repeated(text: str) -> tuple[str, ...]:
+        return memory.debrief("task_1", f"<learning>{text}</learning>").repeated
+
+    assert repeated("The door is locked at night.") == ()
+    assert repeated("A door") == ()
+    assert repeated("the door is locked: all day") == repeated("ANOTHER DOOR!") == (learning.id,)
+    assert "sameness" not in "".join(as_record(learning))
+
+
+def test_what_was_stored_by_an_older_version_is_recognised_too(
+    project: Path, database: str, tmp_path: Path, clock: Clock
+) -> None:
+    older = Path(shutil.copytree(migrate.FOLDER, tmp_path / "older"))
+    for path in older.glob("0003_*"):
+        path.unlink()
+    file = project / ".learnt" / "learnt.db"
+    file.parent.mkdir()
+    file.touch()
+    with contextlib.closing(faults.open_database(database or str(file))) as opened:
+        migrate.bring_up_to_date(opened, version="0.0", now_ms=1, folder=str(older))
+        opened.execute(
+            """
+            insert into learning (project, id, title, observation, kind, polarity, origin, confidence,
+                                  created_at, updated_at, status, version)
+            values (:project, 'learn_old', 'Lint', 'Lint first.', 'solution', 'do', 'agent', 0.5, 1, 1, 'active', 1)
+            """
+        )
+    with Memory.open(project, clock=clock) as memory:
+        for said in ("Lint, first", "lint"):
+            assert memory.debrief("task_1", f"<learning>{said}</learning>").repeated == ("learn_old",)
+        assert [hit.learning.id for hit in memory.search("lint first")] == ["learn_old"]
 
 
 def test_only_marks_on_what_was_given_count_and_only_once(memory: Memory) -> None:

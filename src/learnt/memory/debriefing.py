@@ -6,7 +6,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
 from learnt.model import TAG_LIMIT, TEXT_LIMIT, Attempt, Debrief, Learning, Mark, Task, check_text, new_id, text_id
 from learnt.store import learnings, tasks
-from learnt.store.learnings import Change, Filter
+from learnt.store.learnings import Change
 from learnt.text.clean import clean
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
@@ -174,7 +174,7 @@ class Debriefing(Briefing):
 
         added, repeated = [], []
         for sigil in sigils:
-            known = self._same_as(database, sigil.text)
+            known = learnings.same_as(database, sigil.text)
             if known is not None:
                 change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
                 learnings.change(database, known.id, lambda one: {"recurrences": one.recurrences + 1}, change)
@@ -208,24 +208,11 @@ class Debriefing(Briefing):
         added: list[str] = []
         repeated: list[str] = []
         for sigil in sigils:
-            kept = self._same_as(database, sigil.text)
+            kept = learnings.same_as(database, sigil.text)
             if kept is not None:
                 is_new = (kept.task, kept.created_at) == (task.id, at) and kept.id not in added
                 (added if is_new else repeated).append(kept.id)
         return tuple(added), tuple(repeated)
-
-    def _same_as(self, database: Database, text: str) -> Learning | None:
-        """Return the learning that says exactly this, but for case, white space and punctuation."""
-        from learnt.recall.find import find
-        from learnt.text.normalise import normalised
-        from learnt.text.patterns import Situation
-
-        wanted = normalised(text)
-        for hit in find(database, Situation(text=text), Filter(status=None), limit=10):
-            told = hit.learning.observation or hit.learning.title
-            if normalised(told) == wanted or normalised(hit.learning.title) == wanted:
-                return hit.learning
-        return None
 
     def _take_marks(self, marks: Marks, task: str, *, at: int, who: str) -> dict[str, str]:
         """Count the marks on what the task was given, once each; return those that do not count, and why."""
