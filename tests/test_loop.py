@@ -380,6 +380,49 @@ def test_what_was_stored_by_an_older_version_is_recognised_too(
         assert [hit.learning.id for hit in memory.search("lint first")] == ["learn_old"]
 
 
+def test_a_recurrence_counts_once_for_each_task_and_not_for_the_one_that_taught_it(memory: Memory) -> None:
+    sigil = "<learning>Lint first.</learning>"
+    known = memory.add("Cache the schema")
+    [id] = memory.debrief("task_1", sigil * 2).learnings
+    retry = memory.debrief("task_1", sigil)
+    assert (retry.learnings, retry.repeated, memory.get(id).recurrences) == ((), (id,), 0)
+
+    for task, recurrences in (("task_2", 1), ("task_2", 1), ("task_3", 2)):
+        read = memory.debrief(task, f"{sigil}<learning>Cache the schema</learning>" * 2)
+        assert (read.learnings, read.repeated) == ((), (id, known.id))
+        assert memory.get(id).recurrences == memory.get(known.id).recurrences == recurrences
+
+
+def test_what_the_program_put_away_comes_back_when_it_is_learnt_again(memory: Memory, clock: Clock) -> None:
+    sigil = "<learning>Lint first.</learning>"
+    [id] = memory.debrief("task_1", sigil).learnings
+    clock.advance(days=100)
+    memory.tidy()
+    assert memory.get(id).status == "archived"
+
+    memory.debrief("task_2", sigil)
+
+    clock.advance(days=7)
+    memory.tidy()
+    last = memory.history(id)[-1]
+    assert (memory.get(id).status, memory.get(id).recurrences) == ("active", 1)
+    assert (last.what, last.reason, last.new["status"]) == ("recur", "task_2", "active")
+    assert memory.undo(id).status == "archived"
+
+
+def test_what_a_person_put_away_stays_away_and_is_counted(memory: Memory, clock: Clock) -> None:
+    sigil = "<learning>Lint first.</learning>"
+    [id] = memory.debrief("task_1", sigil).learnings
+    for task, put_away in (("task_2", memory.hide), ("task_3", memory.archive)):
+        status = put_away(id).status
+        memory.debrief(task, sigil)
+        assert memory.get(id).status == status != "active"
+    clock.advance(days=100)
+    memory.tidy()
+    memory.debrief("task_4", sigil)
+    assert (memory.get(id).status, memory.get(id).recurrences) == ("archived", 3)
+
+
 def test_only_marks_on_what_was_given_count_and_only_once(memory: Memory) -> None:
     given = memory.add("Cache the schema")
     never_given = memory.add("Unrelated")

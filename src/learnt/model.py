@@ -35,6 +35,7 @@ TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
+PROGRAM = "learnt"  # who changed a learning, where no person and no agent did
 
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")

@@ -10,7 +10,7 @@ from itertools import islice
 
 from learnt.errors import LearntError
 from learnt.memory.stores import Stores
-from learnt.model import Value
+from learnt.model import PROGRAM, Value
 from learnt.store import learnings
 from learnt.store.learnings import Change, Filter
 
@@ -25,7 +25,6 @@ _DONE_MS = 7 * _DAY_MS
 _ATTEMPTS_BETWEEN_SUMMARIES = 10
 _MOST_SUMMARISED = 2_000
 _MOST_PROPOSALS = 10
-_PROGRAM = "learnt"
 _NOTE = "tidied"
 
 
@@ -104,7 +103,7 @@ class Tidying(Stores):
             for proposal in [proposal for proposal in proposals if proposal is not None][:_MOST_PROPOSALS]:
                 if learnings.find(store.database, proposal.id) is None:  # else a person has decided on it already
                     reason = f"more than {self.settings.summarise_above} learnings"
-                    learnings.add(store.database, proposal, Change(what="propose", who=_PROGRAM, at=now, reason=reason))
+                    learnings.add(store.database, proposal, Change(what="propose", who=PROGRAM, at=now, reason=reason))
                     made.append(proposal.id)
         return made
 
@@ -116,7 +115,7 @@ class Tidying(Stores):
         count = away = 0
         for learning in learnings.quiet(store.database, before=now - PERIOD_MS):
             with store.transaction():
-                change = Change(what="decay", who=_PROGRAM, at=now)
+                change = Change(what="decay", who=PROGRAM, at=now)
                 before, after = learnings.change(
                     store.database, learning.id, lambda one: dict(decayed(one, now)), change
                 )
@@ -124,7 +123,7 @@ class Tidying(Stores):
             unused = (after.last_injected_at or after.created_at) < now - _UNUSED_MS
             if after.created_at < now - _OLD_MS and unused and not after.pinned and stage(after) != "proven":
                 with store.transaction():
-                    change = Change(what="archive", who=_PROGRAM, at=now, reason="old, unproven and long unused")
+                    change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")
                     learnings.change(store.database, learning.id, lambda _: {"status": "archived"}, change)
                 away += 1
         return count, away
