@@ -305,8 +305,26 @@ def test_times_in_a_history_are_moments(memory: Memory, learnt: Callable[..., Do
     assert "last_helpful_at: None" in undone
 
 
-def test_an_abbreviation_is_no_file() -> None:
-    assert tags_in("Use a linter, e.g. ruff, i.e. not x.py") == ("x.py", "ruff")
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("Use a linter, e.g. ruff, i.e. not x.py", ("x.py", "ruff")),
+        ("make sure you go to e.g. example.com and self.x in Node.js, this.log or https://a.io/b.js", ()),
+        (
+            "Run make first, `go test ./...` then, re-run cargo, and at last\n$ yarn build",
+            ("cargo", "go", "make", "yarn"),
+        ),
+        (
+            "It is in src/app.py:42, ./web/App.test.tsx, ../lib/a.rs and /srv/conf.d/b.yml.",
+            ("src/app.py", "web/app.test.tsx", "../lib/a.rs", "/srv/conf.d/b.yml"),
+        ),
+        ("git raised BusyError (E401) in `store.py`", ("store.py", "busyerror", "e401", "git")),
+        ("The .git folder, pip.conf.d and git-lfs, not pytest.", ("pytest",)),
+        (f"A{'a' * 200}Error in {'b' * 200}.py", ()),
+    ],
+)
+def test_tags_found_in_passing_are_files_errors_and_tools(text: str, tags: tuple[str, ...]) -> None:
+    assert tags_in(text) == tags
 
 
 def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
