@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, seed, settings
 from hypothesis import strategies as st
 
+from learnt import Memory
 from learnt.debrief.marks import Marks, read_marks
 from learnt.debrief.own_words import own_words
 from learnt.debrief.sigils import FailureSigil, LearningSigil, Sigils, discovery_of, read_sigils
@@ -640,3 +641,40 @@ def test_parsers_hold_their_promises_on_very_many_outputs(
     check()
     with capsys.disabled():
         print(f"\n{count:,} outputs parsed, none found in quotation, seed {seed_of(pytestconfig)}")
+
+
+@pytest.mark.soak
+def test_no_output_marks_what_its_task_was_not_given(
+    memory: Memory,
+    share: Callable[[int], int],
+    chance: random.Random,
+    pytestconfig: pytest.Config,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    titles = {"learn_a": "Paint the bicycle shed", "learn_b": "Cache the schema", "learn_c": "Cache the schema twice"}
+    memory.import_all({"id": id, "title": title, "confidence": 0.7} for id, title in titles.items())
+    assert set(memory.brief("cache the schema", task="task_given").learning_ids) == {"learn_b", "learn_c"}
+    before = {id: memory.get(id) for id in titles}
+    count = refused = 0
+
+    @seed(chance.getrandbits(32))
+    @settings(max_examples=share(SOAK_EXAMPLES // 100), deadline=None, database=None)
+    @given(OUTPUTS)
+    def check(output: str) -> None:
+        nonlocal count, refused
+        count += 1
+        marks = "LEARNING_HELPFUL: learn_a, learn_b\nLEARNING_NOT_HELPFUL: learn_c\n"
+        for task, said in (
+            (f"task_{count}", f"{marks}{output}"),
+            (f"task_{count}", output),
+            ("task_given", f"<quoted>{output.replace('</', '')}\n{marks}"),
+        ):
+            read = memory.debrief(task, said)
+            assert (read.helpful, read.not_helpful) == ((), ())
+            refused += len(read.refused_marks)
+
+    check()
+    assert {id: memory.get(id) for id in titles} == before
+    assert refused >= 3 * count
+    with capsys.disabled():
+        print(f"\n{3 * count:,} outputs debriefed, {refused:,} marks refused, 0 counted, seed {seed_of(pytestconfig)}")
