@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import example, given, seed, settings
 from hypothesis import strategies as st
 
+from learnt import Memory
 from learnt.debrief.marks import Marks, read_marks
 from learnt.debrief.own_words import own_words
 from learnt.debrief.sigils import FailureSigil, LearningSigil, Sigils, discovery_of, read_sigils
@@ -32,6 +34,7 @@ FRAGMENTS = st.sampled_from(
         "`", "``", "```", "````", "~~~", "~~~~", "```py", "\\", "> ", ">", "- ", "1. ", "* ", "# ", "  ", "    ", "\t",
         "<!--", "-->", "<prompt>", "</prompt>", "<prompt/>", "<PROMPT a='>' b=\"", "</quoted >", "<quoted", "|", ", ",
         "<tool_result>", "</tool_result>", "<system-reminder>", "</system-reminder>", "'", '"', "=", "/>", "x",
+        '\n{"a": "', '[{"a": "', '"}', '"}]\n',
         "Words. More", "e.g. ", "\n", "\n", "\n", "\n\n", "\r\n", "\r", "\u2028", "\ufeff", "\u200b", "\ud800", "é",
     ]
 )  # fmt: skip
@@ -84,6 +87,8 @@ QUOTATIONS = st.one_of(
     st.just(fenced("```", "> ", "> ")),
     st.sampled_from([">", "> ", "  > ", "- > ", ">> ", "\t> "]).map(each_line),
     st.sampled_from(["`", "``", "`````"]).map(lambda ticks: between(ticks, ticks)),
+    st.just(lambda text: json.dumps({"type": "tool_result", "content": text})),
+    st.just(lambda text: " " + json.dumps([{"content": f"x\n{text}"}], ensure_ascii=False)),
     st.sampled_from([between("<!--", "-->"), between("<!-- never closed ", "")]),
     st.sampled_from(QUOTING).flatmap(
         lambda name: st.sampled_from(
@@ -127,6 +132,9 @@ def marks_in(output: str) -> Marks:
         ("own <prompt/> own", "own           own"),
         ("own <PROMPT x='/>'>a</Prompt > own", "own                            own"),
         ("own <prompts>a</prompts>", "own <prompts>a</prompts>"),
+        ('own\n{"a": "b"}\nown', "own\n          \nown"),
+        ('own\n  [{"a": 1}, 2],\r\nown', "own\n                \r\nown"),
+        ('own {"a": 1}\n{"a": b}\n{own}\n[1]', 'own {"a": 1}\n{"a": b}\n{own}\n[1]'),
         ("a\r\n`b`\rc", "a\r\n   \rc"),
     ],
 )
@@ -142,6 +150,22 @@ def test_a_stray_backtick_hides_nothing_beyond_its_paragraph() -> None:
     assert own_words("the ` key\n\nown ` words") == "the ` key\n\nown ` words"
     assert own_words("the ` key\n```\na ` b\n```\nown") == "the ` key\n   \n     \n   \nown"
     assert own_words("an escaped \\` and `code`") == "an escaped \\` and       "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"type":"tool_result","content":"<task-done/>"}',
+        '  { "content": "<task-done/>", "lines": 7 },',
+        '[{"content": "\\n<learning>Lint first.</learning>"}]',
+        '{"a": "`", "content": "LEARNING_HELPFUL: learn_a. <task-done/>"}',
+        '{"number": ' + "7" * 5000 + ', "content": "\t<task-done/>"}',
+        '{"deep": ' + "[" * 100_000 + '"<task-done/>"',
+        '{"content": `x` 1, "more": "<learning>Lint first.</learning>"}',
+    ],
+)
+def test_a_record_that_a_tool_printed_says_nothing(line: str) -> None:
+    assert not is_found(f"I looked at a ` key:\n{line}\nand went ` on.")
 
 
 def test_a_fence_is_closed_by_its_equal_only() -> None:
@@ -314,6 +338,52 @@ def test_single_sigils_are_read_once() -> None:
 def test_the_result_is_what_the_sigil_says(output: str, result: str, note: str) -> None:
     sigils = read_sigils(output)
     assert (sigils.result, sigils.note) == (result, note)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "All is well.\n<task-done/> That was easy.",
+        "- **<task-done/>** (at last)",
+        "All tests pass. <task-done/> Bye.",
+        "All tests pass: <task-done/>",
+        "All tests pass, **<task-done>green</task-done>** \nBye.",
+        "I say <learning>Lint first.</learning> <task-done/> now",
+        "I say <task-done/><retry-suggestion>None.</retry-suggestion> now",
+        "| result | <task-done/> |",
+    ],
+)
+def test_a_result_counts_where_it_is_given(output: str) -> None:
+    assert read_sigils(output).result == "done"
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "I cannot write <task-done/> yet: 3 tests fail.",
+        "The prompt told me: emit <task-done/> on success. All is not well.",
+        "I did not emit <task-done/>.",
+        "Say it at the end, e.g. <task-done/> or so.",
+        'The tool printed "<task-done/>" and went on.',
+        "Write <task-done>what you did</task-done> when it works.",
+        "`make test` <task-done/> was never green",
+        "Is it <task-done/> or <task-done/> here?",
+        "It is neither <learning> nor <task-done/> here.",
+    ],
+)
+def test_a_result_that_is_only_talked_about_does_not_count_and_is_named(output: str) -> None:
+    sigils = read_sigils(output)
+    assert sigils.result == ""
+    assert "<task-done> stands in the midst of a sentence" in sigils.ignored
+
+
+def test_a_model_and_a_difficulty_count_where_they_are_given() -> None:
+    given = "<difficulty-estimate>hard</difficulty-estimate> <next-model>opus</next-model>"
+    named = tuple(f"<{name}> stands in the midst of a sentence" for name in ("difficulty-estimate", "next-model"))
+
+    for output in (given, f"It was a lot of work. {given}", f"So: {given}\nBye.", f"So: {given} Bye."):
+        assert (read_sigils(output).difficulty, read_sigils(output).next_model) == ("hard", "opus")
+    assert read_sigils(f"Neither {given.replace('> <', '> nor <')} fits.") == Sigils(ignored=named)
 
 
 def test_failed_beats_done_and_that_is_noted() -> None:
@@ -571,3 +641,40 @@ def test_parsers_hold_their_promises_on_very_many_outputs(
     check()
     with capsys.disabled():
         print(f"\n{count:,} outputs parsed, none found in quotation, seed {seed_of(pytestconfig)}")
+
+
+@pytest.mark.soak
+def test_no_output_marks_what_its_task_was_not_given(
+    memory: Memory,
+    share: Callable[[int], int],
+    chance: random.Random,
+    pytestconfig: pytest.Config,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    titles = {"learn_a": "Paint the bicycle shed", "learn_b": "Cache the schema", "learn_c": "Cache the schema twice"}
+    memory.import_all({"id": id, "title": title, "confidence": 0.7} for id, title in titles.items())
+    assert set(memory.brief("cache the schema", task="task_given").learning_ids) == {"learn_b", "learn_c"}
+    before = {id: memory.get(id) for id in titles}
+    count = refused = 0
+
+    @seed(chance.getrandbits(32))
+    @settings(max_examples=share(SOAK_EXAMPLES // 100), deadline=None, database=None)
+    @given(OUTPUTS)
+    def check(output: str) -> None:
+        nonlocal count, refused
+        count += 1
+        marks = "LEARNING_HELPFUL: learn_a, learn_b\nLEARNING_NOT_HELPFUL: learn_c\n"
+        for task, said in (
+            (f"task_{count}", f"{marks}{output}"),
+            (f"task_{count}", output),
+            ("task_given", f"<quoted>{output.replace('</', '')}\n{marks}"),
+        ):
+            read = memory.debrief(task, said)
+            assert (read.helpful, read.not_helpful) == ((), ())
+            refused += len(read.refused_marks)
+
+    check()
+    assert {id: memory.get(id) for id in titles} == before
+    assert refused >= 3 * count
+    with capsys.disabled():
+        print(f"\n{3 * count:,} outputs debriefed, {refused:,} marks refused, 0 counted, seed {seed_of(pytestconfig)}")

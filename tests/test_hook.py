@@ -66,6 +66,7 @@ def test_the_end_of_a_turn_is_debriefed(project: Path, learnt: Learnt) -> None:
         _event("UserPromptSubmit"),
         _event("UserPromptSubmit", prompt="<task-notification>cache the schema"),
         _event("UserPromptSubmit", prompt="/cache the schema"),
+        _event("UserPromptSubmit", prompt=" /team:cache.it the schema in src/cache"),
         _event("PreToolUse", tool_name="Bash"),
         _event("Stop"),
     ],
@@ -75,6 +76,13 @@ def test_nothing_is_said_where_there_is_nothing_to_say(project: Path, learnt: Le
         memory.add("Cache the schema")
     done = learnt("hook", stdin=event.encode("utf-8", "surrogatepass"))
     assert (done.code, done.out, done.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("prompt", ["/srv/cache/schema.py fails: cache the schema", "// cache the schema", "/ schema"])
+def test_a_prompt_that_starts_with_a_path_is_no_slash_command(project: Path, learnt: Learnt, prompt: str) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema", triggers={"files": ["schema.py"]})
+    assert learning.id in _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt=prompt)))
 
 
 def test_a_turn_that_cannot_be_read_is_logged_once(project: Path, learnt: Learnt) -> None:

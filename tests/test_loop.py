@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,10 +20,12 @@ from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
 from learnt.brief.render import Content, Loop, Past, Shown, fit, render
 from learnt.debrief.tags import tags_in
 from learnt.model import Failure
+from learnt.store import migrate
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
 from learnt.weigh.impact import impact
 from tests.conftest import Clock, Done
+from tests.support import faults
 
 
 def test_a_learning_marked_unhelpful_three_times_leaves_the_brief(memory: Memory) -> None:
@@ -301,8 +305,26 @@ def test_times_in_a_history_are_moments(memory: Memory, learnt: Callable[..., Do
     assert "last_helpful_at: None" in undone
 
 
-def test_an_abbreviation_is_no_file() -> None:
-    assert tags_in("Use a linter, e.g. ruff, i.e. not x.py") == ("x.py", "ruff")
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("Use a linter, e.g. ruff, i.e. not x.py", ("x.py", "ruff")),
+        ("make sure you go to e.g. example.com and self.x in Node.js, this.log or https://a.io/b.js", ()),
+        (
+            "Run make first, `go test ./...` then, re-run cargo, and at last\n$ yarn build",
+            ("cargo", "go", "make", "yarn"),
+        ),
+        (
+            "It is in src/app.py:42, ./web/App.test.tsx, ../lib/a.rs and /srv/conf.d/b.yml.",
+            ("src/app.py", "web/app.test.tsx", "../lib/a.rs", "/srv/conf.d/b.yml"),
+        ),
+        ("git raised BusyError (E401) in `store.py`", ("store.py", "busyerror", "e401", "git")),
+        ("The .git folder, pip.conf.d and git-lfs, not pytest.", ("pytest",)),
+        (f"A{'a' * 200}Error in {'b' * 200}.py", ()),
+    ],
+)
+def test_tags_found_in_passing_are_files_errors_and_tools(text: str, tags: tuple[str, ...]) -> None:
+    assert tags_in(text) == tags
 
 
 def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:
@@ -327,6 +349,96 @@ def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory
     assert (learning.origin, learning.task, learning.discovery) == ("agent", "task_1", "blocker")
     assert {"db", "store.py", "busyerror"} <= set(learning.tags)
     assert (again.learnings, again.repeated, learning.recurrences) == ((), (id,), 1)
+
+
+def test_what_is_learnt_again_is_recognised_however_many_others_fit_better(memory: Memory) -> None:
+    text = "Run pytest before each commit"
+    known = memory.add(text)
+    for number in range(12):
+        memory.add(f"Pytest {number}", triggers={"commands": ["run pytest"]}, observation=f"pytest commit {number}")
+    for said in (text, "It is not to be", "!="):
+        first, again = (memory.debrief(task, f"<learning>{said}</learning>") for task in ("task_1", "task_2"))
+        assert again.repeated == (first.learnings or (known.id,))
+
+
+def test_what_is_learnt_again_is_recognised_by_what_a_learning_says_now(memory: Memory) -> None:
+    learning = memory.add("A door", observation="The door is locked at night.")
+    memory.edit(learning.id, title="Another door", observation="The door is locked all day.")
+
+    def repeated(text: str) -> tuple[str, ...]:
+        return memory.debrief("task_1", f"<learning>{text}</learning>").repeated
+
+    assert repeated("The door is locked at night.") == ()
+    assert repeated("A door") == ()
+    assert repeated("the door is locked: all day") == repeated("ANOTHER DOOR!") == (learning.id,)
+    assert "sameness" not in "".join(as_record(learning))
+
+
+def test_what_was_stored_by_an_older_version_is_recognised_too(
+    project: Path, database: str, tmp_path: Path, clock: Clock
+) -> None:
+    older = Path(shutil.copytree(migrate.FOLDER, tmp_path / "older"))
+    for path in older.glob("0003_*"):
+        path.unlink()
+    file = project / ".learnt" / "learnt.db"
+    file.parent.mkdir()
+    file.touch()
+    with contextlib.closing(faults.open_database(database or str(file))) as opened:
+        migrate.bring_up_to_date(opened, version="0.0", now_ms=1, folder=str(older))
+        opened.execute(
+            """
+            insert into learning (project, id, title, observation, kind, polarity, origin, confidence,
+                                  created_at, updated_at, status, version)
+            values (:project, 'learn_old', 'Lint', 'Lint first.', 'solution', 'do', 'agent', 0.5, 1, 1, 'active', 1)
+            """
+        )
+    with Memory.open(project, clock=clock) as memory:
+        for said in ("Lint, first", "lint"):
+            assert memory.debrief("task_1", f"<learning>{said}</learning>").repeated == ("learn_old",)
+        assert [hit.learning.id for hit in memory.search("lint first")] == ["learn_old"]
+
+
+def test_a_recurrence_counts_once_for_each_task_and_not_for_the_one_that_taught_it(memory: Memory) -> None:
+    sigil = "<learning>Lint first.</learning>"
+    known = memory.add("Cache the schema")
+    [id] = memory.debrief("task_1", sigil * 2).learnings
+    retry = memory.debrief("task_1", sigil)
+    assert (retry.learnings, retry.repeated, memory.get(id).recurrences) == ((), (id,), 0)
+
+    for task, recurrences in (("task_2", 1), ("task_2", 1), ("task_3", 2)):
+        read = memory.debrief(task, f"{sigil}<learning>Cache the schema</learning>" * 2)
+        assert (read.learnings, read.repeated) == ((), (id, known.id))
+        assert memory.get(id).recurrences == memory.get(known.id).recurrences == recurrences
+
+
+def test_what_the_program_put_away_comes_back_when_it_is_learnt_again(memory: Memory, clock: Clock) -> None:
+    sigil = "<learning>Lint first.</learning>"
+    [id] = memory.debrief("task_1", sigil).learnings
+    clock.advance(days=100)
+    memory.tidy()
+    assert memory.get(id).status == "archived"
+
+    memory.debrief("task_2", sigil)
+
+    clock.advance(days=7)
+    memory.tidy()
+    last = memory.history(id)[-1]
+    assert (memory.get(id).status, memory.get(id).recurrences) == ("active", 1)
+    assert (last.what, last.reason, last.new["status"]) == ("recur", "task_2", "active")
+    assert memory.undo(id).status == "archived"
+
+
+def test_what_a_person_put_away_stays_away_and_is_counted(memory: Memory, clock: Clock) -> None:
+    sigil = "<learning>Lint first.</learning>"
+    [id] = memory.debrief("task_1", sigil).learnings
+    for task, put_away in (("task_2", memory.hide), ("task_3", memory.archive)):
+        status = put_away(id).status
+        memory.debrief(task, sigil)
+        assert memory.get(id).status == status != "active"
+    clock.advance(days=100)
+    memory.tidy()
+    memory.debrief("task_4", sigil)
+    assert (memory.get(id).status, memory.get(id).recurrences) == ("archived", 3)
 
 
 def test_only_marks_on_what_was_given_count_and_only_once(memory: Memory) -> None:

@@ -35,6 +35,7 @@ TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
+PROGRAM = "learnt"  # who changed a learning, where no person and no agent did
 
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
@@ -139,10 +140,18 @@ def new_id(prefix: str, now_ms: int) -> str:
 
 def text_id(prefix: str, text: str) -> str:
     """Return the id that always belongs to this text."""
-    import hashlib
+    return f"{prefix}_{_base36(int(digest(text)[:18], 16), 14)}"
 
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).digest()
-    return f"{prefix}_{_base36(int.from_bytes(digest[:9], 'big'), 14)}"
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of a text, in 64 hexadecimal digits."""
+    # `hashlib` loads all of OpenSSL, which a brief would wait for; these are Python's own, under two names.
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found]
+    except ImportError:
+        from _sha256 import sha256  # type: ignore[import-not-found]
+
+    return str(sha256(text.encode("utf-8", "replace")).hexdigest())
 
 
 def _base36(number: int, width: int) -> str:

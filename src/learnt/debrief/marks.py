@@ -3,8 +3,8 @@
     LEARNING_HELPFUL: learn_0k3v2c
     - **LEARNING_NOT_HELPFUL:** learn_0k3v2d, learn_0k3v2e and `learn_0k3v2f`
 
-A mark counts where the agent sets it: in its own words, at the start of a line (behind list markers, headings,
-emphasis and table bars), behind the end of a sentence, or behind another mark. So `I would not say LEARNING_HELPFUL: …`
+A mark counts where the agent sets it: in its own words, at the start of a line or sentence (see `position`), or
+behind another mark. So `I would not say LEARNING_HELPFUL: …`
 and `e.g. LEARNING_HELPFUL: …` are no marks. One colon serves several ids: on the same line with spaces, commas, `;`,
 `&` or `and` between them, or below it as the items of a list. The word of the mark must be the agent's own; only an
 id may be set as code, or the whole of a line, as the brief shows it.
@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 
 from learnt.debrief.own_words import own_words
+from learnt.debrief.position import IN_THE_MIDST, LEAD, starts_line_or_sentence
 from learnt.model import Value, is_id
 from learnt.text.clean import clean
 
@@ -27,18 +28,14 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"(?<![A-Za-z0-9_\\])LEARNING_(?:NOT_)?HELPFUL(?![A-Za-z0-9])", re.ASCII)
 _MARK = re.compile(r"(?<![A-Za-z0-9\\])LEARNING_(NOT_)?HELPFUL[*_~]*+[ \t]*+:[*_~]*+", re.ASCII)
-_LEAD = r"(?:[^\S\n]|[-*+•–—#|~_]|\d{1,9}[.)]|\[[ xX]?\])*+"
 _IN_BACKTICKS = re.compile(
-    rf"^{_LEAD}`(LEARNING_(?:NOT_)?HELPFUL[ \t]*+:[^`\n]*+)`[ \t*_~|.,;]*+$", re.ASCII | re.MULTILINE
+    rf"^{LEAD}`(LEARNING_(?:NOT_)?HELPFUL[ \t]*+:[^`\n]*+)`[ \t*_~|.,;]*+$", re.ASCII | re.MULTILINE
 )
 _ID = r"""[*_~<\[("']*+(?:`(?P<code>learn_[a-zA-Z0-9]++)`|(?P<plain>learn_[a-zA-Z0-9]++)(?!_*+[^\W_]))[*_~>\])"']*+"""
 _FIRST_ID = re.compile(rf"\s*+(?:[-*+•][ \t]++)?{_ID}")
 _NEXT_ID = re.compile(rf"(?:[ \t,;&]|\band\b)*+{_ID}")
 _NEXT_ITEM = re.compile(rf"[ \t,;]*+\n[ \t]*+[-*+•][ \t]++{_ID}")
-_LINE_START = re.compile(_LEAD)
-_SENTENCE_END = re.compile(r"""(?<!\be\.g)(?<!\bi\.e)[.!?…。！？]["')\]*_`]*\s+[*_~(]*\Z""", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:[\s,;.&|*_~()–—-]|\band\b)*+")
-_WINDOW = 200
 
 
 class Marks(Value):
@@ -97,7 +94,7 @@ def _found(text: str, own: str) -> Iterator[tuple[str, bool, int, int]]:
     last_end = -1
     for mark in _MARK.finditer(own):
         behind_mark = last_end >= 0 and _BETWEEN.fullmatch(own, last_end, mark.start())
-        if not (behind_mark or _stands_alone(own, mark.start())):
+        if not (behind_mark or starts_line_or_sentence(own, mark.start())):
             continue
         for learning, end in _ids(text, own, mark.end()):
             last_end = end
@@ -121,16 +118,7 @@ def _flaw(own: str, start: int) -> str:
     mark = _MARK.match(own, start)
     if mark is None:
         return "has no colon"
-    return "names no learning by its id" if _stands_alone(own, start) else "stands in the midst of a sentence"
-
-
-def _stands_alone(own: str, start: int) -> bool:
-    """Say whether a line or a sentence starts here."""
-    before = own[max(0, start - _WINDOW) : start]
-    line = before.rpartition("\n")[2]
-    if _LINE_START.fullmatch(line) and (line != before or start <= _WINDOW):
-        return True
-    return _SENTENCE_END.search(line) is not None
+    return "names no learning by its id" if starts_line_or_sentence(own, start) else IN_THE_MIDST
 
 
 def _ids(text: str, own: str, position: int) -> Iterator[tuple[str, int]]:

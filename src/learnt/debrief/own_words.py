@@ -3,8 +3,9 @@
 An agent's output repeats prompts, briefs, files and what tools printed. A sigil or a mark in there was not meant by
 the agent, and may have been planted; so everything quoted is blanked, and only what is left counts.
 
-Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), inline code,
-comments, and whatever stands inside one of `QUOTING`. They are read from left to right: what opens first wins, and
+Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), lines that are
+JSON records (an object, or a list that starts with one: what tools and clients print), inline code, comments, and
+whatever stands inside one of `QUOTING`. They are read from left to right: what opens first wins, and
 what opens inside it means nothing. In doubt the text is quoted, since a lost sigil costs less than a planted one:
 
 - a fence is closed only by a line that holds nothing but an equal or longer fence, in as many block quotes and less
@@ -20,6 +21,7 @@ the text, whatever is in it.
 
 from __future__ import annotations
 
+import json
 import re
 
 from learnt.text.fence import QUOTING
@@ -38,13 +40,15 @@ _NAMES = "|".join(QUOTING)
 _ITEM = r"(?:[-*+]|\d{1,9}[.)])[ \t]++"
 _FENCE = rf"\n(?P<lead>[ \t]*+(?:>[ \t]*+|{_ITEM})*+)(?P<fence>`{{3,}}+(?=[^`\n]*+(?:\n|\Z))|~{{3,}}+)"
 _QUOTE = rf"\n(?P<quote>[ \t]*+(?:{_ITEM})*+>[^\n]*+)"
+_RECORD = r'\n(?P<record>[ \t]*+(?:\{[ \t]*+"|\[[ \t]*+\{))'
 
 # Each way to open starts with a letter of its own, the line break included: such a search skips plain text quickly.
 _OPENS = re.compile(
-    rf"{_FENCE}|{_QUOTE}|`(?P<ticks>`*+)|\\[\\`]|<(?P<comment>!--)|<(?P<element>{_NAMES}){END_OF_NAME}", _FLAGS
+    rf"{_FENCE}|{_QUOTE}|{_RECORD}|`(?P<ticks>`*+)|\\[\\`]|<(?P<comment>!--)|<(?P<element>{_NAMES}){END_OF_NAME}",
+    _FLAGS,
 )
 _CLOSES_FENCE = re.compile(r"\n(?P<lead>[ \t>]*+)(?P<fence>`{3,}+|~{3,}+)[ \t]*+(?=\n|\Z)")
-_ENDS_PARAGRAPH = re.compile(rf"\n[ \t]*+(?:\n|\Z)|{_FENCE}|{_QUOTE}", _FLAGS)
+_ENDS_PARAGRAPH = re.compile(rf"\n[ \t]*+(?:\n|\Z)|{_FENCE}|{_QUOTE}|{_RECORD}", _FLAGS)
 _TICKS = re.compile("`+")
 _TAG = re.compile(
     rf"</(?P<closed>{_NAMES}){END_OF_NAME}[^<>]*+>|<(?P<opened>{_NAMES}){END_OF_NAME}(?:{ATTRIBUTES}(?P<empty>/)?+>)?+",
@@ -100,6 +104,8 @@ def _end_of_quoted(found: re.Match[str], spans: _CodeSpans) -> int:
         return _end_of_fence(found)
     if kind == "element":
         return _end_of_element(text, found.start())
+    if kind == "record":
+        return _end_of_record(found)
     if kind == "comment":
         stop = text.find("-->", found.end())
         return len(text) if stop < 0 else stop + 3
@@ -117,6 +123,19 @@ def _end_of_fence(opening: re.Match[str]) -> int:
         ):
             return closing.end()
     return len(opening.string)
+
+
+def _end_of_record(opening: re.Match[str]) -> int:
+    """Return where a line ends that is JSON, or 0 when it is none."""
+    stop = opening.string.find("\n", opening.end())
+    line = opening.string[opening.start("record") : stop if stop >= 0 else None]
+    try:
+        json.loads(line.strip().removesuffix(","), strict=False, parse_int=str)  # a long number is no error
+    except RecursionError:
+        pass  # nested deeper than anybody writes
+    except ValueError:
+        return 0
+    return opening.start("record") + len(line)
 
 
 def _end_of_element(text: str, start: int) -> int:
@@ -155,8 +174,9 @@ class _CodeSpans:
         return ahead[-1] + length if ahead else 0
 
     def _read_paragraph(self, start: int) -> None:
-        boundary = _ENDS_PARAGRAPH.search(self._text, start)
-        self._paragraph_end = boundary.start() if boundary else len(self._text)
+        boundaries = _ENDS_PARAGRAPH.finditer(self._text, start)
+        ends = (found.start() for found in boundaries if found.lastgroup != "record" or _end_of_record(found))
+        self._paragraph_end = next(ends, len(self._text))
         self._runs = {}
         for run in _TICKS.finditer(self._text, start, self._paragraph_end):
             self._runs.setdefault(run.end() - run.start(), []).append(run.start())

@@ -14,6 +14,8 @@ Everything is optional, and nothing here is ever an error: what cannot be read i
 A sigil counts when its tags stand in the agent's own words; its text is then taken as it is, quotations included,
 and sigils inside it are not read. Of learnings the first `MOST_LEARNINGS` count, so that a debrief takes a bounded
 time; of the others the first valid one, and a failed task is failed even if the output also says that it is done.
+Those that say one word about the task (`_ONE_WORD`) are easily talked about: they count when they are given, that is
+where `position` says so, or directly beside another sigil.
 
 The lines of a failure report are `key: value`, one field a line. Lines that are indented deeper or have no key
 continue the value above; so do lines with a key that is not ours below `stack_trace`, where `error: …` is no field.
@@ -23,8 +25,10 @@ Elsewhere a lower-case key that is not ours is a field of a later version: it is
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
+from learnt.debrief.position import IN_THE_MIDST, ends_line, starts_line_or_sentence
 from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Value
 from learnt.text.clean import clean, fold
 
@@ -32,17 +36,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    _Sigil = tuple[re.Match[str], re.Match[str] | None]  # its start tag, and the tag that closes it, if one does
+
 DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}
 
 MOST_LEARNINGS = 50
 _IGNORED_LIMIT = 50
 _NAMES = "learning|failure-report|difficulty-estimate|retry-suggestion|task-done|task-failed|next-model"
+_ONE_WORD = ("task-done", "task-failed", "next-model", "difficulty-estimate")
 _TAG = re.compile(
     rf"(?<!\\)<(?:/(?P<closed>{_NAMES})\s*+>|(?P<opened>{_NAMES}){END_OF_NAME}"
     rf"(?P<whole>(?P<attributes>{ATTRIBUTES})(?P<empty>/)?+>)?+)",
     re.IGNORECASE | re.ASCII,
 )
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.ASCII)
+_BETWEEN = re.compile(r"[\s*_~|]*+")
 _MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
 # A stop, then perhaps what closes a quotation, then the end or a word that could start a sentence.
 _SENTENCE_END = re.compile(
@@ -141,11 +149,29 @@ def discovery_of(category: str) -> str:
 
 
 def _found(text: str, own: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
-    """Yield each outermost sigil: its name, its attributes, its text, and what is wrong with its tags."""
-    for tag, end in _outermost(own):
+    """Yield each outermost sigil: its name, its attributes, its text, and what is wrong with its tags or place."""
+    found = list(_outermost(own))
+    for place, (tag, end) in enumerate(found):
+        name = tag["opened"].lower()
         flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
+        if not flaw and name in _ONE_WORD and not _is_given(text, found, place):
+            flaw = IN_THE_MIDST
         inside = text[tag.end() : end.start()] if end else ""
-        yield tag["opened"].lower(), _attributes(tag, text), inside, flaw
+        yield name, _attributes(tag, text), inside, flaw
+
+
+def _is_given(text: str, found: list[_Sigil], place: int) -> bool:
+    """Say whether the sigil at a place among those found is given, and not only talked about."""
+    tag, end = found[place]
+    if starts_line_or_sentence(text, tag.start()) or ends_line(text, (end or tag).end()):
+        return True
+    return any(_are_beside(text, *pair) for pair in pairwise(found[max(0, place - 1) : place + 2]))
+
+
+def _are_beside(text: str, first: _Sigil, second: _Sigil) -> bool:
+    """Say whether two whole sigils have nothing between them."""
+    stop, start = first[1], second[0].start()
+    return stop is not None and second[1] is not None and _BETWEEN.fullmatch(text, stop.end(), start) is not None
 
 
 def _quoted(text: str, own: str) -> int:
@@ -153,7 +179,7 @@ def _quoted(text: str, own: str) -> int:
     return sum(own[tag.start()].isspace() for tag, end in _outermost(text) if end)
 
 
-def _outermost(own: str) -> Iterator[tuple[re.Match[str], re.Match[str] | None]]:
+def _outermost(own: str) -> Iterator[_Sigil]:
     """Yield the start tag of each sigil that stands in no other, and the tag that closes it, if one does."""
     tags = list(_TAG.finditer(own))
     ends = _ends(tags)

@@ -1,19 +1,43 @@
-"""Find what a text is about in passing: files, kinds of errors and tools, as tags to find a learning by."""
+"""Find what a text is about in passing: files, kinds of errors and tools, as tags to find a learning by.
+
+In doubt a word is no tag: a file has an ending that files have, and a tool whose name is also a word of prose (`make`,
+`go`) stands where a command is meant.
+"""
 
 from __future__ import annotations
 
 import re
 
-_FILE = re.compile(r"(?<![\w/.-])(?!(?:e\.g|i\.e)\b)(?:[\w.-]+/)*([\w-]+\.[A-Za-z][A-Za-z0-9]{0,4})(?![\w/-])")
+from learnt.model import TITLE_LIMIT
+from learnt.text.patterns import started_commands
+
+_ENDINGS = (
+    "bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|dart|db|env|erl|ex|exs|fs|go|gql|gradle|graphql|h|hpp|hs|html|"
+    "ini|ipynb|java|jl|js|json|jsonl|jsx|kt|kts|less|lock|log|lua|md|mdx|mjs|mk|ml|nix|php|pl|proto|ps1|py|pyi|rb|rs|rst|"
+    "sass|scala|scss|sh|so|sql|sqlite|svelte|svg|swift|tex|tf|toml|ts|tsx|txt|vue|wasm|xml|yaml|yml|zig|zsh"
+)
+_NO_FILES = r"(?:self|this|cls)\.|(?:d3|express|nest|next|node|nuxt|react|three|vue)\.js\b"
+# Without backtracking (`*+`): a text may be long.
+_FILE = re.compile(
+    rf"(?<![\w/.:~-])(?!{_NO_FILES})((?:~?/)?+(?:[\w.-]++/)*+[\w-][\w.-]*?\.(?:{_ENDINGS}))(?![\w/-]|\.\w)",
+    re.IGNORECASE,
+)
 _ERROR = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception|Warning)|E\d{3,5}|ERR_[A-Z_]+|SIG[A-Z]{3,6})\b")
 _TOOL = re.compile(
-    r"\b(?:git|npm|pnpm|yarn|pip|uv|poetry|pytest|ruff|mypy|docker|kubectl|terraform|cargo|go|make|cmake|gradle|maven|"
-    r"eslint|tsc|jest|vitest|playwright|psql|sqlite3|redis|aws|az|gcloud|curl|ssh)\b"
+    r"(?<![\w./-])(?:git|npm|pnpm|pip|uv|pytest|ruff|mypy|docker|kubectl|terraform|cmake|gradle|maven|eslint|tsc|vitest|"
+    r"psql|sqlite3|redis|aws|az|gcloud|ssh)(?![\w/-]|\.\w)"
 )
+_ALSO_PROSE = ("cargo", "curl", "go", "jest", "make", "playwright", "poetry", "yarn")
+_TOLD_TO_RUN = re.compile(r"\b(?:re)?run(?:s|ning)?\s+(\w+)(?![/-]|\.\w)", re.IGNORECASE)
 _MOST = 5
 
 
 def tags_in(text: str) -> tuple[str, ...]:
     """Return a few tags for what the text mentions, in the order of their kinds."""
-    found = [*_FILE.findall(text), *_ERROR.findall(text), *_TOOL.findall(text)]
-    return tuple(dict.fromkeys(word.lower() for word in found))[:_MOST]
+    found = [*(path.removeprefix("./") for path in _FILE.findall(text)), *_ERROR.findall(text), *_tools(text)]
+    return tuple(dict.fromkeys(word.lower() for word in found if len(word) <= TITLE_LIMIT))[:_MOST]
+
+
+def _tools(text: str) -> list[str]:
+    started = {*started_commands(text), *_TOLD_TO_RUN.findall(text)}
+    return [*_TOOL.findall(text), *(tool for tool in _ALSO_PROSE if tool in started)]

@@ -28,7 +28,7 @@ _LONGEST_ANSWER = 9_500
 _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
 # What clients send in the person's name: not theirs to answer, and no query.
-_SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt", "/")
+_SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt")
 
 
 def run_hook() -> int:
@@ -94,7 +94,7 @@ def _answer(memory: Memory, event: dict[str, Any], here: Project) -> str:
 
 
 def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
-    if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC):
+    if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC) or _is_slash_command(prompt):
         return ""
     brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True, max_chars=_LONGEST_ANSWER)
     if not brief.text:
@@ -103,6 +103,12 @@ def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
 
     said = {"hookEventName": "UserPromptSubmit", "additionalContext": brief.text}
     return json.dumps({"hookSpecificOutput": said}) + "\n"
+
+
+def _is_slash_command(prompt: str) -> bool:
+    """Say whether a prompt is for the client itself: `/compact`, unlike `/home/x/app.py fails`."""
+    first = prompt.split(None, 1)[0]
+    return first.startswith("/") and len(first) > 1 and "/" not in first[1:]
 
 
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:

@@ -13,6 +13,7 @@ from learnt.model import (
     Learning,
     Task,
     check_text,
+    digest,
     new_id,
 )
 from learnt.store import PATIENCE_MS, events, learnings, tasks
@@ -172,7 +173,7 @@ class Briefing(Tasks):
 
     def is_as_said(self, brief: Brief) -> bool:
         """Say whether the text of a brief is, byte for byte, what the agent was given."""
-        return _hash(brief.text) == brief.text_hash
+        return digest(brief.text) == brief.text_hash
 
     def is_of_another_version(self, brief: Brief) -> bool:
         """Say whether a brief was put into words by another version, which need not say the same in the same way."""
@@ -386,7 +387,7 @@ def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) 
         task=task.id,
         agent=agent,
         tokens=estimate_tokens(text),
-        text_hash=_hash(text),
+        text_hash=digest(text),
         receipt=receipt,
         injections=tuple(
             Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
@@ -394,13 +395,3 @@ def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) 
         ),
         text=text,
     )
-
-
-def _hash(text: str) -> str:
-    # `hashlib` loads all of OpenSSL, which a brief would wait for; these are Python's own, under two names.
-    try:
-        from _sha2 import sha256  # type: ignore[import-not-found]
-    except ImportError:
-        from _sha256 import sha256  # type: ignore[import-not-found]
-
-    return str(sha256(text.encode()).hexdigest())

@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.briefing import Briefing
-from learnt.model import TAG_LIMIT, TEXT_LIMIT, Attempt, Debrief, Learning, Mark, Task, check_text, new_id, text_id
-from learnt.store import learnings, tasks
-from learnt.store.learnings import Change, Filter
+from learnt.model import (
+    PROGRAM,
+    TAG_LIMIT,
+    TEXT_LIMIT,
+    Attempt,
+    Debrief,
+    Learning,
+    Mark,
+    Task,
+    check_text,
+    new_id,
+    text_id,
+)
+from learnt.store import events, learnings, tasks
+from learnt.store.learnings import Change
 from learnt.text.clean import clean
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
@@ -168,16 +180,16 @@ class Debriefing(Briefing):
     def _learn(
         self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Keep what an agent says it learnt; what is known already is counted instead. Return new and known ids."""
+        """Keep what an agent says it learnt; what is known already recurs instead. Return new and known ids."""
         from learnt.debrief.sigils import discovery_of, kind_of
         from learnt.debrief.tags import tags_in
 
         added, repeated = [], []
         for sigil in sigils:
-            known = self._same_as(database, sigil.text)
+            known = learnings.same_as(database, sigil.text)
             if known is not None:
                 change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
-                learnings.change(database, known.id, lambda one: {"recurrences": one.recurrences + 1}, change)
+                learnings.change(database, known.id, _recurred(database, task.id, at), change)
                 repeated.append(known.id)
                 continue
             discovery = discovery_of(sigil.category)
@@ -199,7 +211,7 @@ class Debriefing(Briefing):
             )
             learnings.add(database, learning, Change(what="add", who=task.agent or "agent", at=at))
             added.append(learning.id)
-        return tuple(added), tuple(repeated)
+        return tuple(added), tuple(dict.fromkeys(repeated))
 
     def _learnt_then(
         self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int
@@ -208,24 +220,11 @@ class Debriefing(Briefing):
         added: list[str] = []
         repeated: list[str] = []
         for sigil in sigils:
-            kept = self._same_as(database, sigil.text)
+            kept = learnings.same_as(database, sigil.text)
             if kept is not None:
                 is_new = (kept.task, kept.created_at) == (task.id, at) and kept.id not in added
                 (added if is_new else repeated).append(kept.id)
-        return tuple(added), tuple(repeated)
-
-    def _same_as(self, database: Database, text: str) -> Learning | None:
-        """Return the learning that says exactly this, but for case, white space and punctuation."""
-        from learnt.recall.find import find
-        from learnt.text.normalise import normalised
-        from learnt.text.patterns import Situation
-
-        wanted = normalised(text)
-        for hit in find(database, Situation(text=text), Filter(status=None), limit=10):
-            told = hit.learning.observation or hit.learning.title
-            if normalised(told) == wanted or normalised(hit.learning.title) == wanted:
-                return hit.learning
-        return None
+        return tuple(added), tuple(dict.fromkeys(repeated))
 
     def _take_marks(self, marks: Marks, task: str, *, at: int, who: str) -> dict[str, str]:
         """Count the marks on what the task was given, once each; return those that do not count, and why."""
@@ -359,6 +358,24 @@ def _tags(own: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
     """Return the agent's own tags, written as all tags are, and, as far as there is room, those found in passing."""
     own = [tag for tag in read_fields({"tags": own})["tags"] if tag]
     return tuple(sorted(list(dict.fromkeys((*own, *found)))[:TAG_LIMIT]))
+
+
+def _recurred(database: Database, task: str, at: int) -> Callable[[Learning], dict[str, Any]]:
+    """Count that a task taught something again: once, and not if it taught it first.
+
+    What the program itself put away comes back, with a month before time counts again; what a person put away does not.
+    """
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        history = events.of(database, learning.id)
+        counted = learning.task == task or any((one.what, one.reason) == ("recur", task) for one in history)
+        changes: dict[str, Any] = {} if counted else {"recurrences": learning.recurrences + 1}
+        put_away_by = next((one.who for one in reversed(history) if "status" in one.new), "")
+        if learning.status == "archived" and put_away_by == PROGRAM:
+            changes |= {"status": "active", "last_decayed_at": at}
+        return changes
+
+    return decide
 
 
 def _marked(helpful: bool, at: int) -> Callable[[Learning], dict[str, Any]]:

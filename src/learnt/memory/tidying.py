@@ -11,7 +11,7 @@ from itertools import islice
 
 from learnt.errors import LearntError
 from learnt.memory.stores import Stores
-from learnt.model import Value
+from learnt.model import PROGRAM, Value
 from learnt.store import events, learnings
 from learnt.store.learnings import Change, Filter
 
@@ -30,7 +30,6 @@ _MOST_PROPOSALS = 10
 _AT_ONCE = 200
 # How long the tidying may take that comes by itself, at the end of somebody's command.
 _LIMIT_OF_A_GUEST_S = 1.0
-_PROGRAM = "learnt"
 _NOTE = "tidied"
 
 
@@ -117,7 +116,7 @@ class Tidying(Stores):
             for proposal in [proposal for proposal in proposals if proposal is not None][:_MOST_PROPOSALS]:
                 if learnings.find(store.database, proposal.id) is None:  # else a person has decided on it already
                     reason = f"more than {self.settings.summarise_above} learnings"
-                    learnings.add(store.database, proposal, Change(what="propose", who=_PROGRAM, at=now, reason=reason))
+                    learnings.add(store.database, proposal, Change(what="propose", who=PROGRAM, at=now, reason=reason))
                     made.append(proposal.id)
         return made
 
@@ -147,15 +146,15 @@ class Tidying(Stores):
         from learnt.weigh.decay import decayed
         from learnt.weigh.stage import stage
 
-        change = Change(what="decay", who=_PROGRAM, at=now)
+        change = Change(what="decay", who=PROGRAM, at=now)
         before, after = learnings.change(store.database, learning.id, lambda one: dict(decayed(one, now)), change)
         fades = after.version != before.version
         stays = after.pinned or after.origin == "person" or stage(after) == "proven"
         if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
             return fades, False
-        cared_at = max(event.at for event in events.of(store.database, after.id) if event.who != _PROGRAM)
+        cared_at = max(event.at for event in events.of(store.database, after.id) if event.who != PROGRAM)
         if cared_at >= now - _OLD_MS:
             return fades, False
-        change = Change(what="archive", who=_PROGRAM, at=now, reason="old, unproven and long unused")
+        change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")
         learnings.change(store.database, after.id, lambda _: {"status": "archived"}, change)
         return fades, True

@@ -20,14 +20,17 @@ _FIELDS = tuple(field for field in Learning.fields if field != "scope")
 _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
 # What an event need not tell: it holds the time and the version itself.
 _UNTOLD = ("id", "updated_at", "version", "scope")
+# What follows from the fields, kept so that it can be looked up.
+_DERIVED = ("sameness", "title_sameness")
+_WRITTEN = (*_COLUMNS, *_DERIVED)
 
 _INSERT = f"""
-    insert into learning (project, {", ".join(_COLUMNS)})
-    values (:project, {", ".join(f":{column}" for column in _COLUMNS)})
+    insert into learning (project, {", ".join(_WRITTEN)})
+    values (:project, {", ".join(f":{column}" for column in _WRITTEN)})
 """
 _UPDATE = f"""
     update learning
-       set {", ".join(f"{column} = :{column}" for column in _COLUMNS if column != "id")}
+       set {", ".join(f"{column} = :{column}" for column in _WRITTEN if column != "id")}
      where project = :project
        and id = :id
 """
@@ -255,6 +258,27 @@ def with_triggers(
     return index.triggered(database, anchors, holds, where, parameters)
 
 
+def same_as(database: Database, text: str) -> Learning | None:
+    """Return the learning that says the same as a text, in whole or by its title: an active one, or else the oldest."""
+    from learnt.text.normalise import sameness
+
+    row = database.row(
+        """
+        select *
+          from learning
+         where project = :project
+           and (sameness = :sameness or title_sameness = :sameness)
+         order by case when sameness = :sameness then 0 else 1 end,
+                  case when status = 'active' then 0 else 1 end,
+                  created_at,
+                  id
+         limit 1
+        """,
+        sameness=sameness(text),
+    )
+    return None if row is None else _learning(row)
+
+
 def index_all(database: Database) -> None:
     """Index the learnings of every project that were stored before there was an index."""
     own = database.project
@@ -268,6 +292,16 @@ def index_project(database: Database) -> None:
     """Index all learnings of this project."""
     for learning in each(database, Filter(status=None)):
         index.put(database, learning)
+        database.execute(
+            """
+            update learning
+               set sameness = :sameness, title_sameness = :title_sameness
+             where project = :project
+               and id = :id
+            """,
+            id=learning.id,
+            **_derived(learning),
+        )
 
 
 def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
@@ -436,7 +470,16 @@ def _row(learning: Learning) -> dict[str, Any]:
     row["replaces"] = json.dumps(learning.replaces)
     row["triggers"] = json.dumps(triggers_record(learning.triggers), ensure_ascii=False)
     row["pinned"] = int(learning.pinned)
-    return row
+    return row | _derived(learning)
+
+
+def _derived(learning: Learning) -> dict[str, str]:
+    from learnt.text.normalise import sameness
+
+    return {
+        "sameness": sameness(learning.observation or learning.title),
+        "title_sameness": sameness(learning.title),
+    }
 
 
 def _learning(row: Row) -> Learning:

@@ -28,8 +28,9 @@ create table if not exists migration (
 """
 
 
-# What SQL alone cannot do: words are cut by our own code. Runs in the migration's transaction.
-_AFTERWARDS = {"recall": learnings.index_all, "loop": learnings.index_all}
+# What SQL alone cannot do: words are cut, and texts compared, by our own code. Runs in the migration's transaction, and
+# once for all that came before.
+_AFTERWARDS = {"loop": learnings.index_all}
 
 
 class Migration:

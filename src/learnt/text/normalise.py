@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from learnt.model import digest
+
 _NOISE = re.compile(r"[\W_]+")
 # What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
 _PASSING = re.compile(
@@ -15,6 +17,11 @@ _DIGITS = re.compile(r"\d+")
 def normalised(text: str) -> str:
     """Return the text in lower case, words separated by single spaces."""
     return _NOISE.sub(" ", text.casefold()).strip()
+
+
+def sameness(text: str) -> str:
+    """Return a short sign, equal for texts that say the same, but for case, white space and punctuation."""
+    return digest(normalised(text) or text.strip())[:24]
 
 
 def normalised_error(text: str) -> str:

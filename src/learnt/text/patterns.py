@@ -56,7 +56,7 @@ class Signs:
         given, mentioned = _command_words(situation.command), _command_words(text)
         self._words = {*given, *mentioned}
         self._in_a_row = f" {' '.join(given)} \n {' '.join(mentioned)} "
-        self._started = {*given, *_started_commands(text)}
+        self._started = {*given, *started_commands(text)}
         self._text = " ".join(text.lower().split())
         self._tools = {tool.lower() for tool in situation.tools}
         self._task_type = situation.task_type.lower()
@@ -164,7 +164,7 @@ def _command_words(text: str) -> list[str]:
     return [word for word in stripped if word]
 
 
-def _started_commands(text: str) -> Iterator[str]:
+def started_commands(text: str) -> Iterator[str]:
     """Yield the first words of what a text shows as commands."""
     signs = {"`": _IN_BACKTICKS, "$ ": _BEHIND_PROMPT, "```": _CODE_BLOCK, "~~~": _CODE_BLOCK}
     expressions = dict.fromkeys(expression for sign, expression in signs.items() if sign in text)

@@ -3,6 +3,13 @@ alter table learning add column replaces text not null default '[]';
 
 create index learning_by_task on learning (project, task);
 
+-- Short hashes of what a learning says (its observation or else its title) and of its title, without case, white space and
+-- punctuation: what is learnt again is found by them.
+alter table learning add column sameness text not null default '';
+alter table learning add column title_sameness text not null default '';
+create index learning_by_sameness on learning (project, sameness);
+create index learning_by_title_sameness on learning (project, title_sameness);
+
 -- When a failure report was put away: it then stands in no brief any more.
 alter table failure add column archived_at bigint;
 
