@@ -134,10 +134,13 @@ def test_cancelling_takes_a_task_from_its_worker(memory: Memory) -> None:
 
     assert memory.cancel_task(task.id).status == "cancelled"
 
-    assert memory.renew_claim(claim) is None
+    assert memory.retry_task(task.id).status == "ready"
+    assert _claim(memory, "worker_2") is None, "as long as the first one's agent may still be running"
+    memory.cancel_task(task.id)
     memory.debrief(task.id, "<task-done/>", result="done", claim=claim)
     assert memory.get_task(task.id).status == "cancelled"
-    assert memory.retry_task(task.id).status == "ready"
+    memory.retry_task(task.id)
+    assert _claim(memory, "worker_2") is not None
 
 
 def test_what_is_done_cannot_be_cancelled_but_done_again(memory: Memory) -> None:

@@ -281,7 +281,9 @@ def test_a_worktree_needs_a_repository_with_a_commit(shop: Shop) -> None:
     task = shop.add("Anything")
     done = shop.learnt("work")
     assert done.code == 2
-    assert "no commit" in done.err
+    assert "in no git repository" in done.err
+    shop.git("init", "-q")
+    assert "no commit" in shop.learnt("work").err
     assert shop.show(task)["status"] == "ready"
 
 
@@ -436,3 +438,133 @@ def test_secrets_that_an_agent_prints_are_in_no_file_afterwards(shop: Shop) -> N
     for path in (shop.folder / ".learnt").rglob("*"):
         if path.is_file():
             assert secret.encode() not in path.read_bytes(), path
+
+
+def test_an_agent_that_removes_its_repository_does_not_touch_the_one_around_it(shop: Shop) -> None:
+    shop.agent("os.remove('.git'); open('new', 'w').close(); print('<task-done/>')", isolation="worktree")
+    shop.repository()
+    (shop.folder / "dirty").write_text("mine")
+    before = shop.git("rev-parse", "HEAD")
+    task = shop.add("Anything")
+
+    shop.work("--max-iterations", "1", code=1)
+
+    assert shop.git("rev-parse", "HEAD") == before
+    assert shop.git("status", "--short") == "?? dirty\n"
+    assert shop.show(task)["attempts"][0]["result"] == "failed"
+    assert "no worktree any more" in shop.show(task)["attempts"][0]["failure"]["reason"]
+
+
+def test_work_on_a_branch_of_the_agents_own_is_kept(shop: Shop) -> None:
+    shop.agent(
+        "import subprocess\nsubprocess.run(['git', 'checkout', '-q', '-b', 'feature'])\n"
+        "open('new', 'w').close()\nprint('<task-done/>')",
+        isolation="worktree",
+    )
+    shop.repository()
+    task = shop.add("Anything")
+    shop.work()
+    assert "new" in shop.git("ls-tree", "--name-only", f"learnt/{task}")
+
+
+def test_a_deleted_worktree_is_never_done(shop: Shop) -> None:
+    shop.agent("import shutil\nshutil.rmtree(os.getcwd())\nprint('<task-done/>')", isolation="worktree")
+    shop.repository()
+    task = shop.add("Anything")
+    shop.work("--max-iterations", "1", code=1)
+    assert shop.show(task)["attempts"][0]["failure"]["category"] == "missing-file"
+
+
+def test_a_split_task_gets_the_work_of_its_parts_and_what_came_to_the_main_branch(shop: Shop) -> None:
+    shop.agent(
+        "name = prompt.split('# Task: ')[1].split('\\n')[0]\n"
+        "there = sorted(one for one in os.listdir('.') if not one.startswith('.'))\n"
+        "open(name, 'w').write(' '.join(there))\n"
+        "print('<task-failed/>' if name == 'whole' and 'part' not in there else '<task-done/>')",
+        isolation="worktree",
+    )
+    shop.repository()
+    whole = shop.add("whole")
+    shop.work("--max-iterations", "1", code=1)
+    shop.learnt("task", "split", whole, "part")
+    (shop.folder / "late").write_text("x")
+    shop.git("add", "late")
+    shop.git("commit", "-q", "-m", "late")
+
+    shop.work("--all")
+
+    assert "part" in shop.git("show", f"learnt/{whole}:whole").split()
+
+
+def test_the_budget_counts_what_a_model_costs_about_where_nobody_tells(shop: Shop) -> None:
+    shop.agent("print('<task-failed/>')")
+    shop.models("small", "large")
+    shop.add("Anything")
+
+    summary = shop.work("--all", "--budget-usd", "2.5", code=1)
+
+    assert len(summary["attempts"]) == 2, "1 and 2 dollars"
+    assert "are spent" in summary["stopped"]
+
+
+def test_a_task_that_cannot_be_begun_is_handed_to_a_person_and_costs_no_attempt(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    (shop.folder / "spec.md").write_text("x")
+    broken, good = shop.add("One", "--spec", "spec.md"), shop.add("Two")
+    (shop.folder / "spec.md").unlink()
+
+    shop.work("--all", code=1)
+
+    assert (shop.show(broken)["status"], shop.show(good)["status"]) == ("escalated", "done")
+    (asked,) = json.loads(shop.learnt("escalations", "--json").out)
+    assert "spec.md" in asked["question"]
+
+
+def test_a_wrong_setting_ends_the_run_before_any_attempt(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')", model="typo")
+    file = shop.folder / "learnt.toml"
+    file.write_text(f'strategy = "fixed"\n{file.read_text()}')
+    shop.models("small")
+    task = shop.add("Anything")
+    done = shop.learnt("work")
+    assert done.code == 2
+    assert "`typo` is not configured" in done.err
+    assert shop.show(task)["attempts"] == []
+
+
+def test_the_reader_of_the_screen_may_leave(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    tasks = [shop.add(f"Task {number}") for number in range(3)]
+    command = f"{sys.executable} -m learnt work --all | head -1"
+    done = subprocess.run(["sh", "-c", command], cwd=shop.folder, capture_output=True, text=True, check=True)
+    assert "Traceback" not in done.stderr
+    assert [shop.show(task)["status"] for task in tasks] == ["done"] * 3
+
+
+def test_a_result_that_had_to_wait_for_the_database_is_not_worked_for_again(shop: Shop) -> None:
+    shop.agent(
+        "open('count', 'a').write('x')\ntime.sleep(1)\nprint('<task-done/>', flush=True)",
+        lease_s=2,
+    )
+    task = shop.add("Anything")
+    with Memory.open(shop.folder) as memory:
+        holder = subprocess.Popen(
+            [sys.executable, "-c", LOCK, memory.store.place.path], stdin=subprocess.PIPE, cwd=shop.folder
+        )
+    with holder:
+        worker = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)
+        worker.wait(timeout=PATIENCE_S)
+    assert (shop.folder / "count").read_text() == "x"
+    assert [one["result"] for one in shop.show(task)["attempts"]] == ["done"]
+
+
+# Waits for the agent to start, then keeps the database to itself for longer than a debrief waits, and than a lease.
+LOCK = """
+import apsw, os, sys, time
+while not os.path.exists("count"): time.sleep(0.01)
+connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(60000)
+connection.execute("begin immediate")
+time.sleep(3)
+connection.execute("commit")
+"""

@@ -165,7 +165,8 @@ def test_an_error_of_claude_code_is_a_failure_whatever_its_agent_said(claude: Re
 
     reason = "the agent ended with exit code 1" if exit_code else "the agent reported an error"
     assert attempt["result"] == "failed"
-    assert (attempt["failure"]["reason"], attempt["failure"]["error"]) == (reason, error)
+    assert attempt["failure"]["reason"].startswith(reason)
+    assert attempt["failure"]["error"] == error
     assert (attempt["cost_usd"], attempt["model"]) == (0.09456, "claude-opus-5-5")
     assert claude.show(claude.task)["status"] == "ready"
 
@@ -178,7 +179,8 @@ def test_claude_code_that_was_cut_short_has_its_tokens_from_its_messages_and_its
     attempt = claude.attempt("\n".join([*whole[:-1], whole[-1][:20]]), exit_code=143)
 
     assert attempt["tokens_out"] == 3 * 14
-    assert attempt["cost_usd"] == pytest.approx((attempt["tokens_in"] * 10 + attempt["tokens_out"] * 100) / 1e6)
+    read = attempt["tokens_in"] - 0.9 * 3 * 4_000  # what comes from a cache costs a tenth
+    assert attempt["cost_usd"] == pytest.approx((read * 10 + attempt["tokens_out"] * 100) / 1e6)
     assert attempt["failure"]["reason"] == "the agent ended with exit code 143"
 
 
@@ -272,5 +274,5 @@ def test_what_a_model_without_a_known_price_cost_comes_from_ours(aider: Recorded
 def test_aider_that_got_no_answer_has_failed_although_it_ends_well(aider: Recorded) -> None:
     attempt = aider_does(aider, cost=0)
     assert attempt["result"] == "failed"
-    assert attempt["failure"]["reason"] == "the agent reported an error"
+    assert attempt["failure"]["reason"].startswith("the agent reported an error")
     assert "The login works." in attempt["failure"]["error"], "what it printed is all there is"

@@ -252,7 +252,10 @@ def keep_compiled(files: Sequence[str], compiled: str) -> None:
     """
     if _read_compiled(compiled, files) is not None:
         return
-    stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
+    try:
+        stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
+    except LearntError:
+        return  # a file has become invalid meanwhile; whoever reads it next is told
     unfinished = f"{compiled}.{os.getpid()}"
     try:
         if any(_holds_password(content) for content in contents.values()):

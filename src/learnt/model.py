@@ -492,6 +492,11 @@ class Failure(Value):
     created_at: int = 0
     archived_at: int | None = None
 
+    @property
+    def sign(self) -> str:
+        """What two failures are compared by: the error, or the reason where no error is known."""
+        return self.error or self.reason
+
     def check(self) -> None:
         _check_id("attempt", self.attempt)
         _check_choice("category", self.category, FAILURE_CATEGORIES)

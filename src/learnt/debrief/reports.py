@@ -15,8 +15,8 @@ _MOST_UNREADABLE = 0.25
 
 
 def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
-    """Return the report on an attempt, or None when it was done."""
-    if result == "done":
+    """Return the report on an attempt, or None when it was done or interrupted."""
+    if result in ("done", "interrupted"):
         return None
     given = sigils.failure
     if given is None:

@@ -13,10 +13,11 @@ import time
 from learnt import clients
 from learnt.clients.shapes import plain_text
 from learnt.debrief.sigils import read_sigils
-from learnt.errors import LearntError, WrongRequest
+from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
 from learnt.model import Claim, Debrief, Failure, Task, Value
+from learnt.text.normalise import ENDED
 from learnt.text.redact import redact
 
 TYPE_CHECKING = False
@@ -26,13 +27,18 @@ if TYPE_CHECKING:
     from learnt.clients import Answer
     from learnt.loop.agents import Run, Stop
     from learnt.memory import Memory
+    from learnt.model import Model
     from learnt.strategy.choose_model import Choice
 
 LOGS = "logs"
-_RUNNING = "running"
+RUNNING = "running"
 _TRANSCRIPTS = "transcripts"
-_WORKTREES = "worktrees"
+WORKTREES = "worktrees"
 _LONGEST_CHAIN = 5
+_LINES_LOGGED = 20
+_SPOOL_GLANCE_S = 0.2
+# What a token that comes from a cache costs, of the price of one that is read.
+_CACHED_SHARE = 0.1
 _LONGEST_LOG = 5_000_000
 
 
@@ -49,6 +55,8 @@ class Ended(Value):
     model: str = ""
     model_reason: str = ""
     cost_usd: float | None = None
+    assumed_usd: float = 0.0
+    """What it cost, or where nobody tells, what the model costs about."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     duration_ms: int = 0
@@ -97,36 +105,50 @@ class Work:
         self._tell = tell
         self.claim = claim
         self.task = memory.get_task(claim.task)
-        self._scratch = os.path.join(self._store, _RUNNING, claim.attempt)
+        self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
         self._log = Log(self._store, claim.attempt)
 
     def run(self) -> Ended:
         """Make the attempt; whatever happens, the claim is settled and nothing is left running."""
         began = time.monotonic()
         try:
-            return self._attempt(began)
-        except CannotWork:
+            begun = self._begun()
+            if begun is None:
+                return self._ended("interrupted", None, clients.Answer(), began=began)
+            return self._worked(*begun, began=began)
+        except (CannotWork, TryAgain):
             self._memory.end_claim(self.claim)
             raise
         except (LearntError, OSError) as error:
             # Something in the way of this task alone: told like any other failure, so that the ladder has an end.
-            reason = error.message if isinstance(error, LearntError) else str(error)
-            failure = Failure(attempt=self.claim.attempt, task=self.task.id, reason=reason, category="unknown")
+            failure = self._failure(_reason(error), category="unknown", error="")
             return self._settled("", "failed", failure, began=began)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _attempt(self, began: float) -> Ended:
-        choice = self._memory.choose_model(self.task)
-        needed = self._memory.needed_by(self.task.id)
-        worktrees = os.path.join(self._store, _WORKTREES)
-        folder = folders.prepare(self._root, worktrees, self.task, needed, isolation=self._settings.work_isolation)
-        self._keep(model=choice.model, model_reason=choice.reason, folder=folder.path)
-        self._say(f"model: {choice.model or 'the default of the client'} ({choice.reason})")
-        call = clients.call(self._settings.work_agent, self._request(folder, choice))
+    def _begun(self) -> tuple[Choice, folders.Folder, clients.Call] | None:
+        """Return how to begin; None when somebody stopped us, or when a person must look at the task first."""
+        try:
+            choice = self._memory.choose_model(self.task)
+            earlier = [*self._memory.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
+            worktrees = os.path.join(self._store, WORKTREES)
+            folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
+            self._keep(model=choice.model, model_reason=choice.reason, folder=folder.path)
+            self._say(f"model: {choice.model or 'the default of the client'} ({choice.reason})")
+            return choice, folder, clients.call(self._settings.work_agent, self._request(folder, choice))
+        except TryAgain:
+            raise
+        except (LearntError, OSError) as error:
+            if self._stop.asked:
+                self._memory.end_claim(self.claim)
+                return None
+            self._say(self._memory.hand_over(self.claim, _reason(error)).question)
+            self.task = self._memory.get_task(self.task.id)
+            return None
+
+    def _worked(self, choice: Choice, folder: folders.Folder, call: clients.Call, *, began: float) -> Ended:
         run = self._run(call, folder, "agent")
         if run.ending == "not started":
-            self._memory.end_claim(self.claim)
             raise CannotWork(
                 f"the agent `{self._settings.work_agent}` does not start: {run.error}",
                 hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
@@ -134,15 +156,13 @@ class Work:
         answer = self._with_transcript(clients.read(run.output))
         if answer.denied:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
-        if run.ending == "interrupted":
-            self._memory.end_claim(self.claim)
-            self._say("interrupted")
-            return self._ended("interrupted", choice, answer, began=began)
+        if run.left:
+            self._say(f"processes that would not end: {', '.join(map(str, run.left))}")
         result, failure = self._judged(run, answer, folder)
-        if result == "done":
-            self._commit(folder)  # first: whoever waits for this task starts from its branch
+        if result == "done" and not self._committed(folder):
+            result = "interrupted"
         ended = self._settled(answer.said or answer.text, result, failure, began=began, choice=choice, answer=answer)
-        if ended.result == "done":
+        if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             folders.remove(self._root, folder)
         return ended
 
@@ -161,7 +181,7 @@ class Work:
         return agents.run(
             call,
             folder=folder.path,
-            environ={**self._environ, **signs},
+            environ={**self._environ, **folders.environment(folder), **signs},
             time_limit_s=self._settings.work_time_limit_s,
             output_limit_bytes=self._settings.work_output_limit_mb * 1_000_000,
             log_folder=os.path.join(self._scratch, name),
@@ -172,20 +192,28 @@ class Work:
 
     def _judged(self, run: Run, answer: Answer, folder: folders.Folder) -> tuple[str, Failure | None]:
         """Return how the attempt ended, and what was wrong with it if the agent itself did not say."""
+        if run.ending == "interrupted":
+            return "interrupted", None
+        # The code alone is told already, and would make all that end with one look alike.
+        error = "" if answer.error == f"exit code {run.exit_code}" else answer.error
         if run.ending != "exited":
             limit = self._settings.work_time_limit_s
             said = f"{limit} s" if run.ending == "time limit" else f"{self._settings.work_output_limit_mb} MB of output"
             category = "timeout" if run.ending == "time limit" else "unknown"
-            return "failed", self._failure(f"the agent was stopped after {said}", category=category, error=answer.error)
+            return "failed", self._failure(f"{ENDED}was stopped after {said}", category=category, error=error)
         if run.exit_code or answer.error:
-            how = f"the agent ended with exit code {run.exit_code}" if run.exit_code else "the agent reported an error"
-            return "failed", self._failure(how, category=verify.classify(answer.error), error=answer.error)
+            how = f"ended with exit code {run.exit_code}" if run.exit_code else "reported an error"
+            return "failed", self._failure(ENDED + how, category=verify.classify(error), error=error)
         said = read_sigils(answer.said or answer.text).result
         if not said and answer.denied:
-            reason = f"the agent was not allowed to use: {'; '.join(answer.denied)}"
+            reason = f"{ENDED}was not allowed to use: {'; '.join(answer.denied)}"
             return "incomplete", self._failure(reason, category="unknown", error="")
-        if said != "done":
-            return said or "incomplete", None
+        return self._verified(folder) if said == "done" else (said or "incomplete", None)
+
+    def _verified(self, folder: folders.Folder) -> tuple[str, Failure | None]:
+        """Return how the attempt ended after all, once the agent says that it is done."""
+        if not os.path.isdir(folder.path):
+            return "failed", self._failure(f"{folder.path} is gone", category="missing-file", error="")
         command = self.task.verify or self._settings.work_verify
         if not command:
             return "done", None
@@ -195,8 +223,7 @@ class Work:
             return "done", None
         if verdict.ending.startswith("interrupted"):
             return "interrupted", None
-        error = verdict.output or (f"{folder.path} is gone" if not os.path.isdir(folder.path) else "")
-        return "failed", self._failure(verdict.reason, category=verdict.category, error=error)
+        return "failed", self._failure(verdict.reason, category=verdict.category, error=verdict.output)
 
     def _with_transcript(self, answer: Answer) -> Answer:
         """Keep a transcript that would go with the scratch folder, without secrets."""
@@ -211,8 +238,16 @@ class Work:
         return answer.replace(transcript=kept)
 
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
+        lines = [line for line in error.strip().splitlines() if line.strip()]
+        for line in lines[-_LINES_LOGGED:]:
+            self._log.write(f"| {line}")
+        last = f": {lines[-1].strip()[:300]}" if lines else ""
         return Failure(
-            attempt=self.claim.attempt, task=self.task.id, reason=reason, category=category, error=error[-2_000:]
+            attempt=self.claim.attempt,
+            task=self.task.id,
+            reason=reason + last,
+            category=category,
+            error=error[-2_000:],
         )
 
     def _settled(
@@ -227,9 +262,10 @@ class Work:
     ) -> Ended:
         """Debrief the agent, which also gives the task back; return what became of it."""
         answer = answer or clients.Answer()
-        if result == "interrupted":
-            self._memory.end_claim(self.claim)
-            return self._ended("interrupted", choice, answer, began=began)
+        if not self._memory.store.place.exists():
+            raise CannotWork(
+                f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` begins anew"
+            )
         ended = self._ended(result, choice, answer, began=began, reason=failure.reason if failure else "")
         debrief = self._memory.debrief(
             self.task.id,
@@ -246,21 +282,39 @@ class Work:
             failure=failure,
             claim=self.claim,
         )
+        debrief = self._taken_up(debrief)
         told = debrief.failure.reason if debrief.failure else ""
         self._say(f"{debrief.result}{f': {told}' if told else ''}")
         return ended.replace(
             result=debrief.result or result, debrief=debrief, task=self._memory.get_task(self.task.id), reason=told
         )
 
+    def _taken_up(self, debrief: Debrief) -> Debrief:
+        """Wait until the database has what the spool keeps: the task is ours as long as we hold it."""
+        while debrief.spooled and not self._stop.asked:
+            try:
+                self._memory.store.take_up_spool(wait=True)
+                found = [one for one in self._memory.attempts(self.task.id) if one.id == self.claim.attempt]
+            except LearntError:
+                found = []
+            if found:
+                return debrief.replace(spooled=False, result=found[0].result)
+            time.sleep(_SPOOL_GLANCE_S)
+        return debrief
+
     def _ended(self, result: str, choice: Choice | None, answer: Answer, *, began: float, reason: str = "") -> Ended:
         chosen = choice.model if choice else ""
+        cost_usd = self._cost(chosen, answer)
+        model = self._model(chosen or answer.model)
+        price = model.price if model and result != "interrupted" else 0.0
         return Ended(
             task=self.task,
             attempt=self.claim.attempt,
             result=result,
             model=chosen or answer.model,
             model_reason=choice.reason if choice else "",
-            cost_usd=self._cost(chosen, answer),
+            cost_usd=cost_usd,
+            assumed_usd=price if cost_usd is None else cost_usd,
             tokens_in=answer.tokens_in,
             tokens_out=answer.tokens_out,
             duration_ms=round((time.monotonic() - began) * 1000),
@@ -271,17 +325,28 @@ class Work:
         """Return what the client says that it cost, or what its tokens cost by the configured prices."""
         if answer.cost_usd is not None:
             return answer.cost_usd
-        model = next((model for model in self._settings.models if model.name == (chosen or answer.model)), None)
+        model = self._model(chosen or answer.model)
         if model is None or not (model.input_price or model.output_price):
             return None
-        tokens = (answer.tokens_in or 0) * model.input_price + (answer.tokens_out or 0) * model.output_price
-        return tokens / 1_000_000
+        cached = answer.tokens_cached or 0
+        read = (answer.tokens_in or 0) - cached + cached * _CACHED_SHARE
+        return (read * model.input_price + (answer.tokens_out or 0) * model.output_price) / 1_000_000
 
-    def _commit(self, folder: folders.Folder) -> None:
-        """Put what was done in a worktree onto its branch."""
+    def _model(self, name: str) -> Model | None:
+        return next((model for model in self._settings.models if model.name == name), None)
+
+    def _committed(self, folder: folders.Folder) -> bool:
+        """Put what was done in a worktree onto its branch; False when the task is not ours any more.
+
+        First: whoever waits for this task starts from its branch.
+        """
+        self._keep()
+        if self._stop.asked:
+            return False
         if folder.branch:
             folders.commit(folder, f"{self.task.title}\n\nlearnt-task: {self.task.id}")
             self._memory.note_branch(self.task.id, folder.branch)
+        return True
 
     def _keep(self, **known: str | int) -> None:
         kept = self._memory.keep_claim(self.claim.replace(**known))
@@ -293,6 +358,10 @@ class Work:
     def _say(self, text: str) -> None:
         self._log.write(text)
         self._tell(redact(text)[0])
+
+
+def _reason(error: LearntError | OSError) -> str:
+    return error.message if isinstance(error, LearntError) else str(error)
 
 
 def _append(path: str, text: str) -> None:
@@ -342,3 +411,24 @@ def _chain(memory: Memory, task: Task) -> list[Task]:
 def _earlier(memory: Memory, task: Task) -> Earlier:
     latest = next(iter(memory.attempts(task.id)), None)
     return Earlier(task=task, summary=latest.summary if latest else "")
+
+
+def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> None:
+    """Raise unless the agent can be started and the settings give it a model; costs no attempt."""
+    settings = memory.settings
+    task = Task(id=memory.new_task_id(), title="-")
+    choice = memory.choose_model(task)
+    request = clients.Request(
+        prompt="-",
+        folder=root,
+        scratch=root,
+        model=choice.model,
+        arguments=settings.work_arguments,
+        command=settings.work_command if settings.work_agent == "command" else "",
+    )
+    program = clients.call(settings.work_agent, request).argv[0]
+    if shutil.which(os.path.join(root, program) if os.sep in program else program, path=environ.get("PATH")) is None:
+        raise CannotWork(
+            f"the agent `{settings.work_agent}` does not start: there is no program `{program}`",
+            hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
+        )

@@ -1,7 +1,8 @@
 """Where an agent works: the project's folder itself, or a git worktree for each task.
 
-A worktree starts from the branches of the tasks that it waited for, stays between the attempts at its task, and goes
-when the task is done; its branch, with everything committed, stays.
+A worktree starts from HEAD with the branches of the tasks that it waited for and builds on, stays between the attempts
+at its task, and goes when the task is done; its branch, with everything committed, stays. Nothing outside a worktree
+is ever committed: git looks for a repository in all folders above, and an agent may have removed its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import threading
 
 from learnt.errors import LearntError, WrongRequest
@@ -16,14 +18,14 @@ from learnt.model import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
+    from types import TracebackType
 
     from learnt.model import Task
 
 _PREFIX = "learnt/"
 _GIT_LIMIT_S = 300
-# git itself refuses two that add a worktree at the same moment.
-_ONE_AT_A_TIME = threading.Lock()
+_LOCK = "worktrees.lock"
 
 
 class Folder(Value):
@@ -40,8 +42,10 @@ def check(root: str, isolation: str) -> None:
     if isolation == "none":
         return
     if shutil.which("git") is None:
+        raise WrongRequest("git is missing, and `work.isolation` is `worktree`", hint="install git, or set `none`")
+    if _git(root, "rev-parse", "--git-dir", check=False) is None:
         raise WrongRequest(
-            "git is missing, and `work.isolation` is `worktree`", hint="install git, or set it to `none`"
+            f"{root} is in no git repository, and `work.isolation` is `worktree`", hint="`git init`, or set `none`"
         )
     if _git(root, "rev-parse", "--verify", "-q", "HEAD^{commit}", check=False) is None:
         raise WrongRequest(
@@ -50,44 +54,99 @@ def check(root: str, isolation: str) -> None:
         )
 
 
-def prepare(root: str, worktrees: str, task: Task, needed: Sequence[Task], *, isolation: str) -> Folder:
-    """Return the folder to work on a task in; make its worktree if need be."""
+def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, isolation: str) -> Folder:
+    """Return the folder to work on a task in, with the work of earlier tasks; make its worktree if need be."""
     if isolation == "none":
         return Folder(path=root)
-    path = os.path.join(worktrees, task.id)
-    branch = _PREFIX + task.id
-    with _ONE_AT_A_TIME:
-        if _git(path, "rev-parse", "--is-inside-work-tree", check=False) is not None and _is_own(path):
-            return Folder(path=path, branch=branch)
-        shutil.rmtree(path, ignore_errors=True)
-        _git(root, "worktree", "prune")
-        if _has_branch(root, branch):
-            _git(root, "worktree", "add", "--force", path, branch)
-            return Folder(path=path, branch=branch)
-        others = [other.branch for other in needed if other.branch and _has_branch(root, other.branch)]
-        _git(root, "worktree", "add", "--force", "-b", branch, path, others[0] if others else "HEAD")
-    return Folder(path=path, branch=branch, unmerged=tuple(other for other in others[1:] if not _merged(path, other)))
+    folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
+    with _OneAtATime(worktrees):
+        if not _is_own(folder.path):
+            shutil.rmtree(folder.path, ignore_errors=True)
+            _git(root, "worktree", "prune")
+            # Without force: somebody may be on that branch elsewhere.
+            start = (folder.branch,) if _has_branch(root, folder.branch) else ("-b", folder.branch, "HEAD")
+            words = (*start[:-1], folder.path, start[-1])
+            _git(root, "worktree", "add", *words)
+        branches = [other.branch for other in earlier if other.branch and _has_branch(root, other.branch)]
+        return folder.replace(unmerged=tuple(one for one in branches if not _merged(folder.path, one)))
 
 
 def commit(folder: Folder, message: str) -> None:
-    """Put everything that was done in a worktree onto its branch."""
-    if not folder.branch or not os.path.isdir(folder.path):
+    """Put everything that was done in a worktree onto its branch; raise when that cannot be."""
+    if not folder.branch:
         return
+    if not _is_own(folder.path):
+        raise LearntError(
+            f"{folder.path} is no worktree any more", hint="the agent removed it, and what it did with it"
+        )
     _git(folder.path, "add", "--all")
     if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
+    if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
+        return
+    # The agent went to a branch of its own: ours follows, if it can.
+    if _git(folder.path, "merge-base", "--is-ancestor", folder.branch, "HEAD", check=False) is None:
+        raise LearntError(
+            f"the agent left {folder.branch} for something that does not build on it",
+            hint=f"look at {folder.path}; nothing of it is on {folder.branch}",
+        )
+    _git(folder.path, "branch", "--force", folder.branch, "HEAD")
 
 
 def remove(root: str, folder: Folder) -> None:
     """Take a worktree away; its branch stays."""
     if folder.branch:
-        with _ONE_AT_A_TIME:
+        with _OneAtATime(os.path.dirname(folder.path)):
             _git(root, "worktree", "remove", "--force", folder.path, check=False)
             shutil.rmtree(folder.path, ignore_errors=True)
             _git(root, "worktree", "prune", check=False)
 
 
+def sweep(root: str, worktrees: str, needed: Container[str]) -> None:
+    """Take the worktrees away that no task needs any more; their branches stay."""
+    for name in os.listdir(worktrees) if os.path.isdir(worktrees) else ():
+        if name.startswith("task_") and name not in needed:
+            remove(root, Folder(path=os.path.join(worktrees, name), branch=_PREFIX + name))
+
+
+def environment(folder: Folder) -> dict[str, str]:
+    """Return what keeps an agent's git from working on the repository around its worktree."""
+    return {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(folder.path))} if folder.branch else {}
+
+
+class _OneAtATime:
+    """A block that no other thread or process is in: git refuses two that add a worktree at the same moment."""
+
+    _threads = threading.Lock()
+
+    def __init__(self, worktrees: str) -> None:
+        self._path = os.path.join(worktrees, _LOCK)
+        self._file = -1
+
+    def __enter__(self) -> None:
+        self._threads.acquire()
+        try:
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
+            if sys.platform != "win32":
+                import fcntl
+
+                fcntl.flock(self._file, fcntl.LOCK_EX)
+        except OSError as error:
+            self.__exit__(None, None, None)
+            raise LearntError(f"cannot lock {self._path}: {error.strerror}", hint="check the folder") from None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file >= 0:
+            os.close(self._file)  # which unlocks it
+            self._file = -1
+        self._threads.release()
+
+
 def _is_own(path: str) -> bool:
+    """Say whether a folder is itself a worktree, not only inside of one."""
     top = _git(path, "rev-parse", "--show-toplevel", check=False)
     return top is not None and os.path.realpath(top) == os.path.realpath(path)
 
@@ -97,7 +156,9 @@ def _has_branch(root: str, branch: str) -> bool:
 
 
 def _merged(path: str, branch: str) -> bool:
-    """Merge a branch into a worktree; False when that needs somebody's judgement."""
+    """Have the work of a branch in a worktree; False when that needs somebody's judgement."""
+    if _git(path, "merge-base", "--is-ancestor", branch, "HEAD", check=False) is not None:
+        return True
     done = _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None
     if not done:
         _git(path, "merge", "--abort", check=False)
@@ -105,9 +166,10 @@ def _merged(path: str, branch: str) -> bool:
 
 
 def _identity(path: str) -> tuple[str, ...]:
-    """Return a name to commit under, where nobody has set one."""
+    """Return how to commit without a person: no signature, and a name where nobody has set one."""
     known = _git(path, "config", "user.email", check=False)
-    return () if known else ("-c", "user.name=learnt", "-c", "user.email=learnt@localhost")
+    name = () if known else ("-c", "user.name=learnt", "-c", "user.email=learnt@localhost")
+    return ("-c", "commit.gpgsign=false", *name)
 
 
 def _git(folder: str, *words: str, check: bool = True) -> str | None:
@@ -129,6 +191,7 @@ def _git(folder: str, *words: str, check: bool = True) -> str | None:
             errors="replace",
             timeout=_GIT_LIMIT_S,
             check=False,
+            start_new_session=sys.platform != "win32",  # Ctrl-C is for us, not for git
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LearntError(f"git could not be run: {error}", hint="check that git works here: `git status`") from None

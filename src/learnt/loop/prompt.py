@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 _LONGEST_SPEC = 200_000
+_MOST_ENTRIES = 20
+_LONGEST_ENTRY = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
 _PLACE_OF_BRIEF = "\0"  # no cleaned text holds it
 
@@ -108,11 +110,12 @@ def _prerequisites(prerequisites: Sequence[Earlier], unmerged: Sequence[str]) ->
 
 
 def _section(title: str, entries: Sequence[str]) -> str:
-    return "\n".join(["", f"## {title}", "", *entries, ""]) if entries else ""
+    more = [f"- … and {len(entries) - _MOST_ENTRIES} more"] if len(entries) > _MOST_ENTRIES else []
+    return "\n".join(["", f"## {title}", "", *entries[:_MOST_ENTRIES], *more, ""]) if entries else ""
 
 
 def _told(earlier: Earlier) -> str:
-    said = fold(earlier.summary)
+    said = fold(earlier.summary)[:_LONGEST_ENTRY]
     branch = f" (branch `{earlier.task.branch}`)" if earlier.task.branch else ""
     return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(said)}' if said else ''}"
 

@@ -16,7 +16,7 @@ import time
 from learnt.errors import LearntError
 from learnt.loop import folders, processes
 from learnt.loop.agents import Stop
-from learnt.loop.attempt import CannotWork, Ended, Work
+from learnt.loop.attempt import RUNNING, WORKTREES, CannotWork, Ended, Work, check_agent
 from learnt.model import Claim, Value, new_id
 
 TYPE_CHECKING = False
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from learnt.memory import Memory
     from learnt.strategy.stuck import Stuck
 
-_RUNNING = "running"
 _LONGEST_WAIT_S = 5.0
+_GLANCE_S = 1.0
 
 
 class Plan(Value):
@@ -83,6 +83,7 @@ class Worker:
         self._changed = threading.Condition()
         self._working: dict[str, tuple[Work, Stop]] = {}
         self._started: set[str] = set()
+        self._waited_for: set[str] = set()
         self._claimed = 0
         self._ended: list[Ended] = []
         self._stopped = ""
@@ -95,6 +96,8 @@ class Worker:
         began = time.monotonic()
         with self._open_memory() as memory:
             folders.check(self._root, memory.settings.work_isolation)
+            check_agent(memory, root=self._root, environ=self._environ)
+            self._sweep(memory)
             lease_s = memory.settings.work_lease_s
         keeper = threading.Thread(target=self._keep_claims, args=(lease_s,), daemon=True)
         keeper.start()
@@ -132,6 +135,18 @@ class Worker:
             with self._changed:
                 self._changed.notify_all()
 
+    def _sweep(self, memory: Memory) -> None:
+        """Remove what workers that died between two steps have left on the disk."""
+        held = {claim.attempt for claim in memory.claims()}
+        running = os.path.join(memory.store.place.folder, RUNNING)
+        for name in os.listdir(running) if os.path.isdir(running) else ():
+            if name not in held:
+                shutil.rmtree(os.path.join(running, name), ignore_errors=True)
+        if memory.settings.work_isolation == "worktree":
+            ended = {task.id for task in memory.tasks(queued=False) if task.status in ("done", "cancelled")}
+            needed = {task.id for task in memory.tasks(queued=False)} - ended | {one.task for one in memory.claims()}
+            folders.sweep(self._root, os.path.join(memory.store.place.folder, WORKTREES), needed)
+
     def _next(self, memory: Memory) -> bool:
         """Make one attempt, or wait for a reason to; False when this job has nothing more to do."""
         self._take_back(memory)
@@ -162,7 +177,7 @@ class Worker:
     def _may_claim(self) -> bool:
         if self._plan.attempts and self._claimed >= self._plan.attempts and not self._stopped:
             self._stopped = f"{self._claimed} attempts were made, as many as were asked for"
-        spent = sum(ended.cost_usd or 0.0 for ended in self._ended)
+        spent = sum(ended.assumed_usd for ended in self._ended)
         if self._plan.budget_usd and spent >= self._plan.budget_usd and not self._stopped:
             self._stopped = f"${spent:.2f} are spent, of ${self._plan.budget_usd:.2f}"
         return not self._stopped
@@ -174,7 +189,8 @@ class Worker:
             return False
         now = time.time_ns() // 1_000_000
         own = any(claim.attempt in self._working for claim in held)
-        if not own:
+        if not own and held[0].attempt not in self._waited_for:
+            self._waited_for.add(held[0].attempt)
             self._tell(Event(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}"))
         lapse_s = max(0.05, (min(claim.held_until for claim in held) - now) / 1000)
         self._changed.wait(min(lapse_s, _LONGEST_WAIT_S))
@@ -208,32 +224,53 @@ class Worker:
 
     def _take_back(self, memory: Memory) -> None:
         """End what dead workers of this machine have left running, and let their tasks be taken up again."""
-        for claim in memory.lapsed_claims():
+        try:
+            lapsed = memory.lapsed_claims()
+        except LearntError:
+            return  # the next look comes soon
+        for claim in lapsed:
             if claim.attempt in self._working:
                 continue
             if claim.host == socket.gethostname():
                 processes.end_group(claim.agent_pid, claim.agent_started, mark=claim.attempt)
-                shutil.rmtree(os.path.join(memory.store.place.folder, _RUNNING, claim.attempt), ignore_errors=True)
+                shutil.rmtree(os.path.join(memory.store.place.folder, RUNNING, claim.attempt), ignore_errors=True)
             memory.end_claim(claim, only_if_lapsed=True)
 
     def _keep_claims(self, lease_s: int) -> None:
-        """Give signs of life for all that is being worked on."""
+        """Give signs of life for all that is being worked on, stop what is lost, and take back what others lost."""
+        renewed_at: dict[str, float] = {}
         with self._open_memory() as memory:
             while True:
                 with self._changed:
                     if self._over:
                         return
-                    self._changed.wait(lease_s / 3)
-                    working = list(self._working.values())
-                for work, stop in working:
-                    self._renew(memory, work.claim, stop)
+                    self._changed.wait(min(_GLANCE_S, lease_s / 3))
+                    working = dict(self._working)
+                renewed_at = {attempt: renewed_at.get(attempt, time.monotonic()) for attempt in working}
+                for attempt, (work, stop) in working.items():
+                    if self._is_kept(
+                        memory, work.claim, since_s=time.monotonic() - renewed_at[attempt], lease_s=lease_s
+                    ):
+                        renewed_at[attempt] = time.monotonic()
+                    elif time.monotonic() - renewed_at[attempt] > lease_s:
+                        stop.now()  # nobody can know that we still live
+                if not self._stopped:
+                    self._take_back(memory)
 
-    def _renew(self, memory: Memory, claim: Claim, stop: Stop) -> None:
+    def _is_kept(self, memory: Memory, claim: Claim, *, since_s: float, lease_s: int) -> bool:
+        """Look after one claim; say whether it was renewed. What was lost or cancelled is stopped."""
         try:
-            if memory.renew_claim(claim) is None and claim.attempt in self._working:
-                stop.now()
+            status = memory.get_task(claim.task).status
+            if since_s < lease_s / 3 and status == "running":
+                return False
+            if status != "running" or memory.renew_claim(claim) is None:
+                held = self._working.get(claim.attempt)
+                if held is not None:
+                    held[1].now()
+                return False
         except LearntError:
-            return  # the database may be back before the lease runs out
+            return False  # the database may be back before the lease runs out
+        return True
 
     def _summary(self, duration_ms: int) -> Summary:
         last = {ended.task.id: ended for ended in self._ended}

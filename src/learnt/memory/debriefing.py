@@ -144,8 +144,14 @@ class Debriefing(Briefing):
         tasks.ensure(database, task)
         task = tasks.get(database, task.id, for_update=True)  # attempts are counted one after the other
         if body.get("claim") and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
-            # Held too long, or cancelled: whoever took the task back has told how this attempt ended.
-            self._debriefed[attempt.id] = Debrief(task=task.id, attempt=attempt.id, result="interrupted")
+            # Held too long: whoever took the task back has told how this attempt ended. What it learnt counts.
+            tasks.fill_figures(database, attempt)
+            added, repeated = self._learn(database, said.sigils.learnings, task, at=at)
+            refusals = self._take_marks(said.marks, task.id, at=at, who=task.agent or "agent")
+            told = said.debrief(
+                attempt, failure=None, learnings=added, repeated=repeated, refusals=refusals, is_new=False
+            )
+            self._debriefed[attempt.id] = told.replace(result="interrupted")
             return
         attempt = attempt.replace(
             number=self._next_number(database, task.id),

@@ -116,7 +116,7 @@ class Tasks(Stores):
         if unknown:
             raise WrongRequest(f"a task has no field `{unknown[0]}` to set", hint=f"there are: {', '.join(EDITABLE)}")
         with self.store.transaction():
-            self.store.database.lock_words()  # of two that tie tasks together, the second must see what the first did
+            self.store.database.lock_queue()  # of two that tie tasks together, the second must see what the first did
             task = tasks.get(self.store.database, id, for_update=True)
             changed = task.replace(**self._read(changes), updated_at=self._clock())
             if after is not None:
@@ -128,14 +128,11 @@ class Tasks(Stores):
         return changed
 
     def cancel_task(self, id: str) -> Task:
-        """Give a task up; an agent that works on it is stopped by its worker."""
+        """Give a task up. Its worker stops the agent and then lets go of it; if it died, the next worker does."""
         with self.store.transaction():
             task = tasks.get(self.store.database, id, for_update=True)
             if task.status == "done":
                 raise WrongRequest(f"`{id}` is done already", hint="there is nothing to cancel")
-            held = claims.of(self.store.database, id)
-            if held is not None:
-                claims.give_back(self.store.database, task=id, attempt=held.attempt)
             return self._in_status(task, "cancelled")
 
     def retry_task(self, id: str) -> Task:
@@ -154,7 +151,7 @@ class Tasks(Stores):
             raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
         made: list[Task] = []
         with self.store.transaction():
-            self.store.database.lock_words()
+            self.store.database.lock_queue()
             task = tasks.get(self.store.database, id, for_update=True)
             if task.status in ("running", "done"):
                 raise WrongRequest(f"`{id}` is {task.status}", hint="only what is still to be done can be split")
@@ -207,7 +204,12 @@ class Tasks(Stores):
         from learnt.strategy.stuck import stuck_task
 
         failed = self._failed(self.store.database, task)
-        return stuck_task(failed, failed[-1].model, times=self.settings.stuck_after) if failed else None
+        return stuck_task(failed, self._strongest(failed), times=self.settings.stuck_after)
+
+    def _strongest(self, failed: Sequence[Outcome]) -> str:
+        """Return the strongest model that failed; where there are none to choose from, all are one."""
+        order = {model.name: place for place, model in enumerate(self.settings.models)}
+        return max((one.model for one in failed), key=lambda name: order.get(name, -1), default="")
 
     def _failed(self, database: Database, task: Task) -> list[Outcome]:
         """Return the failed attempts at a task that still count, the oldest first."""
@@ -221,7 +223,7 @@ class Tasks(Stores):
                 break
             if attempt.result != "interrupted":
                 report = reports.get(attempt.id)
-                error = normalised_error(report.error or report.reason) if report else ""
+                error = normalised_error(report.sign) if report else ""
                 failed.append(
                     Outcome(
                         model=attempt.model if self.settings.models else "",
@@ -289,7 +291,9 @@ class Tasks(Stores):
 
     def _in_status(self, task: Task, status: str, *, fresh: bool = False) -> Task:
         now = self._clock()
-        changed = task.replace(status=status, updated_at=now, fresh_since=now if fresh else task.fresh_since)
+        changed = task.replace(status=status, updated_at=now)
+        if fresh:
+            changed = changed.replace(fresh_since=now, next_model="")
         tasks.change(self.store.database, changed)
         return changed
 

@@ -7,7 +7,7 @@ one transaction, so that a task is done once, however many workers die on the wa
 from __future__ import annotations
 
 from learnt.memory.debriefing import Debriefing
-from learnt.model import Attempt, Claim, Escalation, Value, new_id, text_id
+from learnt.model import TEXT_LIMIT, Attempt, Claim, Escalation, Value, new_id, text_id
 from learnt.store import claims, escalations, tasks
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ class Working(Debriefing):
 
     def claim_task(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
         """Hold the task that has been ready longest, of all or of some, for one attempt; None when there is none."""
-        now = self._clock()
+        now = self._now()
         claim = Claim(
             attempt=new_id("attempt", now),
             worker=worker,
@@ -54,13 +54,30 @@ class Working(Debriefing):
 
     def keep_claim(self, claim: Claim) -> Claim | None:
         """Give a sign of life, with what is known of the agent; None when the claim is lost."""
-        renewed = claim.replace(held_until=self._lease(self._clock()))
+        renewed = claim.replace(held_until=self._lease(self._now()))
         with self.store.transaction():
             return renewed if claims.keep(self.store.database, renewed) else None
 
+    def hand_over(self, claim: Claim, reason: str) -> Escalation:
+        """Let a person look at a task that cannot be begun, and let go of it."""
+        now = self._clock()
+        escalation = Escalation(
+            id=text_id("esc", claim.attempt),
+            subject=claim.task,
+            question=f"It cannot be begun: {reason}"[:TEXT_LIMIT],
+            detail={"attempt": claim.attempt},
+            created_at=now,
+        )
+        if self.end_claim(claim):
+            with self.store.transaction():
+                task = tasks.get(self.store.database, claim.task, for_update=True)
+                self._in_status(task, "escalated")
+                escalations.add(self.store.database, escalation)
+        return escalation
+
     def renew_claim(self, claim: Claim) -> Claim | None:
         """Give a sign of life; None when the claim is lost."""
-        renewed = claim.replace(held_until=self._lease(self._clock()))
+        renewed = claim.replace(held_until=self._lease(self._now()))
         with self.store.transaction():
             return renewed if claims.renew(self.store.database, renewed) else None
 
@@ -72,18 +89,17 @@ class Working(Debriefing):
 
     def lapsed_claims(self) -> list[Claim]:
         """Return the claims whose workers have given no sign of life for a whole lease."""
-        now = self._clock()
+        now = self._now()
         return [claim for claim in self.claims() if claim.held_until < now]
 
     def end_claim(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
         """Record an attempt that was interrupted, and let its task be taken up again; False when it is not held."""
-        now = self._clock()
+        now = self._now()
         with self.store.transaction():
-            held = claims.of(self.store.database, claim.task)
-            if held is None or held.attempt != claim.attempt or (only_if_lapsed and held.held_until >= now):
-                return False
             task = tasks.get(self.store.database, claim.task, for_update=True)
-            if claims.give_back(self.store.database, task=claim.task, attempt=claim.attempt) is None:
+            lapsed_at = now if only_if_lapsed else None
+            held = claims.give_back(self.store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
+            if held is None:
                 return False
             attempt = Attempt(
                 id=claim.attempt,
@@ -111,7 +127,9 @@ class Working(Debriefing):
             return Choice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
         strategy = "fixed" if task.model else self.settings.strategy
-        return choose(strategy, self.settings.models, record, facts, hint=task.next_model, fixed=fixed)
+        # A person's choice stands, and whoever asks for a model that has failed already is asked no more.
+        hint = "" if task.model or task.next_model in facts.failures else task.next_model
+        return choose(strategy, self.settings.models, record, facts, hint=hint, fixed=fixed)
 
     def picture(self, *, types: Sequence[str] = ()) -> Picture:
         """Return the figures of each model, and what would be chosen now for a fresh task of each type."""
@@ -130,17 +148,22 @@ class Working(Debriefing):
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
         """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
         from learnt.strategy.stuck import stuck_run
+        from learnt.text.normalise import normalised_error
 
         wanted = set(attempts)
         made = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
-        given = {task: self._injected(task) for task in {outcome.task for outcome in made}}
+        made = [outcome.replace(error=normalised_error(outcome.said)) for outcome in made]
+        given = {
+            task: [id for id, held_out in self._injected(task).items() if not held_out]
+            for task in {outcome.task for outcome in made}
+        }
         return stuck_run(made, given, times=self.settings.stuck_after)
 
     def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
         """Ask a person whether a learning that failing tasks share should be hidden."""
         title = self.get(learning).title
         escalation = Escalation(
-            id=text_id("esc", f"{learning} {error}"),
+            id=text_id("esc", f"{learning} {error} {' '.join(sorted(task_ids))}"),
             subject=learning,
             question=f"{len(task_ids)} tasks failed with the same error, and all were given `{title}`. Hide it?",
             detail={"error": error[:2_000], "tasks": list(task_ids)},
@@ -153,11 +176,21 @@ class Working(Debriefing):
     def _lease(self, now: int) -> int:
         return now + self.settings.work_lease_s * 1_000
 
+    def _now(self) -> int:
+        """Return the time that all workers go by."""
+        return self.store.database.now_ms(self._clock())
+
     def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
         """Within a transaction: give a task the status that follows from its attempt, as the loop sees it."""
         changed = task.replace(next_model=next_model, updated_at=at)
+        if task.status != "running":
+            tasks.change(database, changed)  # cancelled meanwhile: that stands
+            return
         if attempt.result == "done":
             tasks.change(database, changed.replace(status="done"))
+            return
+        if attempt.result == "interrupted":
+            tasks.change(database, task.replace(status=self._waiting_or_ready(task.id), updated_at=at))
             return
         why = self._needs_person(database, task)
         if why is None:
@@ -167,7 +200,7 @@ class Working(Debriefing):
         escalation = Escalation(
             id=text_id("esc", attempt.id),
             subject=task.id,
-            question=f"“{task.title}” failed again after it was stuck: {why.reason}. What now?",
+            question=f"“{task.title}” failed again after it was stuck: {why.reason}. What should be done?",
             detail={"attempt": attempt.id, "error": why.error[:2_000]},
             created_at=at,
         )
@@ -178,8 +211,7 @@ class Working(Debriefing):
         from learnt.strategy.stuck import stuck_task
 
         failed = self._failed(database, task)
-        before = failed[:-1]
-        return stuck_task(before, before[-1].model, times=self.settings.stuck_after) if before else None
+        return stuck_task(failed[:-1], self._strongest(failed[:-1]), times=self.settings.stuck_after)
 
     def _facts(self, task: Task) -> tuple[Any, Any]:
         """Return the record of past attempts, and what is known of the task at hand."""
@@ -207,7 +239,6 @@ class Working(Debriefing):
     def _outcomes(self, *, like: Task | None = None) -> list[Outcome]:
         """Return past attempts, the newest first, each with how much its task is like this one."""
         from learnt.strategy.figures import Outcome
-        from learnt.text.normalise import normalised_error
         from learnt.text.words import words
 
         made = tasks.record(self.store.database, limit=_RECORD)
@@ -229,7 +260,7 @@ class Working(Debriefing):
                     duration_ms=attempt.duration_ms,
                     at=attempt.started_at,
                     attempt=attempt.id,
-                    error=normalised_error(one.error),
+                    said=one.sign,
                     likeness=len(wanted & theirs) / len(wanted | theirs) if wanted and theirs else 0.0,
                 )
             )

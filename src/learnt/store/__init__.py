@@ -33,7 +33,14 @@ PATIENCE_MS = 100  # whoever comes by with something else to do does not wait lo
 _PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
 _MANY = 300
 _SCRUB_NOTE = "scrub.pending."
-_IGNORE = "# Only the learnings for people belong into version control.\n*\n!learnings.md\n!learnings/\n!learnings/*\n"
+_IGNORE = """# Only the learnings and prompts that people write belong into version control.
+*
+!learnings.md
+!learnings/
+!learnings/*
+!prompts/
+!prompts/*
+"""
 
 
 class Place(Value):

@@ -25,6 +25,7 @@ def take(database: Database, claim: Claim, *, only: Sequence[str] | None = None)
          where project = :project
            and status = 'ready'
            and queued = 1
+           and not exists (select 1 from claim where claim.project = task.project and claim.task = task.id)
            and (:any = 1 or {database.one_of("id", "only")})
          order by created_at, id
          limit 1{database.skip_locked}
@@ -81,14 +82,14 @@ def keep(database: Database, claim: Claim) -> bool:
     )
 
 
-def give_back(database: Database, *, task: str, attempt: str) -> Claim | None:
-    """Let go of a task; None when the claim was lost already."""
+def give_back(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
+    """Let go of a task; None when the claim was lost already, or has not lapsed at a moment that is given."""
     row = database.row(
         f"select * from claim where project = :project and task = :task and attempt = :attempt{database.for_update}",
         task=task,
         attempt=attempt,
     )
-    if row is None:
+    if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
         return None
     database.execute("delete from claim where project = :project and task = :task", task=task)
     return _claim(row)

@@ -88,6 +88,13 @@ class Database:
     def lock_words(self) -> None:
         """Within a transaction: let other writers of the word index wait until it ends."""
 
+    def lock_queue(self) -> None:
+        """Within a transaction: let others that tie tasks together wait until it ends."""
+
+    def now_ms(self, here: int) -> int:
+        """Return the time that all who share this database go by; `here` is what the own clock says."""
+        return here
+
     def lock_schema(self) -> None:
         """Within a transaction: keep other migrating processes out until it ends."""
 

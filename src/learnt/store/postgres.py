@@ -7,6 +7,7 @@ anew for the next statement outside a transaction; within one, the transaction i
 from __future__ import annotations
 
 import re
+import time
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
 from learnt.store.database import Database
@@ -32,6 +33,7 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
 _OVER_A_LIMIT = "54"  # PostgreSQL's class of errors for what is too large or too complex
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
+_QUEUE_LOCK = 0x71756575  # "queu"
 _TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word"
 _TABLES_WITH_TEXT = (
     "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word, task, failure, brief"
@@ -51,6 +53,7 @@ class PostgresDatabase(Database):
         self._wait_ms = wait_ms
         self._translations: dict[str, str] = {}
         self._connection: psycopg.Connection[Any] | None = None
+        self._skew_ms: int | None = None
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
@@ -77,6 +80,18 @@ class PostgresDatabase(Database):
         self.run(
             "select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": _WORDS_LOCK, "project": self.project}
         )
+
+    def lock_queue(self) -> None:
+        self.run(
+            "select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": _QUEUE_LOCK, "project": self.project}
+        )
+
+    def now_ms(self, here: int) -> int:
+        # Machines disagree about the time; the server's is the same for all. How far ours is off changes slowly.
+        if self._skew_ms is None:
+            row = self.row("select (extract(epoch from clock_timestamp()) * 1000)::bigint as now")
+            self._skew_ms = (row["now"] if row else 0) - time.time_ns() // 1_000_000
+        return here + self._skew_ms
 
     def script(self, sql: str) -> None:
         try:

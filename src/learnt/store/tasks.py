@@ -279,12 +279,31 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
         )
 
 
+def fill_figures(database: Database, attempt: Attempt) -> None:
+    """Add what an attempt cost to the record of one that was interrupted, when it is known later."""
+    database.execute(
+        """
+        update attempt
+           set cost_usd = :cost_usd, tokens_in = :tokens_in, tokens_out = :tokens_out, transcript = :transcript
+         where project = :project
+           and id = :id
+           and result = 'interrupted'
+           and cost_usd is null
+        """,
+        id=attempt.id,
+        cost_usd=attempt.cost_usd,
+        tokens_in=attempt.tokens_in,
+        tokens_out=attempt.tokens_out,
+        transcript=attempt.transcript,
+    )
+
+
 def record(database: Database, *, limit: int) -> list[Made]:
     """Return the latest attempts at tasks that were not interrupted, the newest first."""
     rows = database.rows(
         """
         select attempt.*, task.type as task_type, task.title as task_title, task.goal as task_goal,
-               failure.error as failure_error
+               failure.error as failure_error, failure.reason as failure_reason
           from attempt
           join task on task.project = attempt.project and task.id = attempt.task
           left join failure on failure.project = attempt.project and failure.attempt = attempt.id
@@ -302,7 +321,7 @@ def record(database: Database, *, limit: int) -> list[Made]:
             type=row["task_type"],
             title=row["task_title"],
             goal=row["task_goal"],
-            error=row["failure_error"] or "",
+            sign=row["failure_error"] or row["failure_reason"] or "",
         )
         for row in rows
     ]
@@ -315,7 +334,7 @@ class Made(Value):
     type: str
     title: str
     goal: str
-    error: str
+    sign: str
 
 
 def _row(task: Task) -> dict[str, Any]:

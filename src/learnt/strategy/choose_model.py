@@ -175,7 +175,8 @@ def _learned(models: Sequence[Model], record: Record, facts: Facts, attempts: in
     left = attempts - len(failed)
     open = [place for place in range(len(models)) if place not in failed and (long or place > max(failed, default=-1))]
     if not open or left < 1:
-        return Choice(model=names[failed[-1]], reason=f"nothing is left to try above {names[failed[-1]]}", last=True)
+        highest = names[max(failed)]
+        return Choice(model=highest, reason=f"nothing is left to try above {highest}", last=True)
     found = Prospects(models, record, type=facts.type, difficulty=facts.difficulty, similar=facts.similar)
     if not any(found.known(place) for place in open):
         evenly = [names.index(model.name) for model in spread(models, attempts)]

@@ -39,6 +39,8 @@ class Outcome(Value):
     at: int = 0
     error: str = ""
     """What went wrong, normalised."""
+    said: str = ""
+    """What went wrong, as it was said."""
     attempt: str = ""
     likeness: float = 1.0
     """From 0 to 1: how much its task is like the one at hand."""

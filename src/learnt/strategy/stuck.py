@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
 TIMES = 3
-_SHOWN = 80
+_SHOWN = 200
 
 
 class Stuck(Value):
@@ -44,10 +44,12 @@ def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIME
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
     for error, count in _counted(failure.error for failure in failures).items():
         if count >= times:
-            return Stuck(reason=f"{count} attempts ended with the same error: {_cut(error)}", error=error, tasks=tasks)
+            said = _said(failures, error)
+            return Stuck(reason=f"{count} attempts ended with the same error: {said}", error=said, tasks=tasks)
     count = sum(failure.model == strongest for failure in failures)
     if count >= times:
-        return Stuck(reason=f"{strongest}, the strongest model, failed {count} times", tasks=tasks)
+        who = f"{strongest}, the strongest model, failed {count} times" if strongest else f"{count} attempts failed"
+        return Stuck(reason=who, error=_said(failures, failures[-1].error), tasks=tasks)
     return None
 
 
@@ -67,8 +69,9 @@ def stuck_run(attempts: Sequence[Outcome], given: Mapping[str, Collection[str]],
     if len(tasks) < times:
         return None
     shared = set.intersection(*(set(given.get(task, ())) for task in tasks))
-    reason = f"{len(tasks)} tasks failed with the same error: {_cut(error)}"
-    return Stuck(reason=reason, error=error, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
+    said = _said(attempts, error)
+    reason = f"{len(tasks)} tasks failed with the same error: {said}"
+    return Stuck(reason=reason, error=said, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
 
 
 def _counted(errors: Iterable[str]) -> dict[str, int]:
@@ -79,5 +82,8 @@ def _counted(errors: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _cut(error: str) -> str:
-    return error if len(error) <= _SHOWN else f"{error[: _SHOWN - 1]}…"
+def _said(failures: Sequence[Outcome], error: str) -> str:
+    """Return the last line of an error as it was said the last time."""
+    said = next((one.said for one in reversed(failures) if one.error == error and one.said.strip()), error)
+    line = said.strip().rpartition("\n")[2].strip()
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

@@ -11,6 +11,9 @@ _NOISE = re.compile(r"[\W_]+")
 _PASSING = re.compile(
     r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
 )
+# Where a worktree lies, and names that we gave ourselves.
+_OURS = re.compile(r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b")
+ENDED = "the agent "
 _DIGITS = re.compile(r"\d+")
 
 
@@ -25,5 +28,10 @@ def sameness(text: str) -> str:
 
 
 def normalised_error(text: str) -> str:
-    """Return an error without what differs from run to run, so that the same mistake reads the same."""
-    return normalised(_DIGITS.sub(" ", _PASSING.sub(" ", text.casefold())))
+    """Return an error without what differs from run to run, so that the same mistake reads the same.
+
+    How an agent ended says nothing about why: such a text gives none.
+    """
+    if text.startswith(ENDED):
+        return ""
+    return normalised(_DIGITS.sub(" ", _PASSING.sub(" ", _OURS.sub(" ", text.casefold()))))

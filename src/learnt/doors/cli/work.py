@@ -61,7 +61,8 @@ def work_run(arguments: argparse.Namespace) -> int:
         return _in_background(arguments, folder)
     screen = _Screen(quiet=arguments.json)
     worker = Worker(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=screen.show)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
+    for number in endings:
         signal.signal(number, lambda number, _: worker.stop(f"stopped by {signal.Signals(number).name}"))
     with runs.Registered(folder):
         summary = worker.run()
@@ -80,9 +81,12 @@ class _Screen:
         if self._quiet:
             return
         with self._one_at_a_time:
-            for line in self._lines(event):
-                say(line)
-            sys.stdout.flush()
+            try:
+                for line in self._lines(event):
+                    say(line)
+                sys.stdout.flush()
+            except OSError:
+                self._quiet = True  # the reader has gone; the work goes on
 
     def _lines(self, event: Event) -> list[str]:
         if event.what == "started":
