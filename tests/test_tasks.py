@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from learnt import Memory, NotFound, WrongRequest
+from learnt import LearntError, Memory, NotFound, WrongRequest
 from learnt.model import Claim, Task
 from tests.conftest import Clock, Done
+from tests.support.postgres import PostgresServer
 
 
 def _claim(memory: Memory, worker: str = "worker_1") -> Claim | None:
@@ -308,3 +311,40 @@ def test_a_wrong_request_says_what_is_wrong(learnt: Callable[..., Done], words: 
     assert done.code == 2
     assert said in done.out + done.err
     assert "Traceback" not in done.err
+
+
+def test_editing_and_debriefing_at_once_do_not_lock_each_other(memory: Memory, project: Path) -> None:
+    task = memory.add_task("First")
+    mistakes: list[str] = []
+    over = threading.Event()
+
+    def edit() -> None:
+        with Memory.open(project) as other:
+            while not over.is_set():
+                try:
+                    other.edit_task(task.id, goal="release")
+                except LearntError as error:
+                    mistakes.append(error.message)
+
+    editor = threading.Thread(target=edit)
+    editor.start()
+    spooled = [memory.debrief(task.id, f"<learning>Fact {number} is new</learning>").spooled for number in range(20)]
+    over.set()
+    editor.join()
+
+    assert mistakes == []
+    assert not any(spooled)
+
+
+def test_a_connection_that_the_server_ended_is_made_anew(postgres: PostgresServer, project: Path) -> None:
+    address = postgres.address()
+    (project / "learnt.toml").write_text(f'database = "{address}"\nproject = "shop"\n')
+    with Memory.open(project) as memory:
+        memory.add("First")
+        with psycopg.connect(address, autocommit=True) as other:
+            other.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity"
+                " where pid <> pg_backend_pid() and datname = current_database()"
+            )
+        memory.add("Second")
+        assert memory.learnings().total == 2

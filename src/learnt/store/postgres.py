@@ -54,13 +54,30 @@ class PostgresDatabase(Database):
         self._translations: dict[str, str] = {}
         self._connection: psycopg.Connection[Any] | None = None
         self._skew_ms: int | None = None
+        self._is_inside = False
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
-            cursor = self._connected().execute(self._translate(sql), parameters or None, prepare=True)
+            cursor = self._executed(sql, parameters)
             return (cursor.fetchall() if cursor.description else []), cursor.rowcount
         except psycopg.Error as error:
             raise self._translated(error) from None
+        finally:
+            if sql in ("commit", "rollback"):
+                self._is_inside = False
+
+    def _executed(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
+        """Run a statement; once more on a new connection, if the old one had died before anything began on it."""
+        is_first = sql == self.begin_statement or (not self._is_inside and sql.lstrip().startswith("select"))
+        statement = self._translate(sql)
+        try:
+            cursor = self._connected().execute(statement, parameters or None, prepare=True)
+        except psycopg.OperationalError:
+            if not is_first or self._connection is None or not self._connection.closed:
+                raise
+            cursor = self._connected().execute(statement, parameters or None, prepare=True)
+        self._is_inside = self._is_inside or sql == self.begin_statement
+        return cursor
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
