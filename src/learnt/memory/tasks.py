@@ -245,7 +245,8 @@ class Tasks(Stores):
                 self.redactions += count
                 read[name] = text.strip()
             else:
-                read[name] = value if isinstance(value, bool) else self._line(value, TEXT_LIMIT)
+                limit = TITLE_LIMIT if name in ("type", "goal", "agent", "model") else TEXT_LIMIT
+                read[name] = value if isinstance(value, bool) else self._line(value, limit)
         title = read.get("title", "")
         if len(title) > TITLE_LIMIT:
             read["title"] = title[: TITLE_LIMIT - 1].rstrip() + "…"
