@@ -8,7 +8,7 @@ from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.memory.tasks import ENDED
-from learnt.model import TASK_STATUSES
+from learnt.model import TASK_STATUSES, is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _COLORS = {
 }
 
 
-def _add_fields(parser: argparse.ArgumentParser) -> None:
+def _add_fields(parser: argparse.ArgumentParser, *, after: argparse._ActionsContainer) -> None:
     parser.add_argument("--text", metavar="TEXT", help="what is to be done, in full")
     parser.add_argument("--type", metavar="TYPE", help="implement, review, improve, plan, explore, …")
     parser.add_argument("--spec", metavar="FILE", help="a file that says more, as seen from the project's root")
     parser.add_argument("--goal", metavar="NAME", help="what it serves")
-    parser.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
+    after.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
     parser.add_argument("--based-on", metavar="ID", help="go on with the work of this task")
     parser.add_argument("--agent", metavar="NAME", help="the role that is to do it")
     parser.add_argument("--model", metavar="NAME", help="the only model to use")
@@ -65,7 +65,7 @@ def _checked_spec(memory: Memory, fields: dict[str, Any]) -> None:
 
 def task_add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("title", metavar="TITLE", help="what is to be done")
-    _add_fields(parser)
+    _add_fields(parser, after=parser)
 
 
 def task_add_run(arguments: argparse.Namespace) -> None:
@@ -175,8 +175,9 @@ def _show_attempt(attempt: Attempt, report: Failure | None) -> None:
 def task_edit_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(parser)
     parser.add_argument("--title", metavar="TEXT", help="what is to be done")
-    _add_fields(parser)
-    parser.add_argument("--no-after", action="store_true", help="wait for nothing")
+    after = parser.add_mutually_exclusive_group()
+    _add_fields(parser, after=after)
+    after.add_argument("--no-after", action="store_true", help="wait for nothing")
     parser.add_argument(
         "--learnings", action="store_const", const=False, dest="skip_learnings", help="brief it with learnings again"
     )
@@ -204,7 +205,10 @@ def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
 def task_cancel_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         task = memory.cancel_task(arguments.id)
+        in_vain = memory.waiting_in_vain()
     _tell(arguments, "Cancelled", task)
+    if not arguments.json:
+        tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
 
 
 def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
@@ -316,7 +320,7 @@ def escalations_run(arguments: argparse.Namespace) -> None:
 
 
 def resolve_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the escalation's id")
+    parser.add_argument("id", metavar="ID", help="the escalation's id, or its task's")
     parser.add_argument("answer", metavar="ANSWER", nargs="?", default="", help="what the agent should know or do")
     parser.add_argument("--cancel", action="store_true", help="give the task up")
     parser.add_argument("--hide", action="store_true", help="hide the learning that it is about")
@@ -325,10 +329,27 @@ def resolve_arguments(parser: argparse.ArgumentParser) -> None:
 def resolve_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         escalation = memory.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
+        task = None if is_id("learn", escalation.subject) else memory.get_task(escalation.subject)
+        in_vain = memory.waiting_in_vain()
     if arguments.json:
         show_json(escalation.as_dict())
     else:
         say(f"Resolved {escalation.id}: {escalation.answer}")
+        if task is not None:
+            ended = " already" if task.status in ENDED and not arguments.cancel else ""
+            say(f"{task.id} is {task.status}{ended}.")
+            tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
+
+
+def tell_waiting_in_vain(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None:
+    """Say which tasks cannot go on, because of what, and how a person can help them."""
+    for needed, waiting in blocked:
+        count = f"{waiting[0].id} waits" if len(waiting) == 1 else f"{len(waiting)} wait"
+        id = waiting[0].id if len(waiting) == 1 else "ID"
+        way = f"learnt resolve {needed.id}" if needed.status == "escalated" else f"learnt task retry {needed.id}"
+        also = "" if len(waiting) == 1 else f" ({', '.join(task.id for task in waiting)})"
+        free = f"`learnt task edit {id} --no-after`"
+        say(f"{count} for {needed.id}, which is {needed.status}{also}: `{way}` or {free}")
 
 
 def _add_id(parser: argparse.ArgumentParser) -> None:
