@@ -343,6 +343,22 @@ def test_tasks_from_the_command_line(database: str, learnt: Callable[..., Done],
     assert "C" in learnt("task", "show", parts[0]["id"]).out
 
 
+def test_a_specification_is_a_text_of_the_project(learnt: Callable[..., Done], project: Path, tmp_path: Path) -> None:
+    learnt("init")
+    (tmp_path / "secret").write_text("of somebody else")
+    (project / "link").symlink_to(tmp_path / "secret")
+    (project / "picture").write_bytes(b"\x89PNG\0")
+    (project / "latin").write_bytes("größer".encode("latin-1"))
+    (project / "long").write_text("x" * 200_001)
+    (project / "fine").write_text("x" * 200_000)
+    task = _json(learnt("task", "add", "First thing", "--spec", "fine", "--json"))["id"]
+    wrong = {str(tmp_path / "secret"): "outside", "link": "outside", "picture": "no text", "latin": "no text"}
+    for spec, said in {**wrong, "long": "longer than 200,000", "nope": "no file"}.items():
+        for words in (["task", "add", "x"], ["task", "edit", task]):
+            done = learnt(*words, "--spec", spec)
+            assert (done.code, said in done.err) == (2, True), done.err
+
+
 def test_cancelling_says_who_waits_in_vain(learnt: Callable[..., Done], project: Path) -> None:
     learnt("init")
     first = _json(learnt("task", "add", "First thing", "--json"))["id"]

@@ -318,7 +318,7 @@ def prompt_of(
     return compose(
         task,
         brief=brief.text,
-        spec=read_spec(root, task),
+        spec=read_spec(root, task.spec),
         prerequisites=[_earlier(memory, needed) for needed in done],
         chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[one for one in memory.escalations(status=None, subject=task.id) if one.status == "resolved"],

@@ -63,22 +63,29 @@ def compose(
     return _BLANK_LINES.sub("\n\n", text).replace(_PLACE_OF_BRIEF, brief.strip()).strip() + "\n"
 
 
-def read_spec(root: str, task: Task) -> str:
-    """Return the text of a task's specification; empty when it has none."""
-    if not task.spec:
+def read_spec(root: str, spec: str) -> str:
+    """Return the text of a specification, a file of the project; empty when none is named."""
+    if not spec:
         return ""
-    path = os.path.join(root, task.spec)
+    path = os.path.realpath(os.path.join(root, spec))
+    if not path.startswith(os.path.join(os.path.realpath(root), "")):
+        raise WrongRequest(f"the specification {spec} is outside the project", hint=f"name a file below {root}")
+    if not os.path.isfile(path):
+        raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8") as file:
             text = file.read(_LONGEST_SPEC + 1)
     except OSError as error:
         raise WrongRequest(
-            f"the specification {path} of {task.id} cannot be read: {error.strerror}",
-            hint=f"put the file there, or name another: `learnt task edit {task.id} --spec FILE`",
+            f"the specification {spec} cannot be read: {error.strerror}", hint="check who may read the file"
         ) from None
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise WrongRequest(f"the specification {spec} is no text in UTF-8", hint="write it as plain text or Markdown")
     if len(text) > _LONGEST_SPEC:
         raise WrongRequest(
-            f"the specification {path} is longer than {_LONGEST_SPEC:,} characters",
+            f"the specification {spec} is longer than {_LONGEST_SPEC:,} characters",
             hint="split it, and the task with it",
         )
     return clean(text).strip()

@@ -50,17 +50,17 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _checked_spec(memory: Memory, fields: dict[str, Any]) -> None:
-    """Refuse a specification that is not there, before an agent looks for it."""
+    """Refuse a specification that cannot be sent, before an agent needs it; name it from the project's root."""
     spec = fields.get("spec")
     if not spec:
         return
-    root = memory.root
-    path = os.path.abspath(spec)
-    if not os.path.isfile(path):
-        path = os.path.join(root, spec)
-    if not os.path.isfile(path):
-        raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
-    fields["spec"] = os.path.relpath(path, root)
+    from learnt.loop.prompt import read_spec
+
+    if os.path.isfile(spec):
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(spec)))
+        spec = os.path.relpath(os.path.join(folder, os.path.basename(spec)), os.path.realpath(memory.root))
+    read_spec(memory.root, spec)
+    fields["spec"] = spec
 
 
 def task_add_arguments(parser: argparse.ArgumentParser) -> None:
