@@ -385,6 +385,7 @@ def test_cancelling_says_who_waits_in_vain(learnt: Callable[..., Done], project:
         (["log", "task_nope"], "no task `task_nope`"),
         (["work", "--tasks", "0"], "--tasks is 0"),
         (["work", "--jobs", "-1"], "--jobs is -1"),
+        (["work", "--jobs", "65"], "from 1 to 64"),
         (["work", "--budget-usd", "-1"], "--budget-usd is -1"),
     ],
 )

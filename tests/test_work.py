@@ -141,6 +141,45 @@ def test_the_budget_and_the_number_of_attempts_end_a_run(shop: Shop) -> None:
     assert "2 attempts" in summary["stopped"]
 
 
+def test_as_many_attempts_as_were_needed_are_no_early_end(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    shop.add("Anything")
+    assert shop.work("--all", "--max-iterations", "1")["stopped"] == ""
+    shop.add("Anything else")
+    assert shop.work("--max-iterations", "1")["stopped"] == "", "one task was asked for"
+    shop.add("One more")
+    shop.add("And another")
+    assert shop.work("--all", "--max-iterations", "1", code=1)["stopped"].startswith("1 attempt was made")
+
+
+def test_a_person_reads_each_thing_once_and_what_to_do_next(shop: Shop) -> None:
+    shop.agent(
+        "print('looking'); print('<task-done/>' if 'Build' in prompt else '<task-failed>boom</task-failed>')",
+        isolation="worktree",
+    )
+    shop.repository()
+    built = shop.add("Build the shop")
+    broken = shop.add("Break the shop")
+    after = shop.add("Sweep up", "--after", broken)
+
+    done = shop.learnt("work", "--all")
+
+    assert done.code == 1
+    assert f"on learnt/{built}" in done.out
+    assert f"`git merge BRANCH` brings in what was done: learnt/{built}\n" in done.out
+    assert "looking" in done.out
+    assert "<task-" not in done.out
+    assert done.out.count("boom") == 4, "once for each attempt"
+    assert "5 attempts: 1 task done, 4 attempts failed" in done.out
+    assert "1 waits for a person" in done.out
+    waits = f"{after} waits for {broken}, which is escalated: `learnt resolve {broken} "
+    assert waits in done.out
+    shop.learnt("task", "cancel", broken)
+    idle = shop.learnt("work")
+    assert "no task is ready" in idle.out
+    assert f"{after} waits for {broken}, which is cancelled: `learnt task retry {broken}`" in idle.out
+
+
 def test_only_so_many_tasks_are_worked_on(shop: Shop) -> None:
     shop.agent("print('<task-done/>')")
     tasks = [shop.add(f"Task {number}") for number in range(4)]

@@ -136,7 +136,7 @@ class Work:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.ending == "interrupted":
             self._memory.end_claim(self.claim)
-            self._say("interrupted")
+            self._log.write("interrupted")
             return self._ended("interrupted", choice, answer, began=began)
         result, failure = self._judged(run, answer, folder)
         if result == "done":
@@ -247,7 +247,7 @@ class Work:
             claim=self.claim,
         )
         told = debrief.failure.reason if debrief.failure else ""
-        self._say(f"{debrief.result}{f': {told}' if told else ''}")
+        self._log.write(f"{debrief.result}{f': {told}' if told else ''}")
         return ended.replace(
             result=debrief.result or result, debrief=debrief, task=self._memory.get_task(self.task.id), reason=told
         )

@@ -346,7 +346,8 @@ def tell_waiting_in_vain(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None
     for needed, waiting in blocked:
         count = f"{waiting[0].id} waits" if len(waiting) == 1 else f"{len(waiting)} wait"
         id = waiting[0].id if len(waiting) == 1 else "ID"
-        way = f"learnt resolve {needed.id}" if needed.status == "escalated" else f"learnt task retry {needed.id}"
+        answer = f'learnt resolve {needed.id} "what to do"'
+        way = answer if needed.status == "escalated" else f"learnt task retry {needed.id}"
         also = "" if len(waiting) == 1 else f" ({', '.join(task.id for task in waiting)})"
         free = f"`learnt task edit {id} --no-after`"
         say(f"{count} for {needed.id}, which is {needed.status}{also}: `{way}` or {free}")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 import threading
 import time
 
+from learnt.config import SETTINGS
+from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, show_table
+from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
 from learnt.loop import runs
 from learnt.loop.attempt import LOGS
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from learnt.memory import Memory
     from learnt.strategy.figures import Figure
 
+_MOST_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOP_PATIENCE_S = 30.0
 _GLANCE_S = 1.0
 
@@ -43,8 +48,10 @@ def work_run(arguments: argparse.Namespace) -> int:
 
     for name in ("tasks", "jobs", "max_iterations"):
         given = getattr(arguments, name)
-        if given is not None and given < (0 if name == "max_iterations" else 1):
-            raise WrongRequest(f"--{name.replace('_', '-')} is {given}", hint="give a whole number from 1 on")
+        least, most = 0 if name == "max_iterations" else 1, _MOST_JOBS if name == "jobs" else math.inf
+        if given is not None and not least <= given <= most:
+            to = "on" if most == math.inf else f"to {most}"
+            raise WrongRequest(f"--{name.replace('_', '-')} is {given}", hint=f"give a whole number from 1 {to}")
     if not 0 <= arguments.budget_usd < 1e9:
         raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD from 0 on")
     with open_memory(arguments) as memory:
@@ -65,7 +72,13 @@ def work_run(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda number, _: worker.stop(f"stopped by {signal.Signals(number).name}"))
     with runs.Registered(folder):
         summary = worker.run()
-    return _tell_summary(summary, as_json=arguments.json)
+    if not arguments.json:
+        _tell_summary(summary)
+        with open_memory(arguments) as memory:
+            tell_waiting_in_vain(memory.waiting_in_vain())
+    else:
+        show_json(_summary_record(summary))
+    return 1 if summary.escalated or summary.stopped else 0
 
 
 class _Screen:
@@ -88,7 +101,7 @@ class _Screen:
         if event.what == "started":
             return [paint(f"▶ {event.task}  attempt {event.attempt}  {event.title}", "bold")]
         if event.what == "progress":
-            return [paint(f"  {event.task}  {event.text}", "dim")]
+            return [] if is_sigil(event.text) else [paint(f"  {event.task}  {event.text}", "dim")]
         if event.what == "waiting":
             return [paint(f"… {event.task} is {event.text}; waiting", "dim")]
         if event.what == "stopped" or event.ended is None:
@@ -97,6 +110,7 @@ class _Screen:
         self._spent += ended.cost_usd or 0.0
         figures = [ended.model, f"{ended.duration_ms / 1000:.1f} s"]
         figures += [f"${ended.cost_usd:.2f}"] if ended.cost_usd is not None else []
+        figures += [f"on {ended.task.branch}"] if ended.result == "done" and ended.task.branch else []
         figures += [f"so far ${self._spent:.2f}"] if self._spent else []
         sign, color = ("✓", "green") if ended.result == "done" else ("✗", "red")
         lines = [paint(f"{sign} {event.task}  {ended.result}", color) + f"  {'  '.join(one for one in figures if one)}"]
@@ -108,35 +122,45 @@ class _Screen:
         return lines
 
 
-def _tell_summary(summary: Summary, *, as_json: bool) -> int:
-    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
-    code = 0 if not summary.escalated and not summary.stopped else 1
-    if as_json:
-        attempts = [
-            {
-                "task": ended.task.id,
-                "attempt": ended.attempt,
-                "result": ended.result,
-                "model": ended.model,
-                "cost_usd": ended.cost_usd,
-                "duration_ms": ended.duration_ms,
-            }
-            for ended in summary.ended
-        ]
-        fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
-        show_json({"id": "run", **fields, "attempts": attempts})
-        return code
+def _summary_record(summary: Summary) -> dict[str, Any]:
+    attempts = [
+        {
+            "task": ended.task.id,
+            "attempt": ended.attempt,
+            "result": ended.result,
+            "model": ended.model,
+            "cost_usd": ended.cost_usd,
+            "duration_ms": ended.duration_ms,
+        }
+        for ended in summary.ended
+    ]
+    fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
+    return {"id": "run", **fields, "attempts": attempts}
+
+
+def _tell_summary(summary: Summary) -> None:
     if not summary.ended:
         say(f"Nothing was done: {summary.stopped or 'no task is ready'}.")
-        return code
+        return
+    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
     cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
-    times = f"{len(summary.ended)} attempt{'s' * (len(summary.ended) != 1)}"
-    say(f"\n{times}: {summary.done} done, {failed} failed on the way{cost}, {summary.duration_ms / 1000:.1f} s.")
+    ways = f"{_count(summary.done, 'task')} done, {_count(failed, 'attempt')} failed"
+    say(f"\n{_count(len(summary.ended), 'attempt')}: {ways}{cost}, {summary.duration_ms / 1000:.1f} s.")
+    branches = [ended.task.branch for ended in summary.ended if ended.result == "done" and ended.task.branch]
+    if branches:
+        say(f"`git merge BRANCH` brings in what was done: {', '.join(branches)}")
     if summary.escalated:
-        say(f"{summary.escalated} wait for a person: `learnt escalations`")
+        say(f"{_waiting(summary.escalated)} for a person: `learnt escalations`")
     if summary.stopped:
         say(f"Ended early: {summary.stopped}.")
-    return code
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _waiting(number: int) -> str:
+    return "1 waits" if number == 1 else f"{number} wait"
 
 
 def _in_background(arguments: argparse.Namespace, folder: str) -> int:
@@ -210,7 +234,7 @@ def _show_state(state: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in sorted(state["tasks"].items()))
     say(f"Tasks: {counts or 'none'}.")
     if state["escalations"]:
-        say(f"{state['escalations']} wait for you: `learnt escalations`")
+        say(f"{_waiting(state['escalations'])} for you: `learnt escalations`")
     if not state["runs"]:
         say("Nobody works on this machine now.")
 
@@ -243,7 +267,7 @@ def stop_run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         show_json({"id": "stop", "stopped": [run.pid for run in asked]})
     else:
-        say(f"Stopped {len(asked)} run{'s' * (len(asked) != 1)}." if asked else "Nobody works on this machine now.")
+        say(f"Stopped {_count(len(asked), 'run')}." if asked else "Nobody works on this machine now.")
 
 
 def log_arguments(parser: argparse.ArgumentParser) -> None:
