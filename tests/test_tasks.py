@@ -194,7 +194,12 @@ def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) 
     answered = memory.resolve(escalation.id, "Take the stairs")
     assert (answered.status, answered.answer, answered.resolved_by) == ("resolved", "Take the stairs", "anna")
     assert memory.get_task(task.id).status == "ready"
-    assert "Stuck Loop Warning" not in memory.brief("fly", task=task.id).text, "a person has helped: it starts anew"
+    anew = memory.brief("fly", task=task.id).text
+    assert "Stuck Loop Warning" not in anew, "a person has helped: it starts anew"
+    assert "Attempt 5 at this task; a person let it start anew" in anew
+    _fail(memory, "yet another")
+    since = "Attempt 6 at this task; 1 in a row without success since a person let it start anew"
+    assert since in memory.brief("fly", task=task.id).text
     with pytest.raises(WrongRequest, match="answered already"):
         memory.resolve(escalation.id, "again")
 

@@ -111,7 +111,10 @@ def test_each_failure_brings_a_stronger_model_and_the_reason_is_kept(shop: Shop)
     attempts = shop.show(task)["attempts"][::-1]
     assert [attempt["model"] for attempt in attempts] == ["small", "medium", "large"]
     assert all(attempt["model_reason"] for attempt in attempts)
-    assert "small" in shop.learnt("strategy").out
+    told = shop.learnt("strategy").out
+    assert told.startswith("model   type       done  of  share")
+    assert "small" in told
+    assert "No attempts at tasks of this type are recorded yet." in shop.learnt("strategy", "--type", "nosuch").out
     picture = shop.folder / "picture.svg"
     assert shop.learnt("strategy", "--plot", str(picture)).code == 0
     assert picture.read_text().startswith("<svg")
@@ -376,12 +379,42 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
     assert [one["task"] for one in status["running"]] == [task]
     assert len(status["runs"]) == 1
     assert "model:" in shop.learnt("log", task).out
+    assert "attempt 1: running  since " in shop.learnt("task", "show", task).out
+    assert "from the next attempt on" in shop.learnt("task", "edit", task, "--title", "Another").out
+    for name in ("running", "worktrees"):
+        assert (shop.folder / ".learnt" / name).stat().st_mode & 0o777 == 0o700
     assert "Stopped 1 run" in shop.learnt("stop").out
 
     assert not _alive(int((shop.folder / "started").read_text()))
     assert json.loads(shop.learnt("status", "--json").out)["runs"] == []
     assert shop.show(task)["status"] == "ready"
     assert "Nobody works" in shop.learnt("stop").out
+
+
+def test_watching_leaves_the_terminal_as_it_was(shop: Shop) -> None:
+    import pty  # there is none on Windows
+
+    shop.agent(WAIT)
+    shop.add("Anything")
+    assert shop.learnt("work", "--background").code == 0
+    _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+    own, theirs = pty.openpty()
+    watching = subprocess.Popen([sys.executable, "-m", "learnt", "status"], cwd=shop.folder, stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    while b"Tasks: 1 running" not in seen:
+        seen += os.read(own, 10_000)
+
+    watching.send_signal(signal.SIGINT)
+
+    assert watching.wait(timeout=PATIENCE_S) == 0
+    seen += os.read(own, 10_000)
+    os.close(own)
+    shop.learnt("stop")
+    assert seen.startswith(b"\x1b[?1049h"), "nothing is shown before"
+    live, _, after = seen.partition(b"\x1b[?1049l")
+    assert live.count(b"Tasks: 1 running") == live.count(b"\x1b[H\x1b[J")
+    assert after.count(b"Tasks: 1 running") == 1
 
 
 def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: str, shop: Shop) -> None:

@@ -104,6 +104,8 @@ class Work:
         """Make the attempt; whatever happens, the claim is settled and nothing is left running."""
         began = time.monotonic()
         try:
+            for name in (_RUNNING, _WORKTREES):
+                os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
             return self._attempt(began)
         except CannotWork:
             self._memory.end_claim(self.claim)

@@ -121,6 +121,7 @@ def task_show_run(arguments: argparse.Namespace) -> None:
         reports = memory.failures(task.id)
         needed = memory.needed_by(task.id)
         escalations = memory.escalations(status=None, subject=task.id)
+        held = next((claim for claim in memory.claims() if claim.task == task.id), None)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
@@ -128,7 +129,9 @@ def task_show_run(arguments: argparse.Namespace) -> None:
             {**one.as_dict(), "failure": reports[one.id].as_dict() if one.id in reports else None} for one in attempts
         ]
         asked = [one.as_dict() for one in escalations]
-        show_json({**_record(task, [one.id for one in needed]), "attempts": shown, "escalations": asked})
+        claim = held.as_dict() if held else None
+        fields = _record(task, [one.id for one in needed])
+        show_json({**fields, "attempts": shown, "escalations": asked, "claim": claim})
         return
     say(f"{paint(task.title, 'bold')}\n{task.id} · {_painted(task.status)} · {task.type}")
     if task.text and task.text != task.title:
@@ -138,6 +141,9 @@ def task_show_run(arguments: argparse.Namespace) -> None:
             say(f"  {name}: {value}")
     for attempt in reversed(attempts):
         _show_attempt(attempt, reports.get(attempt.id))
+    if held:
+        figures = [f"since {moment(held.started_at)}", held.model, f"{held.host}:{held.pid}"]
+        say(f"  attempt {len(attempts) + 1}: {_painted('running')}  {'  '.join(one for one in figures if one)}")
     for one in escalations:
         say(f"  {one.id}: {one.question} {f'— {one.answer}' if one.answer else '(open)'}")
 
@@ -196,6 +202,8 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
         task = memory.edit_task(arguments.id, **fields)
     tell_redactions(memory)
     _tell(arguments, "Edited", task)
+    if task.status == "running" and not arguments.json:
+        say("It is being worked on: this holds from the next attempt on.")
 
 
 def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:

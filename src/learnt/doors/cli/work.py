@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MOST_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOP_PATIENCE_S = 30.0
 _GLANCE_S = 1.0
+_OTHER_SCREEN, _OWN_SCREEN, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[J"
 
 
 def work_arguments(parser: argparse.ArgumentParser) -> None:
@@ -186,12 +187,31 @@ def status_run(arguments: argparse.Namespace) -> None:
         if arguments.json:
             show_json(state)
             return
+        if is_terminal() and not arguments.once and _goes_on(state):
+            state = _watch(memory, state)
         _show_state(state)
-        while is_terminal() and not arguments.once and (state["running"] or state["runs"]):
+
+
+def _goes_on(state: dict[str, Any]) -> bool:
+    return bool(state["running"] or state["runs"])
+
+
+def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
+    """Show how it goes on a screen of its own until nothing goes on or the person has seen enough; return the last."""
+    sys.stdout.write(_OTHER_SCREEN)
+    try:
+        while _goes_on(state):
+            say(_CLEARED + paint("learnt status; Ctrl-C ends it", "dim"))
+            _show_state(state)
+            sys.stdout.flush()
             time.sleep(_GLANCE_S)
             state = _state(memory)
-            say("\x1b[2J\x1b[H" + paint("learnt status; Ctrl-C ends it", "dim"))
-            _show_state(state)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.stdout.write(_OWN_SCREEN)
+        sys.stdout.flush()
+    return state
 
 
 def _state(memory: Memory) -> dict[str, Any]:
@@ -330,9 +350,10 @@ def strategy_run(arguments: argparse.Namespace) -> None:
         show_json({"id": "strategy", "strategy": chosen_by, "figures": shown, "choices": choices})
         return
     if figures:
-        show_table(("model", "type", "done", "of", "share", "mean cost", "median time"), [*map(_row, figures)], wide=0)
+        heads = ("model", "type", "done", "of", "share", "mean cost", "median time")
+        show_table(heads, [*map(_row, figures)], wide=0, always_heads=True)
     else:
-        say("No attempts are recorded yet.")
+        say(f"No attempts{' at tasks of this type' if arguments.type else ''} are recorded yet.")
     for type, choice in picture.choices:
         say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {choice.model or 'the default of the client'}:")
         say(f"  {choice.reason}")
