@@ -17,7 +17,7 @@ from learnt.text.fence import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from learnt.model import Escalation, Task
 
@@ -89,6 +89,29 @@ def read_spec(root: str, spec: str) -> str:
             hint="split it, and the task with it",
         )
     return clean(text).strip()
+
+
+def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a project's own templates, and the remedy; `types` are those that tasks have."""
+    ours = sorted(name.removesuffix(".md") for name in os.listdir(_TEMPLATES) if name.endswith(".md"))
+    try:
+        own = sorted(os.listdir(overrides)) if os.path.isdir(overrides) else []
+    except OSError as error:
+        yield f"cannot look into {overrides}: {error.strerror}", "check who owns the folder and its files"
+        return
+    for file in own:
+        name, ending = os.path.splitext(file)
+        if not file.startswith(".") and (ending != ".md" or name not in {*ours, *types}):
+            known = ", ".join(f"{one}.md" for one in ours)
+            yield f"{os.path.join(overrides, file)} is used for no task", f"name it after a type of task, or: {known}"
+    try:
+        frame = set(Template(_template("task", overrides)).get_identifiers())
+    except LearntError as error:
+        yield error.message, error.hint
+        return
+    if not frame & {"title", "text"}:
+        path = os.path.join(overrides, "task.md")
+        yield f"{path} has neither $title nor $text, so no agent sees its task", "put them where the task belongs"
 
 
 def _template(name: str, overrides: str) -> str:
