@@ -1055,6 +1055,25 @@ class TestDoctorDemoAndHelp:
         detail = found[1].format(programs=work.programs, project=work.project)
         assert work.found("agent") == [(found[0], detail)]
 
+    def test_templates_that_no_task_uses_or_that_hide_the_task_are_told(self, work: Work) -> None:
+        work.line.text("task", "add", "Anything", "--type", "paint")
+        folder = work.project / ".learnt" / "prompts"
+        folder.mkdir()
+        for name in ("paint.md", "implement.md", "sigils.md"):
+            (folder / name).write_text("Take care.\n")
+        (folder / "task.md").write_text("Do this: ${title}\n$sigils\n")
+        assert work.found("prompts") == []
+        for name in ("pant.md", "review.txt"):
+            (folder / name).write_text("Take care.\n")
+        (folder / "task.md").write_text("Do something.\n$sigils\n")
+        details = [detail for fine, detail in work.found("prompts") if not fine]
+        assert [detail.split(" ", 1)[0].rpartition("/")[2] for detail in details] == [
+            "pant.md",
+            "review.txt",
+            "task.md",
+        ]
+        assert "neither $title nor $text" in details[-1]
+
     def test_worktrees_need_git_and_a_repository(self, work: Work) -> None:
         work.install("claude")
         work.line.text("task", "add", "Anything")

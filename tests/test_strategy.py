@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Iterable
 from xml.etree import ElementTree
 
@@ -77,7 +79,7 @@ def test_the_record_keeps_the_cheapest_where_it_pays_and_says_so_with_figures() 
 
     assert choice.model == HAIKU.name
     assert choice.reason.startswith(
-        "claude-haiku-4-5: 14 of 17 `implement` tasks done at $0.05; starting with it costs"
+        "claude-haiku-4-5: 14 of 17 attempts at `implement` tasks succeeded at $0.05; starting with it costs"
     )
 
 
@@ -115,7 +117,7 @@ def test_a_step_that_never_helps_after_a_failure_is_skipped() -> None:
 
     assert choice.model == "opus"
     assert choice.last
-    assert "opus: 50 of 55 `implement` tasks done after a failure at $1.00" in choice.reason
+    assert "opus: 50 of 55 attempts at `implement` tasks succeeded after a failure at $1.00" in choice.reason
 
 
 def test_after_the_strongest_has_failed_it_stays_with_the_strongest() -> None:
@@ -411,3 +413,20 @@ def test_a_picture_of_any_cost_stays_within_its_frame(cost: float | None) -> Non
     assert len(points) == (cost is not None)
     assert all(0 <= float(point.attrib["cx"]) <= 720 for point in points)
     assert ElementTree.fromstring(plot([])) is not None  # noqa: S314 - our own text
+
+
+@pytest.mark.parametrize("cost", [0.01, 0.95])
+def test_the_names_of_models_that_did_alike_stand_below_or_above_each_other(cost: float) -> None:
+    alike = [
+        Figure(model=f"model-{number}", share=Share(done=done, attempts=10), mean_cost_usd=cost + number / 1000)
+        for done in (0, 5, 10)
+        for number in range(5)
+    ]
+    picture = plot(alike)
+    names = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="\w+">model-', picture)
+    heights = sorted(float(y) for _, y in names)
+    assert len(heights) == 15
+    assert all(after - before >= 13 for before, after in itertools.pairwise(heights)), heights
+    assert heights[0] > 40
+    assert heights[-1] < 400
+    assert plot(alike) == picture

@@ -200,7 +200,12 @@ def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) 
     answered = memory.resolve(escalation.id, "Take the stairs")
     assert (answered.status, answered.answer, answered.resolved_by) == ("resolved", "Take the stairs", "anna")
     assert memory.get_task(task.id).status == "ready"
-    assert "Stuck Loop Warning" not in memory.brief("fly", task=task.id).text, "a person has helped: it starts anew"
+    anew = memory.brief("fly", task=task.id).text
+    assert "Stuck Loop Warning" not in anew, "a person has helped: it starts anew"
+    assert "Attempt 5 at this task; a person let it start anew" in anew
+    _fail(memory, "yet another")
+    since = "Attempt 6 at this task; 1 in a row without success since a person let it start anew"
+    assert since in memory.brief("fly", task=task.id).text
     with pytest.raises(WrongRequest, match="answered already"):
         memory.resolve(escalation.id, "again")
 
@@ -219,6 +224,70 @@ def test_an_escalated_task_can_be_given_up_or_split(memory: Memory) -> None:
             assert memory.get_task(task.id).status == "waiting"
             assert memory.get_task(part.id).status == "ready"
         assert memory.escalations() == []
+
+
+def _escalated(memory: Memory, title: str = "Fly") -> Task:
+    task = memory.add_task(title)
+    for number in range(4):
+        _fail(memory, f"error {title}{number}")
+    return memory.get_task(task.id)
+
+
+def test_cancelling_answers_what_the_task_asked(memory: Memory) -> None:
+    task = _escalated(memory)
+    memory.cancel_task(task.id)
+    (answered,) = memory.escalations(status=None)
+    assert (answered.status, answered.answer) == ("resolved", "cancel")
+    with pytest.raises(WrongRequest, match="is cancelled and asks nothing"):
+        memory.resolve(task.id, "go on")
+    with pytest.raises(WrongRequest, match="is cancelled already"):
+        memory.cancel_task(task.id)
+
+
+def test_an_escalation_is_found_by_its_task_and_needs_an_answer(memory: Memory) -> None:
+    task = _escalated(memory)
+    with pytest.raises(WrongRequest, match="needs an answer"):
+        memory.resolve(task.id)
+    assert memory.resolve(task.id, "Take the stairs").subject == task.id
+    assert memory.get_task(task.id).status == "ready"
+    with pytest.raises(WrongRequest, match="is ready already"):
+        memory.retry_task(task.id)
+
+
+def test_a_task_cannot_be_based_on_itself_or_on_what_is_not_there(memory: Memory) -> None:
+    first = memory.add_task("First")
+    second = memory.add_task("Second", based_on=first.id)
+    third = memory.add_task("Third", based_on=second.id)
+    with pytest.raises(WrongRequest, match=f"{first.id} goes on with {third.id} goes on with {second.id}"):
+        memory.edit_task(first.id, based_on=third.id)
+    with pytest.raises(WrongRequest, match="go on with itself"):
+        memory.edit_task(first.id, based_on=first.id)
+    with pytest.raises(NotFound):
+        memory.edit_task(first.id, based_on="task_nope")
+    assert memory.edit_task(third.id, based_on=first.id).based_on == first.id
+    assert memory.edit_task(third.id, based_on="").based_on == ""
+
+
+def test_what_was_given_up_names_those_that_wait_for_it(memory: Memory) -> None:
+    first = memory.add_task("First")
+    second = memory.add_task("Second", after=[first.id])
+    memory.add_task("Third", after=[second.id])
+    assert memory.waiting_in_vain() == []
+
+    memory.cancel_task(first.id)
+    ((needed, waiting),) = memory.waiting_in_vain()
+    assert (needed.id, [task.id for task in waiting]) == (first.id, [second.id])
+
+
+def test_only_what_is_still_to_be_done_is_split_and_its_parts_take_after_it(memory: Memory) -> None:
+    task = memory.add_task("Large", model="haiku", skip_learnings=True, verify="make test")
+    memory.cancel_task(task.id)
+    with pytest.raises(WrongRequest, match="is cancelled") as refused:
+        memory.split_task(task.id, ["A part"])
+    assert f"learnt task retry {task.id}" in refused.value.hint
+    memory.retry_task(task.id)
+    (part,) = memory.split_task(task.id, ["A part"])
+    assert (part.model, part.skip_learnings, part.verify) == ("haiku", True, "")
 
 
 def test_interruptions_are_no_failures(memory: Memory) -> None:
@@ -285,6 +354,30 @@ def test_tasks_from_the_command_line(database: str, learnt: Callable[..., Done],
     assert "C" in learnt("task", "show", parts[0]["id"]).out
 
 
+def test_a_specification_is_a_text_of_the_project(learnt: Callable[..., Done], project: Path, tmp_path: Path) -> None:
+    learnt("init")
+    (tmp_path / "secret").write_text("of somebody else")
+    (project / "link").symlink_to(tmp_path / "secret")
+    (project / "picture").write_bytes(b"\x89PNG\0")
+    (project / "latin").write_bytes("größer".encode("latin-1"))
+    (project / "long").write_text("x" * 200_001)
+    (project / "fine").write_text("x" * 200_000)
+    task = _json(learnt("task", "add", "First thing", "--spec", "fine", "--json"))["id"]
+    wrong = {str(tmp_path / "secret"): "outside", "link": "outside", "picture": "no text", "latin": "no text"}
+    for spec, said in {**wrong, "long": "longer than 200,000", "nope": "no file"}.items():
+        for words in (["task", "add", "x"], ["task", "edit", task]):
+            done = learnt(*words, "--spec", spec)
+            assert (done.code, said in done.err) == (2, True), done.err
+
+
+def test_cancelling_says_who_waits_in_vain(learnt: Callable[..., Done], project: Path) -> None:
+    learnt("init")
+    first = _json(learnt("task", "add", "First thing", "--json"))["id"]
+    second = _json(learnt("task", "add", "Second thing", "--after", first, "--json"))["id"]
+    told = f"{second} waits for {first}, which is cancelled: `learnt task retry {first}`"
+    assert told in learnt("task", "cancel", first).out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -295,6 +388,7 @@ def test_tasks_from_the_command_line(database: str, learnt: Callable[..., Done],
         (["task", "add", "x", "--after", "task_nope"], "no task `task_nope`"),
         (["task", "show", "task_nope"], "no task `task_nope`"),
         (["task", "edit", "task_nope"], "nothing to change"),
+        (["task", "edit", "task_nope", "--no-after", "--after", "task_other"], "not allowed with argument --no-after"),
         (["task", "cancel", "task_nope"], "no task `task_nope`"),
         (["task", "split", "task_nope"], "TITLE"),
         (["resolve", "esc_nope"], "no escalation `esc_nope`"),
@@ -302,6 +396,7 @@ def test_tasks_from_the_command_line(database: str, learnt: Callable[..., Done],
         (["log", "task_nope"], "no task `task_nope`"),
         (["work", "--tasks", "0"], "--tasks is 0"),
         (["work", "--jobs", "-1"], "--jobs is -1"),
+        (["work", "--jobs", "65"], "from 1 to 64"),
         (["work", "--budget-usd", "-1"], "--budget-usd is -1"),
     ],
 )

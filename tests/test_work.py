@@ -111,7 +111,10 @@ def test_each_failure_brings_a_stronger_model_and_the_reason_is_kept(shop: Shop)
     attempts = shop.show(task)["attempts"][::-1]
     assert [attempt["model"] for attempt in attempts] == ["small", "medium", "large"]
     assert all(attempt["model_reason"] for attempt in attempts)
-    assert "small" in shop.learnt("strategy").out
+    told = shop.learnt("strategy").out
+    assert told.startswith("model   type       done  of  share")
+    assert "small" in told
+    assert "No attempts at tasks of this type are recorded yet." in shop.learnt("strategy", "--type", "nosuch").out
     picture = shop.folder / "picture.svg"
     assert shop.learnt("strategy", "--plot", str(picture)).code == 0
     assert picture.read_text().startswith("<svg")
@@ -139,6 +142,45 @@ def test_the_budget_and_the_number_of_attempts_end_a_run(shop: Shop) -> None:
     summary = shop.work("--all", "--max-iterations", "2", code=1)
     assert len(summary["attempts"]) == 2
     assert "2 attempts" in summary["stopped"]
+
+
+def test_as_many_attempts_as_were_needed_are_no_early_end(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    shop.add("Anything")
+    assert shop.work("--all", "--max-iterations", "1")["stopped"] == ""
+    shop.add("Anything else")
+    assert shop.work("--max-iterations", "1")["stopped"] == "", "one task was asked for"
+    shop.add("One more")
+    shop.add("And another")
+    assert shop.work("--all", "--max-iterations", "1", code=1)["stopped"].startswith("1 attempt was made")
+
+
+def test_a_person_reads_each_thing_once_and_what_to_do_next(shop: Shop) -> None:
+    shop.agent(
+        "print('looking'); print('<task-done/>' if 'Build' in prompt else '<task-failed>boom</task-failed>')",
+        isolation="worktree",
+    )
+    shop.repository()
+    built = shop.add("Build the shop")
+    broken = shop.add("Break the shop")
+    after = shop.add("Sweep up", "--after", broken)
+
+    done = shop.learnt("work", "--all")
+
+    assert done.code == 1
+    assert f"on learnt/{built}" in done.out
+    assert f"`git merge BRANCH` brings in what was done: learnt/{built}\n" in done.out
+    assert "looking" in done.out
+    assert "<task-" not in done.out
+    assert done.out.count("boom") == 4, "once for each attempt"
+    assert "5 attempts: 1 task done, 4 attempts failed" in done.out
+    assert "1 waits for a person" in done.out
+    waits = f"{after} waits for {broken}, which is escalated: `learnt resolve {broken} "
+    assert waits in done.out
+    shop.learnt("task", "cancel", broken)
+    idle = shop.learnt("work")
+    assert "no task is ready" in idle.out
+    assert f"{after} waits for {broken}, which is cancelled: `learnt task retry {broken}`" in idle.out
 
 
 def test_only_so_many_tasks_are_worked_on(shop: Shop) -> None:
@@ -339,12 +381,42 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
     assert [one["task"] for one in status["running"]] == [task]
     assert len(status["runs"]) == 1
     assert "model:" in shop.learnt("log", task).out
+    assert "attempt 1: running  since " in shop.learnt("task", "show", task).out
+    assert "from the next attempt on" in shop.learnt("task", "edit", task, "--title", "Another").out
+    for name in ("running", "worktrees"):
+        assert (shop.folder / ".learnt" / name).stat().st_mode & 0o777 == 0o700
     assert "Stopped 1 run" in shop.learnt("stop").out
 
     assert not _alive(int((shop.folder / "started").read_text()))
     assert json.loads(shop.learnt("status", "--json").out)["runs"] == []
     assert shop.show(task)["status"] == "ready"
     assert "Nobody works" in shop.learnt("stop").out
+
+
+def test_watching_leaves_the_terminal_as_it_was(shop: Shop) -> None:
+    import pty  # there is none on Windows
+
+    shop.agent(WAIT)
+    shop.add("Anything")
+    assert shop.learnt("work", "--background").code == 0
+    _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+    own, theirs = pty.openpty()
+    watching = subprocess.Popen([sys.executable, "-m", "learnt", "status"], cwd=shop.folder, stdout=theirs)
+    os.close(theirs)
+    seen = b""
+    while b"Tasks: 1 running" not in seen:
+        seen += os.read(own, 10_000)
+
+    watching.send_signal(signal.SIGINT)
+
+    assert watching.wait(timeout=PATIENCE_S) == 0
+    seen += os.read(own, 10_000)
+    os.close(own)
+    shop.learnt("stop")
+    assert seen.startswith(b"\x1b[?1049h"), "nothing is shown before"
+    live, _, after = seen.partition(b"\x1b[?1049l")
+    assert live.count(b"Tasks: 1 running") == live.count(b"\x1b[H\x1b[J")
+    assert after.count(b"Tasks: 1 running") == 1
 
 
 def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: str, shop: Shop) -> None:

@@ -16,6 +16,10 @@ from learnt.store.migrate import FOLDER
 
 DOCS = Path(__file__).parent.parent / "docs"
 _NOTE = "<!-- Written by `make docs` from the code: change the code, not this page. -->\n"
+_LISTS = (
+    "A list in the environment is separated like PATH: `LEARNT_SOURCES=../a:../b`. Only models are separated by\n"
+    "commas, each with its price if it has one: `LEARNT_MODELS=small=0.1,large`."
+)
 
 
 def pages() -> dict[str, str]:
@@ -64,7 +68,7 @@ def configuration() -> str:
         lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices} |")
     lines += ["", "An example with every key:", "", "```toml"]
     lines += [f"{setting.key} = {as_toml(example_value(setting))}" for setting in SETTINGS]
-    lines += ["```", "", "A list in the environment is separated like PATH: `LEARNT_SOURCES=../a:../b`.", ""]
+    lines += ["```", "", _LISTS, ""]
     return "\n".join(lines)
 
 

@@ -25,10 +25,13 @@ from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from learnt.config import Settings
+    from learnt.model import Task
     from learnt.project import Project
+
+    Flaws = Callable[[str, Collection[str]], Iterable[tuple[str, str]]]
 
 _LITTLE_SPACE = 100 * 1024 * 1024
 _SOME_MODEL = "some-model"
@@ -43,8 +46,11 @@ class Finding(Value):
     remedy: str = ""
 
 
-def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
-    """Yield what is found for the project around a folder and for the user-wide store."""
+def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator[Finding]:
+    """Yield what is found for the project around a folder and for the user-wide store.
+
+    `prompts` tells what is wrong with the templates below a store's folder, given the types that tasks have.
+    """
     yield _fine("versions", f"learnt {__version__}, Python {platform.python_version()}")
     environ = dict(os.environ)
     here = project.find_project(start)
@@ -61,7 +67,11 @@ def examine(start: str, *, clock: Callable[[], int]) -> Iterator[Finding]:
     else:
         yield from _examine_store("store", places.own_place(here, settings), clock)
         if known:
-            yield from _examine_work(here, settings, open_tasks=_open_tasks(places.own_place(here, settings), clock))
+            place = places.own_place(here, settings)
+            known_tasks = _tasks(place, clock)
+            yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
+            for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
+                yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
     user = places.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)
@@ -197,16 +207,16 @@ def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
         )
 
 
-def _open_tasks(place: Place, clock: Callable[[], int]) -> int:
-    """Return how many tasks may still be worked on; none where that cannot be known, which is told elsewhere."""
+def _tasks(place: Place, clock: Callable[[], int]) -> list[Task]:
+    """Return the tasks in the queue; none where they cannot be known, which is told elsewhere."""
     try:
         store = Store(place.replace(read_only=True), version=__version__, clock=clock)
         try:
-            return sum(many for status, many in tasks.counts(store.database).items() if status not in ENDED)
+            return tasks.every(store.database)
         finally:
             store.close()
     except LearntError:
-        return 0
+        return []
 
 
 def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iterator[Finding]:

@@ -55,6 +55,8 @@ class Loop(Value):
 
     attempts: int = 0
     failures: int = 0
+    anew: bool = False
+    """Whether a person let it start anew after attempts that `failures` does not count."""
     recent: int = 0
     recent_done: int = 0
     model: str = ""
@@ -190,8 +192,9 @@ def _status(loop: Loop) -> str:
         return ""
     recent = f"; of the last {loop.recent} attempts at any task {loop.recent_done} succeeded" if loop.recent else ""
     recent += f". Model: {_one_line(loop.model)} ({_one_line(loop.model_reason)})" if loop.model else ""
-    so_far = f"Attempt {loop.attempts + 1} at this task; {loop.failures} in a row without success"
-    return f"## Loop Status\n\n{so_far}{recent}.\n"
+    since = ["a person let it start anew"] if loop.anew else []
+    row = [f"{loop.failures} in a row without success"] if loop.failures or not loop.anew else []
+    return f"## Loop Status\n\nAttempt {loop.attempts + 1} at this task; {' since '.join(row + since)}{recent}.\n"
 
 
 def _stuck(content: Content) -> str:

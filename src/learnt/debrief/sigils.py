@@ -138,6 +138,11 @@ def without_sigils(output: str) -> str:
     return rest + output[position:]
 
 
+def is_sigil(line: str) -> bool:
+    """Say whether a line holds nothing but sigils, or the start or the end of one."""
+    return bool(line.strip()) and not _TAG.sub("", without_sigils(line)).strip()
+
+
 def kind_of(discovery: str) -> str:
     """Return the kind of learning that a discovery makes."""
     return {"blocker": "gotcha", "constraint": "constraint", "pattern": "best-practice"}.get(discovery, "solution")

@@ -112,6 +112,8 @@ class Work:
         """Make the attempt; whatever happens, the claim is settled and nothing is left running."""
         began = time.monotonic()
         try:
+            for name in (RUNNING, WORKTREES):
+                os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
             begun = self._begun()
             if begun is None:
                 return self._ended("interrupted", None, clients.Answer(), began=began)
@@ -284,7 +286,7 @@ class Work:
         )
         debrief = self._taken_up(debrief)
         told = debrief.failure.reason if debrief.failure else ""
-        self._say(f"{debrief.result}{f': {told}' if told else ''}")
+        self._log.write(f"{debrief.result}{f': {told}' if told else ''}")
         return ended.replace(
             result=debrief.result or result, debrief=debrief, task=self._memory.get_task(self.task.id), reason=told
         )
@@ -387,7 +389,7 @@ def prompt_of(
     return compose(
         task,
         brief=brief.text,
-        spec=read_spec(root, task),
+        spec=read_spec(root, task.spec),
         prerequisites=[_earlier(memory, needed) for needed in done],
         chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[one for one in memory.escalations(status=None, subject=task.id) if one.status == "resolved"],

@@ -17,7 +17,7 @@ from learnt.text.fence import harmless
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from learnt.model import Escalation, Task
 
@@ -65,25 +65,55 @@ def compose(
     return _BLANK_LINES.sub("\n\n", text).replace(_PLACE_OF_BRIEF, brief.strip()).strip() + "\n"
 
 
-def read_spec(root: str, task: Task) -> str:
-    """Return the text of a task's specification; empty when it has none."""
-    if not task.spec:
+def read_spec(root: str, spec: str) -> str:
+    """Return the text of a specification, a file of the project; empty when none is named."""
+    if not spec:
         return ""
-    path = os.path.join(root, task.spec)
+    path = os.path.realpath(os.path.join(root, spec))
+    if not path.startswith(os.path.join(os.path.realpath(root), "")):
+        raise WrongRequest(f"the specification {spec} is outside the project", hint=f"name a file below {root}")
+    if not os.path.isfile(path):
+        raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8") as file:
             text = file.read(_LONGEST_SPEC + 1)
     except OSError as error:
         raise WrongRequest(
-            f"the specification {path} of {task.id} cannot be read: {error.strerror}",
-            hint=f"put the file there, or name another: `learnt task edit {task.id} --spec FILE`",
+            f"the specification {spec} cannot be read: {error.strerror}", hint="check who may read the file"
         ) from None
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise WrongRequest(f"the specification {spec} is no text in UTF-8", hint="write it as plain text or Markdown")
     if len(text) > _LONGEST_SPEC:
         raise WrongRequest(
-            f"the specification {path} is longer than {_LONGEST_SPEC:,} characters",
+            f"the specification {spec} is longer than {_LONGEST_SPEC:,} characters",
             hint="split it, and the task with it",
         )
     return clean(text).strip()
+
+
+def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a project's own templates, and the remedy; `types` are those that tasks have."""
+    ours = sorted(name.removesuffix(".md") for name in os.listdir(_TEMPLATES) if name.endswith(".md"))
+    try:
+        own = sorted(os.listdir(overrides)) if os.path.isdir(overrides) else []
+    except OSError as error:
+        yield f"cannot look into {overrides}: {error.strerror}", "check who owns the folder and its files"
+        return
+    for file in own:
+        name, ending = os.path.splitext(file)
+        if not file.startswith(".") and (ending != ".md" or name not in {*ours, *types}):
+            known = ", ".join(f"{one}.md" for one in ours)
+            yield f"{os.path.join(overrides, file)} is used for no task", f"name it after a type of task, or: {known}"
+    try:
+        frame = set(Template(_template("task", overrides)).get_identifiers())
+    except LearntError as error:
+        yield error.message, error.hint
+        return
+    if not frame & {"title", "text"}:
+        path = os.path.join(overrides, "task.md")
+        yield f"{path} has neither $title nor $text, so no agent sees its task", "put them where the task belongs"
 
 
 def _template(name: str, overrides: str) -> str:

@@ -113,6 +113,10 @@ class Worker:
         keeper.join()
         if self._error is not None:
             raise self._error
+        if self._are_attempts_made() and not self._stopped:
+            with self._open_memory() as memory:
+                made = "1 attempt was" if self._claimed == 1 else f"{self._claimed} attempts were"
+                self._stopped = f"{made} made, as many as were asked for" if self._is_left(memory) else ""
         return self._summary(round((time.monotonic() - began) * 1000))
 
     def stop(self, reason: str) -> None:
@@ -175,12 +179,18 @@ class Worker:
         return True
 
     def _may_claim(self) -> bool:
-        if self._plan.attempts and self._claimed >= self._plan.attempts and not self._stopped:
-            self._stopped = f"{self._claimed} attempts were made, as many as were asked for"
         spent = sum(ended.assumed_usd for ended in self._ended)
         if self._plan.budget_usd and spent >= self._plan.budget_usd and not self._stopped:
             self._stopped = f"${spent:.2f} are spent, of ${self._plan.budget_usd:.2f}"
-        return not self._stopped
+        return not self._stopped and not self._are_attempts_made()
+
+    def _are_attempts_made(self) -> bool:
+        return 0 < self._plan.attempts <= self._claimed
+
+    def _is_left(self, memory: Memory) -> bool:
+        """Say whether a task of the plan could still be worked on."""
+        ready = {task.id for task in memory.tasks(statuses=["ready"])}
+        return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
     def _wait(self, memory: Memory, only: list[str] | None) -> bool:
         """Wait until something may have become ready; False when nothing can any more."""

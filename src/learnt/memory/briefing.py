@@ -301,13 +301,20 @@ class Briefing(Tasks):
             for attempt in attempts
             if attempt.id in reports and not reports[attempt.id].archived_at
         ]
-        failed = 0
+        failed, anew = 0, False
         for attempt in attempts:
             if attempt.result == "done" or attempt.started_at < task.fresh_since:
+                anew = attempt.result != "done"
                 break
             failed += attempt.result != "interrupted"
         recent = tasks.results_since(self.store.database, now - _RECENT_MS)
-        loop = Loop(attempts=len(attempts), failures=failed, recent=len(recent), recent_done=recent.count("done"))
+        loop = Loop(
+            attempts=len(attempts),
+            failures=failed,
+            anew=anew,
+            recent=len(recent),
+            recent_done=recent.count("done"),
+        )
         return tuple(past), loop
 
     def _record_brief(self, task: Task, brief: Brief) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from learnt.strategy.stuck import Stuck
 
 ENDED = ("done", "failed", "cancelled")
+# Nobody works on a task in one of these, and it will not be done unless a person decides so.
+IDLE = ("failed", "cancelled", "escalated")
 # What `edit_task` may change, beside what a task waits for.
 EDITABLE = (
     "title",
@@ -98,6 +100,17 @@ class Tasks(Stores):
         """Return the tasks that a task waits for, or waited for."""
         return tasks.needed_by(self.store.database, task)
 
+    def waiting_in_vain(self) -> list[tuple[Task, list[Task]]]:
+        """Return each task that was given up or needs a person, with those that wait for it and cannot go on."""
+        needs = tasks.needs(self.store.database)
+        waiting = [task for task in self.tasks(statuses=["waiting"]) if task.id in needs]
+        found: dict[str, list[Task]] = {}
+        for task in waiting:
+            for needed in needs[task.id]:
+                found.setdefault(needed, []).append(task)
+        blocking = [tasks.get(self.store.database, id) for id in sorted(found)]
+        return [(task, found[task.id]) for task in blocking if task.status in IDLE]
+
     def attempts(self, task: str) -> list[Attempt]:
         """Return the attempts at a task, the latest first."""
         return tasks.attempts(self.store.database, task)
@@ -119,6 +132,8 @@ class Tasks(Stores):
             self.store.database.lock_queue()  # of two that tie tasks together, the second must see what the first did
             task = tasks.get(self.store.database, id, for_update=True)
             changed = task.replace(**self._read(changes), updated_at=self._clock())
+            if changed.based_on != task.based_on:
+                self._check_base(changed)
             if after is not None:
                 tasks.needs_no_more(self.store.database, id)
                 self._tie(id, after)
@@ -131,8 +146,10 @@ class Tasks(Stores):
         """Give a task up. Its worker stops the agent and then lets go of it; if it died, the next worker does."""
         with self.store.transaction():
             task = tasks.get(self.store.database, id, for_update=True)
-            if task.status == "done":
-                raise WrongRequest(f"`{id}` is done already", hint="there is nothing to cancel")
+            if task.status in ("done", "cancelled"):
+                raise WrongRequest(f"`{id}` is {task.status} already", hint="there is nothing to cancel")
+            for escalation in escalations.every(self.store.database, subject=id):
+                self._answer(escalation, "cancel")
             return self._in_status(task, "cancelled")
 
     def retry_task(self, id: str) -> Task:
@@ -141,6 +158,9 @@ class Tasks(Stores):
             task = tasks.get(self.store.database, id, for_update=True)
             if task.status == "running":
                 raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops that")
+            is_open = task.queued and task.status in ("waiting", "ready")
+            if is_open and not self._failed(self.store.database, task):
+                raise WrongRequest(f"`{id}` is {task.status} already", hint="there is no failure to start anew after")
             for escalation in escalations.every(self.store.database, subject=id):
                 self._answer(escalation, "retry")
             return self._in_status(task.replace(queued=True), self._waiting_or_ready(id), fresh=True)
@@ -155,6 +175,8 @@ class Tasks(Stores):
             task = tasks.get(self.store.database, id, for_update=True)
             if task.status in ("running", "done"):
                 raise WrongRequest(f"`{id}` is {task.status}", hint="only what is still to be done can be split")
+            if task.status in ENDED:
+                raise WrongRequest(f"`{id}` is {task.status}", hint=f"take it up first: `learnt task retry {id}`")
             before = [needed.id for needed in tasks.open_needs(self.store.database, id)]
             for title in titles:
                 now = self._clock()
@@ -166,6 +188,8 @@ class Tasks(Stores):
                     agent=task.agent,
                     type=task.type,
                     spec=task.spec,
+                    model=task.model,
+                    skip_learnings=task.skip_learnings,
                     created_at=now,
                     updated_at=now,
                     **self._read({"title": title}),
@@ -182,15 +206,21 @@ class Tasks(Stores):
         return escalations.every(self.store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
-        """Answer an escalation: its task goes on with the answer in the prompt, or is cancelled; a learning, hidden."""
+        """Answer an escalation, by its id or its task's: the task goes on with it in the prompt, or is cancelled.
+
+        `hide` is the answer to one about a learning.
+        """
+        answer = self._line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self.store.transaction():
-            escalation = escalations.get(self.store.database, id, for_update=True)
+            escalation = escalations.get(self.store.database, self._asked(id), for_update=True)
             if escalation.status != "open":
                 raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
             if hide and not is_id("learn", escalation.subject):
                 raise WrongRequest(f"`{id}` is about no learning", hint="--hide is for a learning that misleads")
-            default = "cancel" if cancel else "hide" if hide else "go on"
-            escalation = self._answer(escalation, self._line(answer, TEXT_LIMIT) or default)
+            if not answer:
+                either = "--hide hides the learning" if is_id("learn", escalation.subject) else "--cancel gives it up"
+                raise WrongRequest(f"`{id}` needs an answer", hint=f'`learnt resolve {id} "what to do"`, or {either}')
+            escalation = self._answer(escalation, answer)
             task = tasks.find(self.store.database, escalation.subject, for_update=True)
             if task is not None and task.status == "escalated":
                 status = "cancelled" if cancel else self._waiting_or_ready(task.id)
@@ -198,6 +228,16 @@ class Tasks(Stores):
         if hide:
             self._alter(escalation.subject, "hide", lambda _: {"status": "hidden"}, reason=escalation.question)
         return escalation
+
+    def _asked(self, id: str) -> str:
+        """Return the id of an escalation; for a task's id, that of the one that is open."""
+        task = None if is_id("esc", id) else tasks.find(self.store.database, id)
+        if task is None:
+            return id
+        asked = escalations.every(self.store.database, subject=id)
+        if not asked:
+            raise WrongRequest(f"`{id}` is {task.status} and asks nothing", hint="`learnt escalations` shows what does")
+        return asked[-1].id
 
     def stuck(self, task: Task) -> Stuck | None:
         """Say why a task is stuck, if it is."""
@@ -262,14 +302,28 @@ class Tasks(Stores):
 
     def _added(self, task: Task, after: Sequence[str]) -> Task:
         """Within a transaction: insert a task with what it waits for."""
-        if task.based_on:
-            tasks.get(self.store.database, task.based_on)
+        self._check_base(task)
         tasks.ensure(self.store.database, task)
         self._tie(task.id, after)
         status = self._waiting_or_ready(task.id)
         if status != task.status:
             tasks.set_status(self.store.database, task.id, status, at=task.updated_at)
         return task.replace(status=status)
+
+    def _check_base(self, task: Task) -> None:
+        """Raise unless a task builds on nothing, or on one that is there and does not build on it in turn."""
+        way = [task.id]
+        base = task.based_on
+        while base and base not in way[1:]:
+            way.append(base)
+            if base == task.id:
+                raise WrongRequest(
+                    f"`{task.id}` would go on with itself: {' goes on with '.join(way)}",
+                    hint="choose another --based-on",
+                )
+            # Only the nearest one must be there: those behind it were checked when they were named.
+            found = tasks.get(self.store.database, base) if len(way) == 2 else tasks.find(self.store.database, base)
+            base = found.based_on if found else ""
 
     def _tie(self, task: str, after: Sequence[str]) -> None:
         """Within a transaction: let a task wait for others, unless that would be a circle."""

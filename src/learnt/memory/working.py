@@ -123,7 +123,7 @@ class Working(Debriefing):
         is_fixed = self.settings.strategy == "fixed" or not self.settings.models
         fixed = task.model or (self.settings.work_model if is_fixed else "")
         if not self.settings.models:
-            reason = f"{fixed} is named" if fixed else "no models are configured: the client's own default"
+            reason = f"{fixed} is named" if fixed else "no models are configured"
             return Choice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
         strategy = "fixed" if task.model else self.settings.strategy

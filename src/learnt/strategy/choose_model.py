@@ -206,12 +206,12 @@ def _said(model: str, record: Record, facts: Facts) -> str:
     after_failure = bool(facts.failures)
     after = " after a failure" if after_failure else ""
     own = record.of(model, after_failure=after_failure, type=facts.type)
-    kind = f"`{facts.type}` tasks" if facts.type and own.attempts else "tasks"
+    kind = f"attempts at `{facts.type}` tasks" if facts.type and own.attempts else "attempts"
     sums = own if own.attempts else record.of(model, after_failure=after_failure)
     if not sums.attempts:
         return f"{model}: not tried{after or ' first'} yet"
     cost = f" at {_money(sums.cost_usd / sums.costed)}" if sums.costed else ""
-    return f"{model}: {sums.done:.0f} of {sums.attempts:.0f} {kind} done{after}{cost}"
+    return f"{model}: {sums.done:.0f} of {sums.attempts:.0f} {kind} succeeded{after}{cost}"
 
 
 def _compared(place: int, likely: Sequence[float], names: Sequence[str], *, first: bool) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from learnt.model import Value
 from learnt.strategy.figures import Figure
 
 TYPE_CHECKING = False
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 48, 56
+_LINE, _LETTER = 15, 7.5  # about what a line and a letter of a label take
 _STYLE = """
   .paper { fill: #ffffff } text { fill: #1f2328; font: 13px system-ui, sans-serif } .title { font-weight: 600 }
   .grid { stroke: #d1d9e0 } .bar { stroke: #59636e; stroke-width: 1.5 } .point { fill: #0969da }
@@ -38,7 +40,7 @@ def plot(figures: Sequence[Figure]) -> str:
         f'<rect class="paper" width="{_WIDTH}" height="{_HEIGHT}"/>',
         _text(_LEFT, 26, title, "start", "title"),
         *_axes(most),
-        *(_mark(figure, most) for figure in shown),
+        *(_mark(figure, most, label) for figure, label in zip(shown, _labels(shown, most), strict=True)),
     ]
     if not shown:
         pieces.append(_text(_WIDTH / 2, _HEIGHT / 2, "no attempt with a known cost yet", "middle"))
@@ -61,18 +63,54 @@ def _axes(most: float) -> list[str]:
     return [*lines, f"{turned}attempts that got the task done</text>"]
 
 
-def _mark(figure: Figure, most: float) -> str:
-    """Return a model's point, bar and name; the name goes to the side where there is room."""
+class _Label(Value):
+    """A model's name beside its point, on the side where there is room."""
+
+    x: float
+    y: float
+    text: str
+    is_right: bool
+
+    def meets(self, other: _Label) -> bool:
+        """Say whether two labels would be drawn over each other."""
+        (start, end), (their_start, their_end) = self._span(), other._span()
+        return start < their_end and their_start < end and abs(self.y - other.y) < _LINE
+
+    def _span(self) -> tuple[float, float]:
+        width = len(self.text) * _LETTER
+        return (self.x, self.x + width) if self.is_right else (self.x - width, self.x)
+
+
+def _labels(figures: Sequence[Figure], most: float) -> list[_Label]:
+    """Return the models' names, each as near to its point as those before it leave room."""
+    placed: list[_Label] = []
+    for figure in figures:
+        x, y = _x(figure.mean_cost_usd or 0.0, most), _y(figure.share.share) + 4
+        is_right = x < _WIDTH * 0.7
+        text = f"{figure.model} ({_done_of(figure)})"
+        wanted = _Label(x=x + (9 if is_right else -9), y=y, text=text, is_right=is_right)
+        shifts = sorted(range(-_HEIGHT // _LINE, _HEIGHT // _LINE + 1), key=lambda lines: (abs(lines), -lines))
+        tried = (wanted.replace(y=y + lines * _LINE) for lines in shifts)
+        inside = (label for label in tried if _TOP <= label.y <= _HEIGHT - _BOTTOM + 4)
+        free = (label for label in inside if not any(label.meets(other) for other in placed))
+        placed.append(next(free, wanted))
+    return placed
+
+
+def _done_of(figure: Figure) -> str:
+    return f"{figure.share.done:.0f} of {figure.share.attempts:.0f}"
+
+
+def _mark(figure: Figure, most: float, label: _Label) -> str:
+    """Return a model's point, bar and name."""
     x, y = _x(figure.mean_cost_usd or 0.0, most), _y(figure.share.share)
     low, high = (_y(bound) for bound in figure.share.interval)
-    count = f"{figure.share.done:.0f} of {figure.share.attempts:.0f}"
-    right = x < _WIDTH * 0.7
     return "\n".join(
         [
-            f"<g><title>{_escaped(f'{figure.model}: {count} done at ${figure.mean_cost_usd:.3g}')}</title>",
+            f"<g><title>{_escaped(f'{figure.model}: {_done_of(figure)} done at ${figure.mean_cost_usd:.3g}')}</title>",
             f'<line class="bar" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>',
             f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>',
-            _text(x + (9 if right else -9), y + 4, f"{figure.model} ({count})", "start" if right else "end"),
+            _text(label.x, label.y, label.text, "start" if label.is_right else "end"),
             "</g>",
         ]
     )

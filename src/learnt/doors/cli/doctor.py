@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from learnt.doors.cli.screen import paint, say, show_json
 
 TYPE_CHECKING = False
@@ -15,9 +17,12 @@ def doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 def doctor_run(arguments: argparse.Namespace) -> int:
     from learnt.doctor import examine
+    from learnt.loop.prompt import OVERRIDES, flaws
     from learnt.memory.places import now_ms
 
-    findings = list(examine(".", clock=now_ms))
+    findings = list(
+        examine(".", clock=now_ms, prompts=lambda store, types: flaws(os.path.join(store, OVERRIDES), types))
+    )
     fine = all(finding.fine for finding in findings)
     if arguments.json:
         show_json({"fine": fine, "findings": [finding.as_dict() for finding in findings]})

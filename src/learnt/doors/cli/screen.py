@@ -54,9 +54,13 @@ def show_json(content: Any) -> None:
     print(json.dumps(content, ensure_ascii=False, indent=2))
 
 
-def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int) -> None:
-    """Print rows: a table on a terminal, where column `wide` takes what room there is; else padded columns."""
+def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int, always_heads: bool = False) -> None:
+    """Print rows: a table on a terminal, where column `wide` takes what room there is; else padded columns.
+
+    Padded columns have heads only where they could not be told apart without (`always_heads`).
+    """
     if not is_terminal() or os.get_terminal_size().columns < _NARROW:
+        rows = [heads, *rows] if always_heads else rows
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(heads))]
         for row in rows:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

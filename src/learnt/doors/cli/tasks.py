@@ -8,7 +8,7 @@ from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.memory.tasks import ENDED
-from learnt.model import TASK_STATUSES
+from learnt.model import TASK_STATUSES, is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,12 +29,12 @@ _COLORS = {
 }
 
 
-def _add_fields(parser: argparse.ArgumentParser) -> None:
+def _add_fields(parser: argparse.ArgumentParser, *, after: argparse._ActionsContainer) -> None:
     parser.add_argument("--text", metavar="TEXT", help="what is to be done, in full")
     parser.add_argument("--type", metavar="TYPE", help="implement, review, improve, plan, explore, …")
     parser.add_argument("--spec", metavar="FILE", help="a file that says more, as seen from the project's root")
     parser.add_argument("--goal", metavar="NAME", help="what it serves")
-    parser.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
+    after.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
     parser.add_argument("--based-on", metavar="ID", help="go on with the work of this task")
     parser.add_argument("--agent", metavar="NAME", help="the role that is to do it")
     parser.add_argument("--model", metavar="NAME", help="the only model to use")
@@ -50,22 +50,22 @@ def _given(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _checked_spec(memory: Memory, fields: dict[str, Any]) -> None:
-    """Refuse a specification that is not there, before an agent looks for it."""
+    """Refuse a specification that cannot be sent, before an agent needs it; name it from the project's root."""
     spec = fields.get("spec")
     if not spec:
         return
-    root = memory.root
-    path = os.path.abspath(spec)
-    if not os.path.isfile(path):
-        path = os.path.join(root, spec)
-    if not os.path.isfile(path):
-        raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
-    fields["spec"] = os.path.relpath(path, root)
+    from learnt.loop.prompt import read_spec
+
+    if os.path.isfile(spec):
+        folder = os.path.realpath(os.path.dirname(os.path.abspath(spec)))
+        spec = os.path.relpath(os.path.join(folder, os.path.basename(spec)), os.path.realpath(memory.root))
+    read_spec(memory.root, spec)
+    fields["spec"] = spec
 
 
 def task_add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("title", metavar="TITLE", help="what is to be done")
-    _add_fields(parser)
+    _add_fields(parser, after=parser)
 
 
 def task_add_run(arguments: argparse.Namespace) -> None:
@@ -121,6 +121,7 @@ def task_show_run(arguments: argparse.Namespace) -> None:
         reports = memory.failures(task.id)
         needed = memory.needed_by(task.id)
         escalations = memory.escalations(status=None, subject=task.id)
+        held = next((claim for claim in memory.claims() if claim.task == task.id), None)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
@@ -128,7 +129,9 @@ def task_show_run(arguments: argparse.Namespace) -> None:
             {**one.as_dict(), "failure": reports[one.id].as_dict() if one.id in reports else None} for one in attempts
         ]
         asked = [one.as_dict() for one in escalations]
-        show_json({**_record(task, [one.id for one in needed]), "attempts": shown, "escalations": asked})
+        claim = held.as_dict() if held else None
+        fields = _record(task, [one.id for one in needed])
+        show_json({**fields, "attempts": shown, "escalations": asked, "claim": claim})
         return
     say(f"{paint(task.title, 'bold')}\n{task.id} · {_painted(task.status)} · {task.type}")
     if task.text and task.text != task.title:
@@ -138,6 +141,9 @@ def task_show_run(arguments: argparse.Namespace) -> None:
             say(f"  {name}: {value}")
     for attempt in reversed(attempts):
         _show_attempt(attempt, reports.get(attempt.id))
+    if held:
+        figures = [f"since {moment(held.started_at)}", held.model, f"{held.host}:{held.pid}"]
+        say(f"  attempt {len(attempts) + 1}: {_painted('running')}  {'  '.join(one for one in figures if one)}")
     for one in escalations:
         say(f"  {one.id}: {one.question} {f'— {one.answer}' if one.answer else '(open)'}")
 
@@ -175,8 +181,9 @@ def _show_attempt(attempt: Attempt, report: Failure | None) -> None:
 def task_edit_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(parser)
     parser.add_argument("--title", metavar="TEXT", help="what is to be done")
-    _add_fields(parser)
-    parser.add_argument("--no-after", action="store_true", help="wait for nothing")
+    after = parser.add_mutually_exclusive_group()
+    _add_fields(parser, after=after)
+    after.add_argument("--no-after", action="store_true", help="wait for nothing")
     parser.add_argument(
         "--learnings", action="store_const", const=False, dest="skip_learnings", help="brief it with learnings again"
     )
@@ -195,6 +202,8 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
         task = memory.edit_task(arguments.id, **fields)
     tell_redactions(memory)
     _tell(arguments, "Edited", task)
+    if task.status == "running" and not arguments.json:
+        say("It is being worked on: this holds from the next attempt on.")
 
 
 def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -204,7 +213,10 @@ def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
 def task_cancel_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         task = memory.cancel_task(arguments.id)
+        in_vain = memory.waiting_in_vain()
     _tell(arguments, "Cancelled", task)
+    if not arguments.json:
+        tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
 
 
 def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
@@ -316,7 +328,7 @@ def escalations_run(arguments: argparse.Namespace) -> None:
 
 
 def resolve_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the escalation's id")
+    parser.add_argument("id", metavar="ID", help="the escalation's id, or its task's")
     parser.add_argument("answer", metavar="ANSWER", nargs="?", default="", help="what the agent should know or do")
     parser.add_argument("--cancel", action="store_true", help="give the task up")
     parser.add_argument("--hide", action="store_true", help="hide the learning that it is about")
@@ -325,10 +337,28 @@ def resolve_arguments(parser: argparse.ArgumentParser) -> None:
 def resolve_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         escalation = memory.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
+        task = None if is_id("learn", escalation.subject) else memory.get_task(escalation.subject)
+        in_vain = memory.waiting_in_vain()
     if arguments.json:
         show_json(escalation.as_dict())
     else:
         say(f"Resolved {escalation.id}: {escalation.answer}")
+        if task is not None:
+            ended = " already" if task.status in ENDED and not arguments.cancel else ""
+            say(f"{task.id} is {task.status}{ended}.")
+            tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
+
+
+def tell_waiting_in_vain(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None:
+    """Say which tasks cannot go on, because of what, and how a person can help them."""
+    for needed, waiting in blocked:
+        count = f"{waiting[0].id} waits" if len(waiting) == 1 else f"{len(waiting)} wait"
+        id = waiting[0].id if len(waiting) == 1 else "ID"
+        answer = f'learnt resolve {needed.id} "what to do"'
+        way = answer if needed.status == "escalated" else f"learnt task retry {needed.id}"
+        also = "" if len(waiting) == 1 else f" ({', '.join(task.id for task in waiting)})"
+        free = f"`learnt task edit {id} --no-after`"
+        say(f"{count} for {needed.id}, which is {needed.status}{also}: `{way}` or {free}")
 
 
 def _add_id(parser: argparse.ArgumentParser) -> None:

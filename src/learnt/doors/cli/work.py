@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 import threading
 import time
 
+from learnt.config import SETTINGS
+from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, show_table
+from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
 from learnt.loop import runs
 from learnt.loop.attempt import LOGS
@@ -23,8 +27,10 @@ if TYPE_CHECKING:
     from learnt.memory import Memory
     from learnt.strategy.figures import Figure
 
+_MOST_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOP_PATIENCE_S = 30.0
 _GLANCE_S = 1.0
+_OTHER_SCREEN, _OWN_SCREEN, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[J"
 
 
 def work_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +49,10 @@ def work_run(arguments: argparse.Namespace) -> int:
 
     for name in ("tasks", "jobs", "max_iterations"):
         given = getattr(arguments, name)
-        if given is not None and given < (0 if name == "max_iterations" else 1):
-            raise WrongRequest(f"--{name.replace('_', '-')} is {given}", hint="give a whole number from 1 on")
+        least, most = 0 if name == "max_iterations" else 1, _MOST_JOBS if name == "jobs" else math.inf
+        if given is not None and not least <= given <= most:
+            to = "on" if most == math.inf else f"to {most}"
+            raise WrongRequest(f"--{name.replace('_', '-')} is {given}", hint=f"give a whole number from 1 {to}")
     if not 0 <= arguments.budget_usd < 1e9:
         raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD from 0 on")
     with open_memory(arguments) as memory:
@@ -66,7 +74,13 @@ def work_run(arguments: argparse.Namespace) -> int:
         signal.signal(number, lambda number, _: worker.stop(f"stopped by {signal.Signals(number).name}"))
     with runs.Registered(folder):
         summary = worker.run()
-    return _tell_summary(summary, as_json=arguments.json)
+    if not arguments.json:
+        _tell_summary(summary)
+        with open_memory(arguments) as memory:
+            tell_waiting_in_vain(memory.waiting_in_vain())
+    else:
+        show_json(_summary_record(summary))
+    return 1 if summary.escalated or summary.stopped else 0
 
 
 class _Screen:
@@ -92,7 +106,7 @@ class _Screen:
         if event.what == "started":
             return [paint(f"▶ {event.task}  attempt {event.attempt}  {event.title}", "bold")]
         if event.what == "progress":
-            return [paint(f"  {event.task}  {event.text}", "dim")]
+            return [] if is_sigil(event.text) else [paint(f"  {event.task}  {event.text}", "dim")]
         if event.what == "waiting":
             return [paint(f"… {event.task} is {event.text}; waiting", "dim")]
         if event.what == "stopped" or event.ended is None:
@@ -101,6 +115,7 @@ class _Screen:
         self._spent += ended.cost_usd or 0.0
         figures = [ended.model, f"{ended.duration_ms / 1000:.1f} s"]
         figures += [f"${ended.cost_usd:.2f}"] if ended.cost_usd is not None else []
+        figures += [f"on {ended.task.branch}"] if ended.result == "done" and ended.task.branch else []
         figures += [f"so far ${self._spent:.2f}"] if self._spent else []
         sign, color = ("✓", "green") if ended.result == "done" else ("✗", "red")
         lines = [paint(f"{sign} {event.task}  {ended.result}", color) + f"  {'  '.join(one for one in figures if one)}"]
@@ -112,35 +127,45 @@ class _Screen:
         return lines
 
 
-def _tell_summary(summary: Summary, *, as_json: bool) -> int:
-    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
-    code = 0 if not summary.escalated and not summary.stopped else 1
-    if as_json:
-        attempts = [
-            {
-                "task": ended.task.id,
-                "attempt": ended.attempt,
-                "result": ended.result,
-                "model": ended.model,
-                "cost_usd": ended.cost_usd,
-                "duration_ms": ended.duration_ms,
-            }
-            for ended in summary.ended
-        ]
-        fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
-        show_json({"id": "run", **fields, "attempts": attempts})
-        return code
+def _summary_record(summary: Summary) -> dict[str, Any]:
+    attempts = [
+        {
+            "task": ended.task.id,
+            "attempt": ended.attempt,
+            "result": ended.result,
+            "model": ended.model,
+            "cost_usd": ended.cost_usd,
+            "duration_ms": ended.duration_ms,
+        }
+        for ended in summary.ended
+    ]
+    fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
+    return {"id": "run", **fields, "attempts": attempts}
+
+
+def _tell_summary(summary: Summary) -> None:
     if not summary.ended:
         say(f"Nothing was done: {summary.stopped or 'no task is ready'}.")
-        return code
+        return
+    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
     cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
-    times = f"{len(summary.ended)} attempt{'s' * (len(summary.ended) != 1)}"
-    say(f"\n{times}: {summary.done} done, {failed} failed on the way{cost}, {summary.duration_ms / 1000:.1f} s.")
+    ways = f"{_count(summary.done, 'task')} done, {_count(failed, 'attempt')} failed"
+    say(f"\n{_count(len(summary.ended), 'attempt')}: {ways}{cost}, {summary.duration_ms / 1000:.1f} s.")
+    branches = [ended.task.branch for ended in summary.ended if ended.result == "done" and ended.task.branch]
+    if branches:
+        say(f"`git merge BRANCH` brings in what was done: {', '.join(branches)}")
     if summary.escalated:
-        say(f"{summary.escalated} wait for a person: `learnt escalations`")
+        say(f"{_waiting(summary.escalated)} for a person: `learnt escalations`")
     if summary.stopped:
         say(f"Ended early: {summary.stopped}.")
-    return code
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _waiting(number: int) -> str:
+    return "1 waits" if number == 1 else f"{number} wait"
 
 
 def _in_background(arguments: argparse.Namespace, folder: str) -> int:
@@ -166,12 +191,31 @@ def status_run(arguments: argparse.Namespace) -> None:
         if arguments.json:
             show_json(state)
             return
+        if is_terminal() and not arguments.once and _goes_on(state):
+            state = _watch(memory, state)
         _show_state(state)
-        while is_terminal() and not arguments.once and (state["running"] or state["runs"]):
+
+
+def _goes_on(state: dict[str, Any]) -> bool:
+    return bool(state["running"] or state["runs"])
+
+
+def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
+    """Show how it goes on a screen of its own until nothing goes on or the person has seen enough; return the last."""
+    sys.stdout.write(_OTHER_SCREEN)
+    try:
+        while _goes_on(state):
+            say(_CLEARED + paint("learnt status; Ctrl-C ends it", "dim"))
+            _show_state(state)
+            sys.stdout.flush()
             time.sleep(_GLANCE_S)
             state = _state(memory)
-            say("\x1b[2J\x1b[H" + paint("learnt status; Ctrl-C ends it", "dim"))
-            _show_state(state)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.stdout.write(_OWN_SCREEN)
+        sys.stdout.flush()
+    return state
 
 
 def _state(memory: Memory) -> dict[str, Any]:
@@ -214,7 +258,7 @@ def _show_state(state: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in sorted(state["tasks"].items()))
     say(f"Tasks: {counts or 'none'}.")
     if state["escalations"]:
-        say(f"{state['escalations']} wait for you: `learnt escalations`")
+        say(f"{_waiting(state['escalations'])} for you: `learnt escalations`")
     if not state["runs"]:
         say("Nobody works on this machine now.")
 
@@ -247,7 +291,7 @@ def stop_run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         show_json({"id": "stop", "stopped": [run.pid for run in asked]})
     else:
-        say(f"Stopped {len(asked)} run{'s' * (len(asked) != 1)}." if asked else "Nobody works on this machine now.")
+        say(f"Stopped {_count(len(asked), 'run')}." if asked else "Nobody works on this machine now.")
 
 
 def log_arguments(parser: argparse.ArgumentParser) -> None:
@@ -310,9 +354,10 @@ def strategy_run(arguments: argparse.Namespace) -> None:
         show_json({"id": "strategy", "strategy": chosen_by, "figures": shown, "choices": choices})
         return
     if figures:
-        show_table(("model", "type", "done", "of", "share", "mean cost", "median time"), [*map(_row, figures)], wide=0)
+        heads = ("model", "type", "done", "of", "share", "mean cost", "median time")
+        show_table(heads, [*map(_row, figures)], wide=0, always_heads=True)
     else:
-        say("No attempts are recorded yet.")
+        say(f"No attempts{' at tasks of this type' if arguments.type else ''} are recorded yet.")
     for type, choice in picture.choices:
         say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {choice.model or 'the default of the client'}:")
         say(f"  {choice.reason}")
