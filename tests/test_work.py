@@ -183,6 +183,15 @@ def test_a_person_reads_each_thing_once_and_what_to_do_next(shop: Shop) -> None:
     assert f"{after} waits for {broken}, which is cancelled: `learnt task retry {broken}`" in idle.out
 
 
+def test_an_answer_that_comes_too_late_is_told_so(shop: Shop) -> None:
+    shop.agent("print('hm')")
+    task = shop.add("Anything")
+    shop.work("--all", code=1)
+    assert shop.learnt("debrief", "--task", task, "--result", "done", stdin="did it by hand").code == 0
+    (asked,) = json.loads(shop.learnt("escalations", "--json").out)
+    assert f"{task} is done already." in shop.learnt("resolve", asked["id"], "Try again").out
+
+
 def test_only_so_many_tasks_are_worked_on(shop: Shop) -> None:
     shop.agent("print('<task-done/>')")
     tasks = [shop.add(f"Task {number}") for number in range(4)]
