@@ -398,6 +398,8 @@ def test_cancelling_says_who_waits_in_vain(learnt: Callable[..., Done], project:
         (["work", "--jobs", "-1"], "--jobs is -1"),
         (["work", "--jobs", "65"], "from 1 to 64"),
         (["work", "--budget-usd", "-1"], "--budget-usd is -1"),
+        (["work", "--budget-usd", "0"], "--budget-usd is 0"),
+        (["work", "--max-iterations", "0"], "--max-iterations is 0"),
     ],
 )
 def test_a_wrong_request_says_what_is_wrong(learnt: Callable[..., Done], words: list[str], said: str) -> None:

@@ -449,6 +449,14 @@ def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: st
     assert [attempt["result"] for attempt in shop.show(task)["attempts"]] == ["done", "interrupted"]
 
 
+def test_a_run_in_the_background_that_cannot_begin_says_so_at_once(shop: Shop) -> None:
+    shop.agent("pass", command="/no/such/program")
+    shop.add("Anything")
+    done = shop.learnt("work", "--background")
+    assert done.code == 1
+    assert "does not start" in done.err
+
+
 def test_cancelling_stops_the_agent_that_works_on_it(shop: Shop) -> None:
     shop.agent(WAIT, lease_s=1)
     task = shop.add("Anything")

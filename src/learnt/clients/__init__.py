@@ -23,6 +23,9 @@ CLIENTS: Mapping[str, Client] = {
 # What a run of these costs can only be known by the prices of their models.
 TELL_TOKENS_ONLY = ("codex", "gemini")
 
+# Those that tell themselves what a run has cost.
+TELL_COST = ("claude", "opencode", "aider")
+
 __all__ = [
     "CLIENTS",
     "TELL_TOKENS_ONLY",

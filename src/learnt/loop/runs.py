@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
+LOG = "work.log"
 _FOLDER = "runs"
 _START_PATIENCE_S = 20.0
 
@@ -91,7 +92,7 @@ def ask_to_stop(run: Run) -> None:
 
 def start(words: list[str], store_folder: str) -> Run:
     """Start a run that outlives this process; return it once it is on its way."""
-    log = os.path.join(store_folder, "work.log")
+    log = os.path.join(store_folder, LOG)
     with open(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=sys.platform != "win32"

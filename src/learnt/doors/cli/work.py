@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 
+from learnt import clients
 from learnt.config import SETTINGS
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
@@ -16,7 +17,7 @@ from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, sh
 from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
 from learnt.loop import runs
-from learnt.loop.attempt import LOGS
+from learnt.loop.attempt import LOGS, check_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def work_arguments(parser: argparse.ArgumentParser) -> None:
     how_many.add_argument("--tasks", type=int, default=1, metavar="N", help="work on so many tasks; one if not given")
     how_many.add_argument("--all", action="store_true", help="work until nothing is left to do")
     parser.add_argument("--jobs", type=int, metavar="J", help="how many at once (setting `work.jobs`)")
-    parser.add_argument("--budget-usd", type=float, default=0.0, metavar="X", help="begin nothing more once X is spent")
-    parser.add_argument("--max-iterations", type=int, default=0, metavar="N", help="make at most N attempts")
+    parser.add_argument("--budget-usd", type=float, metavar="X", help="begin nothing more once X is spent")
+    parser.add_argument("--max-iterations", type=int, metavar="N", help="make at most N attempts")
     parser.add_argument("--background", action="store_true", help="go on without this terminal")
 
 
@@ -49,20 +50,24 @@ def work_run(arguments: argparse.Namespace) -> int:
 
     for name in ("tasks", "jobs", "max_iterations"):
         given = getattr(arguments, name)
-        least, most = 0 if name == "max_iterations" else 1, _MOST_JOBS if name == "jobs" else math.inf
-        if given is not None and not least <= given <= most:
+        most = _MOST_JOBS if name == "jobs" else math.inf
+        if given is not None and not 1 <= given <= most:
             to = "on" if most == math.inf else f"to {most}"
             raise WrongRequest(f"--{name.replace('_', '-')} is {given}", hint=f"give a whole number from 1 {to}")
-    if not 0 <= arguments.budget_usd < 1e9:
-        raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD from 0 on")
+    if arguments.budget_usd is not None and not 0 < arguments.budget_usd < 1e9:
+        raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD above 0")
     with open_memory(arguments) as memory:
         root, folder, settings = memory.root, memory.store.place.folder, memory.settings
+        if arguments.background:
+            check_agent(memory, root=root, environ=os.environ)  # here, where somebody sees it
     plan = Plan(
         tasks=0 if arguments.all else arguments.tasks,
         jobs=arguments.jobs or settings.work_jobs,
-        attempts=arguments.max_iterations,
-        budget_usd=arguments.budget_usd,
+        attempts=arguments.max_iterations or 0,
+        budget_usd=arguments.budget_usd or 0.0,
     )
+    if plan.budget_usd and not settings.models and settings.work_agent not in clients.TELL_COST:
+        note("nobody tells what an attempt costs: `[[models]]` with a price would; else the budget is never reached")
     if plan.jobs > 1 and settings.work_isolation == "none":
         note('several agents will work in the same folder; `isolation = "worktree"` under [work] gives each its own')
     if arguments.background:
@@ -172,7 +177,8 @@ def _in_background(arguments: argparse.Namespace, folder: str) -> int:
     """Start the same run without a terminal, and return once it is on its way."""
     words = ["--all"] if arguments.all else ["--tasks", str(arguments.tasks)]
     words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
-    words += ["--budget-usd", str(arguments.budget_usd), "--max-iterations", str(arguments.max_iterations)]
+    words += ["--budget-usd", str(arguments.budget_usd)] if arguments.budget_usd else []
+    words += ["--max-iterations", str(arguments.max_iterations)] if arguments.max_iterations else []
     run = runs.start([sys.executable, "-m", "learnt", "work", *words], folder)
     if arguments.json:
         show_json({"id": f"run_{run.pid}", **run.as_dict()})
@@ -243,6 +249,7 @@ def _state(memory: Memory) -> dict[str, Any]:
         "id": "status",
         "running": running,
         "runs": [run.as_dict() for run in runs.living(folder)],
+        "last_background": _last_line(os.path.join(folder, runs.LOG)),
         "tasks": memory.task_counts(),
         "escalations": len(memory.escalations()),
     }
@@ -261,6 +268,8 @@ def _show_state(state: dict[str, Any]) -> None:
         say(f"{_waiting(state['escalations'])} for you: `learnt escalations`")
     if not state["runs"]:
         say("Nobody works on this machine now.")
+        if state["last_background"]:
+            say(paint(f"The last run in the background ended with: {state['last_background']}", "dim"))
 
 
 def _last_line(path: str) -> str:
