@@ -360,7 +360,7 @@ def _until(condition: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_run_leaves_nothing_running_and_a_task_to_take_up_again(shop: Shop, number: signal.Signals) -> None:
     shop.agent(WAIT)
     task = shop.add("Anything")
@@ -447,6 +447,53 @@ def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: st
     assert not _alive(orphan)
     assert summary["done"] == 1
     assert [attempt["result"] for attempt in shop.show(task)["attempts"]] == ["done", "interrupted"]
+
+
+ORPHAN_THEN_LONG = """
+name = prompt.split("# Task: ")[1].split("\\n")[0]
+open(f"{name}.new", "w").write(str(os.getpid())); os.rename(f"{name}.new", f"{name}.pid")
+while not os.path.exists("over"): time.sleep(0.01)
+print("<task-done/>")
+"""
+
+
+def test_a_busy_worker_ends_what_a_killed_one_left(shop: Shop) -> None:
+    shop.agent(ORPHAN_THEN_LONG, lease_s=1)
+    first = shop.add("first")
+    command = [sys.executable, "-m", "learnt", "work", "--all"]
+    dying = subprocess.Popen(command, cwd=shop.folder, stdout=subprocess.DEVNULL)
+    _until((shop.folder / "first.pid").exists)
+    orphan = int((shop.folder / "first.pid").read_text())
+    shop.add("second")
+    busy = subprocess.Popen(command, cwd=shop.folder, stdout=subprocess.DEVNULL)
+    _until((shop.folder / "second.pid").exists)
+
+    dying.kill()
+    dying.wait()
+
+    _until(lambda: not _alive(orphan))
+    assert busy.poll() is None, "it works on the second task all the while"
+    (shop.folder / "over").touch()
+    assert busy.wait(timeout=PATIENCE_S) == 0
+    assert [one["result"] for one in shop.show(first)["attempts"]] == ["done", "interrupted"]
+
+
+def test_cancelling_after_the_worker_died_still_ends_its_agent(shop: Shop) -> None:
+    shop.agent(WAIT, lease_s=1)
+    task = shop.add("Anything")
+    worker = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)
+    _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+    worker.kill()
+    worker.wait()
+    shop.learnt("task", "cancel", task)
+
+    shop.work("--all")
+
+    assert not _alive(int((shop.folder / "started").read_text()))
+    shown = shop.show(task)
+    assert shown["status"] == "cancelled"
+    assert [one["result"] for one in shown["attempts"]] == ["interrupted"]
+    assert os.listdir(shop.folder / ".learnt" / "running") == []
 
 
 def test_a_run_in_the_background_that_cannot_begin_says_so_at_once(shop: Shop) -> None:
