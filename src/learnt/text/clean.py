@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 
-# A string that nobody ends on its line is none: only its start is dropped.
-_TERMINAL = re.compile(
+# A string that nobody ends on its line is none: only its start is dropped. Compiled where it is first needed: few
+# texts hold any of it, and a hook need not wait for the pattern.
+_TERMINAL = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)"  # titles and links
     r"|\x1b[ -/]*+[0-~]"
@@ -51,7 +52,9 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
-    text = _TERMINAL.sub("", text).translate(_DROPPED)
+    if "\x1b" in text or "\x9b" in text:
+        text = re.sub(_TERMINAL, "", text)
+    text = text.translate(_DROPPED)
     if text.isascii():
         return text
     text = "".join(_beyond_the_table(letter) for letter in text)

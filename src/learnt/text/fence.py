@@ -20,7 +20,8 @@ QUOTING = (
     "quoted",
     "prompt",
 )
-_TAG = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)", re.IGNORECASE)
+# Compiled where it is first needed: few learnings hold a tag.
+_TAG = rf"(?i)<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)"
 
 
 def fenced(text: str, id: str) -> str:
@@ -30,7 +31,8 @@ def fenced(text: str, id: str) -> str:
 
 def harmless(text: str) -> str:
     """Return foreign text that can stand inside the fence: it cannot end it, open another, nor look like a heading."""
-    text = _TAG.sub("‹", text)
+    if "<" in text:
+        text = re.sub(_TAG, "‹", text)
     return "\n".join(
         f"\\{line}" if line.lstrip().startswith(("#", "```", "~~~")) else line for line in text.split("\n")
     )
