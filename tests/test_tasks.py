@@ -210,6 +210,14 @@ def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) 
         memory.resolve(escalation.id, "again")
 
 
+def test_a_person_is_told_the_error_as_it_was_said(memory: Memory) -> None:
+    memory.add_task("Fly to the moon")
+    for number in range(4):
+        _fail(memory, f"KeyError: 'Wing-{number}' at 0x7f{number}")
+    (escalation,) = memory.escalations()
+    assert "KeyError: 'Wing-2' at 0x7f2" in escalation.question
+
+
 def test_an_escalated_task_can_be_given_up_or_split(memory: Memory) -> None:
     for way in ("cancel", "split"):
         task = memory.add_task(f"To {way}")

@@ -28,7 +28,6 @@ from learnt.errors import LearntError
 from learnt.loop import processes
 from learnt.model import Value
 
-ENDINGS = ("exited", "time limit", "output limit", "interrupted", "not started")
 _CHUNK = 65_536
 # A line is shown when it is this short; more of one line is never held in memory.
 _LINE_LIMIT = 1_000_000
@@ -52,9 +51,10 @@ else:
 class Run(Value):
     """What became of an agent.
 
-    `exit_code` is as a shell tells it (137 for a kill) and None when nothing was started. `outlived` counts the
-    processes beside the client that ran when it was over and were ended, `left` names those that not even we could
-    end. `error` says why the client was not started or its output not kept.
+    `ending` is `exited`, `time limit`, `output limit`, `interrupted` or `not started`. `exit_code` is as a shell tells
+    it (137 for a kill) and None when nothing was started. `outlived` counts the processes beside the client that ran
+    when it was over and were ended, `left` names those that not even we could end. `error` says why the client was
+    not started or its output not kept.
     """
 
     ending: str

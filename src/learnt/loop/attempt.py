@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from learnt.clients import Answer
+    from learnt.config import Settings
     from learnt.loop.agents import Run, Stop
     from learnt.memory import Memory
     from learnt.model import Model
@@ -151,10 +152,7 @@ class Work:
     def _worked(self, choice: Choice, folder: folders.Folder, call: clients.Call, *, began: float) -> Ended:
         run = self._run(call, folder, "agent")
         if run.ending == "not started":
-            raise CannotWork(
-                f"the agent `{self._settings.work_agent}` does not start: {run.error}",
-                hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
-            )
+            raise _not_startable(self._settings, run.error)
         answer = self._with_transcript(clients.read(run.output))
         if answer.denied:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
@@ -169,14 +167,8 @@ class Work:
         return ended
 
     def _request(self, folder: folders.Folder, choice: Choice) -> clients.Request:
-        return clients.Request(
-            prompt=prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged),
-            folder=folder.path,
-            scratch=self._scratch,
-            model=choice.model,
-            arguments=self._settings.work_arguments,
-            command=self._settings.work_command if self._settings.work_agent == "command" else "",
-        )
+        prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)
+        return _request(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
 
     def _run(self, call: clients.Call, folder: folders.Folder, name: str) -> Run:
         signs = {"LEARNT_TASK": self.task.id, "LEARNT_ATTEMPT": self.claim.attempt}
@@ -420,17 +412,25 @@ def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> Non
     settings = memory.settings
     task = Task(id=memory.new_task_id(), title="-")
     choice = memory.choose_model(task)
-    request = clients.Request(
-        prompt="-",
-        folder=root,
-        scratch=root,
+    request = _request(settings, "-", choice, folder=root, scratch=root)
+    program = clients.call(settings.work_agent, request).argv[0]
+    if shutil.which(os.path.join(root, program) if os.sep in program else program, path=environ.get("PATH")) is None:
+        raise _not_startable(settings, f"there is no program `{program}`")
+
+
+def _request(settings: Settings, prompt: str, choice: Choice, *, folder: str, scratch: str) -> clients.Request:
+    return clients.Request(
+        prompt=prompt,
+        folder=folder,
+        scratch=scratch,
         model=choice.model,
         arguments=settings.work_arguments,
         command=settings.work_command if settings.work_agent == "command" else "",
     )
-    program = clients.call(settings.work_agent, request).argv[0]
-    if shutil.which(os.path.join(root, program) if os.sep in program else program, path=environ.get("PATH")) is None:
-        raise CannotWork(
-            f"the agent `{settings.work_agent}` does not start: there is no program `{program}`",
-            hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
-        )
+
+
+def _not_startable(settings: Settings, why: str) -> CannotWork:
+    return CannotWork(
+        f"the agent `{settings.work_agent}` does not start: {why}",
+        hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
+    )

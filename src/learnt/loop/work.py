@@ -141,14 +141,15 @@ class Worker:
 
     def _sweep(self, memory: Memory) -> None:
         """Remove what workers that died between two steps have left on the disk."""
-        held = {claim.attempt for claim in memory.claims()}
+        claims = memory.claims()
+        held = {claim.attempt for claim in claims}
         running = os.path.join(memory.store.place.folder, RUNNING)
         for name in os.listdir(running) if os.path.isdir(running) else ():
             if name not in held:
                 shutil.rmtree(os.path.join(running, name), ignore_errors=True)
         if memory.settings.work_isolation == "worktree":
-            ended = {task.id for task in memory.tasks(queued=False) if task.status in ("done", "cancelled")}
-            needed = {task.id for task in memory.tasks(queued=False)} - ended | {one.task for one in memory.claims()}
+            unfinished = [task.id for task in memory.tasks() if task.status not in ("done", "cancelled")]
+            needed = {*unfinished, *(claim.task for claim in claims)}
             folders.sweep(self._root, os.path.join(memory.store.place.folder, WORKTREES), needed)
 
     def _next(self, memory: Memory) -> bool:

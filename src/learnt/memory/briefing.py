@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.stores import check_rows
-from learnt.memory.tasks import Tasks
+from learnt.memory.tasks import Tasks, since_fresh
 from learnt.model import (
     TEXT_LIMIT,
     TITLE_LIMIT,
@@ -301,17 +301,13 @@ class Briefing(Tasks):
             for attempt in attempts
             if attempt.id in reports and not reports[attempt.id].archived_at
         ]
-        failed, anew = 0, False
-        for attempt in attempts:
-            if attempt.result == "done" or attempt.started_at < task.fresh_since:
-                anew = attempt.result != "done"
-                break
-            failed += attempt.result != "interrupted"
+        counting = since_fresh(task, attempts)
+        before = attempts[len(counting) :]
         recent = tasks.results_since(self.store.database, now - _RECENT_MS)
         loop = Loop(
             attempts=len(attempts),
-            failures=failed,
-            anew=anew,
+            failures=sum(attempt.result != "interrupted" for attempt in counting),
+            anew=bool(before) and before[0].result != "done",
             recent=len(recent),
             recent_done=recent.count("done"),
         )

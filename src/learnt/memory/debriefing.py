@@ -176,10 +176,6 @@ class Debriefing(Briefing):
             attempt, failure=failure, learnings=added, repeated=repeated, refusals=refusals, is_new=known is None
         )
 
-    def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
-        """Give a task the status that follows from an attempt of the loop's."""
-        raise NotImplementedError
-
     def _next_number(self, database: Database, task: str) -> int:
         return max((earlier.number for earlier in tasks.attempts(database, task)), default=0) + 1
 

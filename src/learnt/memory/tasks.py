@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory.stores import Stores
-from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id
+from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Escalation, Task, is_id, new_id, text_id
 from learnt.store import claims, escalations, tasks
 from learnt.text.clean import fold
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from learnt.model import Attempt, Claim, Escalation, Failure
+    from learnt.model import Attempt, Claim, Failure
     from learnt.store.database import Database
     from learnt.strategy.figures import Outcome
     from learnt.strategy.stuck import Stuck
@@ -246,6 +248,39 @@ class Tasks(Stores):
         failed = self._failed(self.store.database, task)
         return stuck_task(failed, self._strongest(failed), times=self.settings.stuck_after)
 
+    def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
+        """Within a transaction: give a task the status that follows from its attempt, as the loop sees it."""
+        changed = task.replace(next_model=next_model, updated_at=at)
+        if task.status != "running":
+            tasks.change(database, changed)  # cancelled meanwhile: that stands
+            return
+        if attempt.result == "done":
+            tasks.change(database, changed.replace(status="done"))
+            return
+        if attempt.result == "interrupted":
+            tasks.change(database, task.replace(status=self._waiting_or_ready(task.id), updated_at=at))
+            return
+        why = self._needs_person(database, task)
+        if why is None:
+            tasks.change(database, changed.replace(status=self._waiting_or_ready(task.id)))
+            return
+        tasks.change(database, changed.replace(status="escalated"))
+        escalation = Escalation(
+            id=text_id("esc", attempt.id),
+            subject=task.id,
+            question=f"“{task.title}” failed again after it was stuck: {why.reason}. What should be done?",
+            detail={"attempt": attempt.id, "error": why.error[:2_000]},
+            created_at=at,
+        )
+        escalations.add(database, escalation)
+
+    def _needs_person(self, database: Database, task: Task) -> Stuck | None:
+        """Say why only a person can help now, if so: the task was stuck before its last failure already."""
+        from learnt.strategy.stuck import stuck_task
+
+        failed = self._failed(database, task)
+        return stuck_task(failed[:-1], self._strongest(failed[:-1]), times=self.settings.stuck_after)
+
     def _strongest(self, failed: Sequence[Outcome]) -> str:
         """Return the strongest model that failed; where there are none to choose from, all are one."""
         order = {model.name: place for place, model in enumerate(self.settings.models)}
@@ -258,9 +293,7 @@ class Tasks(Stores):
 
         reports = tasks.failures(database, task.id)
         failed = []
-        for attempt in tasks.attempts(database, task.id):
-            if attempt.result == "done" or attempt.started_at < task.fresh_since:
-                break
+        for attempt in since_fresh(task, tasks.attempts(database, task.id)):
             if attempt.result != "interrupted":
                 report = reports.get(attempt.id)
                 error = normalised_error(report.sign) if report else ""
@@ -270,6 +303,7 @@ class Tasks(Stores):
                         task=task.id,
                         result=attempt.result,
                         error=error,
+                        said=report.sign if report else "",
                     )
                 )
         return failed[::-1]
@@ -351,6 +385,11 @@ class Tasks(Stores):
             changed = changed.replace(fresh_since=now, next_model="")
         tasks.change(self.store.database, changed)
         return changed
+
+
+def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that still count, of all with the newest first: those since it was done or began anew."""
+    return list(takewhile(lambda one: one.result != "done" and one.started_at >= task.fresh_since, attempts))
 
 
 def _way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.model import Task
-    from learnt.store.database import Database
     from learnt.strategy.choose_model import Choice
     from learnt.strategy.figures import Figure, Outcome
     from learnt.strategy.stuck import Stuck
@@ -180,39 +179,6 @@ class Working(Debriefing):
         """Return the time that all workers go by."""
         return self.store.database.now_ms(self._clock())
 
-    def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
-        """Within a transaction: give a task the status that follows from its attempt, as the loop sees it."""
-        changed = task.replace(next_model=next_model, updated_at=at)
-        if task.status != "running":
-            tasks.change(database, changed)  # cancelled meanwhile: that stands
-            return
-        if attempt.result == "done":
-            tasks.change(database, changed.replace(status="done"))
-            return
-        if attempt.result == "interrupted":
-            tasks.change(database, task.replace(status=self._waiting_or_ready(task.id), updated_at=at))
-            return
-        why = self._needs_person(database, task)
-        if why is None:
-            tasks.change(database, changed.replace(status=self._waiting_or_ready(task.id)))
-            return
-        tasks.change(database, changed.replace(status="escalated"))
-        escalation = Escalation(
-            id=text_id("esc", attempt.id),
-            subject=task.id,
-            question=f"“{task.title}” failed again after it was stuck: {why.reason}. What should be done?",
-            detail={"attempt": attempt.id, "error": why.error[:2_000]},
-            created_at=at,
-        )
-        escalations.add(database, escalation)
-
-    def _needs_person(self, database: Database, task: Task) -> Stuck | None:
-        """Say why only a person can help now, if so: the task was stuck before its last failure already."""
-        from learnt.strategy.stuck import stuck_task
-
-        failed = self._failed(database, task)
-        return stuck_task(failed[:-1], self._strongest(failed[:-1]), times=self.settings.stuck_after)
-
     def _facts(self, task: Task) -> tuple[Any, Any]:
         """Return the record of past attempts, and what is known of the task at hand."""
         from learnt.strategy.choose_model import Facts
@@ -220,17 +186,12 @@ class Working(Debriefing):
 
         outcomes = self._outcomes(like=task)
         own = [outcome for outcome in outcomes if outcome.task == task.id]
-        failed = []
-        for outcome in own:  # the newest first
-            if outcome.done or outcome.at < task.fresh_since:
-                break
-            failed.append(outcome.model)
         recent = outcomes[:_RECENT]
         facts = Facts(
             task=task.id,
             type=task.type,
             difficulty=next((outcome.difficulty for outcome in own if outcome.difficulty), ""),
-            failures=tuple(failed[::-1]),
+            failures=tuple(failure.model for failure in self._failed(self.store.database, task)),
             similar=tuple(one for one in outcomes if one.task != task.id and one.likeness >= _SIMILAR),
             recent=Share(done=sum(one.done for one in recent), attempts=len(recent)) if recent else None,
         )

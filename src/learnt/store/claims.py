@@ -103,12 +103,6 @@ def all_of(database: Database) -> list[Claim]:
     ]
 
 
-def of(database: Database, task: str) -> Claim | None:
-    """Return the claim on a task, or None."""
-    row = database.row("select * from claim where project = :project and task = :task", task=task)
-    return None if row is None else _claim(row)
-
-
 _FIXED = ("worker", "host", "pid", "started_at")
 
 
