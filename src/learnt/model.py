@@ -518,15 +518,29 @@ class Injection(Value):
 
 
 class Discovery(Value):
-    """A raw finding in an agent's output."""
+    """A raw finding in what an agent did or said, with its evidence."""
 
     type: str
     text: str
+    rule: str = ""
+    """How it was found: `command`, `edit`, `verification`, `review`, `words`, `revert` or `model`."""
+    failed: str = ""
+    """The command or the file that failed."""
+    error: str = ""
+    """The line that tells why."""
+    worked: str = ""
+    """What worked then."""
+    excerpt: str = ""
+    """The words of the source that it rests on."""
+    files: tuple[str, ...] = ()
     task: str = ""
+    attempt: str = ""
+    commit: str = ""
 
     def check(self) -> None:
         _check_choice("type", self.type, DISCOVERIES)
-        _check_length("text", self.text, TEXT_LIMIT)
+        for field in ("text", "failed", "error", "worked", "excerpt"):
+            _check_length(field, getattr(self, field), TEXT_LIMIT)
 
 
 class Escalation(Value):
