@@ -1,8 +1,9 @@
-"""A conversation that a client wrote down, as steps: what was asked, what the agent said, what it did and what came of it.
+"""A conversation that a client wrote down, as steps: what was asked, what the agent said and did, what came of it.
 
 Each client's own module reads its format; here is what they have in common. A transcript is read as a stream: however
-long it is, only one step at a time is in memory, and a step keeps the beginning and the end of a long text. What a client
-or we ourselves put into the conversation (reminders, hook output, briefs, synthetic prompts) is no step and in no step.
+long it is, only one step at a time is in memory, and a step keeps the beginning and the end of a long text. What a
+client or we ourselves put into the conversation (reminders, hook output, briefs, synthetic prompts) is no step, and in
+none.
 """
 
 from __future__ import annotations
