@@ -55,6 +55,24 @@ class Settings(Value):
     work_time_limit_s: int = 3_600
     work_output_limit_mb: int = 100
     work_lease_s: int = 60
+    learnings_enabled: bool = True
+    learnings_window_size: int = 15
+    learnings_goal_window_size: int = 50
+    learnings_regenerate_every: int = 5
+    learnings_max_tokens: int = 2_000
+    learnings_injection_strategy: str = "none"
+    learnings_time_limit_s: int = 600
+    learnings_ask: bool = True
+    model_provider: str = "none"
+    model_name: str = ""
+    model_command: str = ""
+    model_base_url: str = ""
+    model_time_limit_s: int = 30
+    model_input_price: float = 0.0
+    model_output_price: float = 0.0
+    model_call_price: float = 0.01
+    model_daily_cap_usd: float = 1.0
+    model_monthly_cap_usd: float = 10.0
     hook_deadline_ms: int = 400
 
 
@@ -202,6 +220,75 @@ SETTINGS = (
         meaning="For how many seconds a worker holds a task without a sign of life before another may take it up.",
         least=1,
     ),
+    Setting(
+        key="learnings.enabled",
+        meaning="Whether what agents do is mined for learnings, and learnings.md written, by itself.",
+    ),
+    Setting(
+        key="learnings.window_size",
+        meaning="From how many recent tasks learnings.md shows what is not proven yet, and how many are mined at most.",
+        least=1,
+    ),
+    Setting(
+        key="learnings.goal_window_size",
+        meaning="The same for the file of a goal; 0: all of its tasks.",
+    ),
+    Setting(
+        key="learnings.regenerate_every",
+        meaning="After how many finished tasks learnings.md is made anew by itself; 0: only by `learnt update`.",
+    ),
+    Setting(
+        key="learnings.max_tokens",
+        meaning="How long learnings.md may be, in estimated tokens.",
+        least=100,
+    ),
+    Setting(
+        key="learnings.injection_strategy",
+        meaning="Whether prompts of `learnt work` carry the text of learnings.md: `none`, `global_only` (that file), "
+        "`task_group` (the file of the task's goal, or that file for a task without one) or `both`. With the last two "
+        "each goal has a file in `.learnt/learnings/`.",
+        choices=("none", "global_only", "task_group", "both"),
+    ),
+    Setting(
+        key="learnings.time_limit_s",
+        meaning="After how many seconds the making of learnings.md in the background is given up.",
+        least=1,
+    ),
+    Setting(
+        key="learnings.ask",
+        meaning="Whether `learnt work` asks once, at the end of a run on a terminal, if the learnings helped.",
+    ),
+    Setting(
+        key="model.provider",
+        meaning="Who reads what agents did, for better learnings: `none` (rules alone), `command` (a program of yours, "
+        "such as your agent's client), `anthropic` or `openai` (also any service that speaks its protocol).",
+        choices=("none", "command", "anthropic", "openai"),
+    ),
+    Setting(key="model.name", meaning="The model to ask; a small, cheap one will do.", example="haiku"),
+    Setting(
+        key="model.command",
+        meaning='With `provider = "command"`: the program. The prompt comes on stdin, or in the file that stands for '
+        "`{prompt_file}`; `{model}` stands for `model.name`. The answer is read from stdout.",
+        example="claude -p --model {model}",
+    ),
+    Setting(
+        key="model.base_url",
+        meaning="Another address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
+        example="http://localhost:11434/v1",
+    ),
+    Setting(key="model.time_limit_s", meaning="After how many seconds a call to the model is given up.", least=1),
+    Setting(key="model.input_price", meaning="What a million tokens that the model reads cost, in USD."),
+    Setting(key="model.output_price", meaning="What a million tokens that the model writes cost, in USD."),
+    Setting(
+        key="model.call_price",
+        meaning="What one call is taken to cost, in USD, where its tokens or their prices are not known; 0 for a model "
+        "of your own.",
+    ),
+    Setting(
+        key="model.daily_cap_usd",
+        meaning="What calls to the model may cost in 24 hours, in USD; a call that could pass it is not made.",
+    ),
+    Setting(key="model.monthly_cap_usd", meaning="The same for 30 days."),
 )
 _BY_KEY = {setting.key: setting for setting in SETTINGS}
 _BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}

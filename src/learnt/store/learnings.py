@@ -38,8 +38,13 @@ _UPDATE = f"""
 _TEXT_COLUMNS = {
     "task": ("title", "text"),
     "failure": ("tried", "reason", "error", "avoid", "suggestion"),
+    "attempt": ("summary",),
     "brief": ("receipt",),
+    "material": ("text",),
+    "discovery": ("text", "failed", "error", "worked", "excerpt"),
+    "regeneration": ("text", "bullets"),
 }
+_IN_JSON = ("receipt", "bullets")
 _SHORTEST_BLACKED_OUT = 12  # shorter ones occur by chance
 
 
@@ -384,6 +389,8 @@ def delete(database: Database, id: str) -> None:
     database.execute("delete from event where project = :project and subject = :id", id=id)
     database.execute("delete from mark where project = :project and learning = :id", id=id)
     database.execute("delete from injection where project = :project and learning = :id", id=id)
+    database.execute("delete from discovery where project = :project and learning = :id", id=id)
+    database.execute("delete from rendered_line where project = :project and learning = :id", id=id)
 
 
 def _texts_ever(database: Database, id: str) -> list[str]:
@@ -397,7 +404,6 @@ def _black_out(database: Database, texts: Sequence[str]) -> None:
     for text in texts:
         in_json = json.dumps(text, ensure_ascii=False)[1:-1]
         for table, columns in _TEXT_COLUMNS.items():
-            sought = in_json if table == "brief" else text
             for column in columns:
                 database.execute(
                     f"""
@@ -406,7 +412,7 @@ def _black_out(database: Database, texts: Sequence[str]) -> None:
                      where project = :project
                        and {column} <> replace({column}, :sought, '[purged]')
                     """,
-                    sought=sought,
+                    sought=in_json if column in _IN_JSON else text,
                 )
 
 

@@ -1,0 +1,203 @@
+"""What agents' work was mined for: the material that waits, the discoveries, and the sources that were read."""
+
+from __future__ import annotations
+
+import json
+
+from learnt.model import Discovery, Value, digest, text_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from learnt.store.database import Database, Row
+
+
+class Material(Value):
+    """What an agent said in an attempt."""
+
+    attempt: str
+    task: str
+    text: str
+    created_at: int
+
+
+class Found(Value):
+    """A discovery in the store, and what became of it."""
+
+    discovery: Discovery
+    sign: str
+    learning: str
+    skipped: str
+    created_at: int
+    times: int = 1
+    """In how many tasks it was found."""
+
+
+def add_material(database: Database, material: Material) -> None:
+    """Keep what is to be mined; a second time changes nothing."""
+    database.execute(
+        """
+        insert into material (project, attempt, task, text, created_at)
+        values (:project, :attempt, :task, :text, :created_at)
+        on conflict (project, attempt) do nothing
+        """,
+        **material.as_dict(),
+    )
+
+
+def material_of(database: Database, task: str) -> list[Material]:
+    """Return what waits to be mined of a task, the oldest first."""
+    rows = database.rows(
+        """
+        select *
+          from material
+         where project = :project
+           and task = :task
+         order by created_at, attempt
+        """,
+        task=task,
+    )
+    return [Material(**{field: row[field] for field in Material.fields}) for row in rows]
+
+
+def drop_material(database: Database, task: str) -> None:
+    """Let go of what was mined."""
+    database.execute("delete from material where project = :project and task = :task", task=task)
+
+
+def drop_older_material(database: Database, kept: Sequence[str]) -> None:
+    """Let go of what finished tasks left that are none of these any more: nobody will mine it."""
+    database.execute(
+        f"""
+        delete from material
+         where project = :project
+           and not {database.one_of("task", "kept")}
+           and task in (select id from task where project = :project and status in ('done', 'cancelled'))
+        """,
+        kept=database.list_value(kept),
+    )
+
+
+def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> list[str]:
+    """Return the latest finished tasks and conversations that feed learnings, the newest first.
+
+    `goal`: only those of a goal, or with an empty one, of none.
+    """
+    rows = database.rows(
+        """
+        select attempt.task as task, max(attempt.started_at) as at
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and task.skip_learnings = 0
+           and (task.type = 'session' or (task.status = 'done' and attempt.result = 'done'))
+           and (:any_goal = 1 or task.goal = :goal)
+         group by attempt.task
+         order by 2 desc, 1 desc
+         limit :limit
+        """,
+        any_goal=int(goal is None),
+        goal=goal or "",
+        limit=limit,
+    )
+    return [row["task"] for row in rows]
+
+
+def add(database: Database, discovery: Discovery, *, at: int, learning: str = "", skipped: str = "") -> int:
+    """Keep a discovery, once for each task; return in how many tasks it was found by now."""
+    sign = sign_of(discovery)
+    fields = {name: value for name, value in discovery.as_dict().items() if name != "commit"}
+    database.execute(
+        """
+        insert into discovery (project, id, type, rule, text, failed, error, worked, excerpt, files, task, attempt,
+                               git_commit, sign, learning, skipped, created_at)
+        values (:project, :id, :type, :rule, :text, :failed, :error, :worked, :excerpt, :files, :task, :attempt,
+                :git_commit, :sign, :learning, :skipped, :at)
+        on conflict (project, sign, task) do update set learning = :learning, skipped = :skipped
+        """,
+        **{**fields, "files": json.dumps(discovery.files, ensure_ascii=False)},
+        id=text_id("disc", f"{sign} {discovery.task}"),
+        git_commit=discovery.commit,
+        sign=sign,
+        learning=learning,
+        skipped=skipped,
+        at=at,
+    )
+    return times(database, discovery)
+
+
+def times(database: Database, discovery: Discovery) -> int:
+    """Return in how many tasks the same was found."""
+    sql = "select count(*) as found from discovery where project = :project and sign = :sign"
+    return int(database.value(sql, sign=sign_of(discovery)))
+
+
+def sign_of(discovery: Discovery) -> str:
+    """Return by what the same discovery is known again: case, white space and punctuation do not matter."""
+    told = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
+    letters = "".join(letter for letter in told.lower() if letter.isalnum())
+    return digest(f"{discovery.rule} {letters}")[:16]
+
+
+def evidence_for(database: Database, learning: str) -> list[Found]:
+    """Return the discoveries that speak for a learning, the oldest first."""
+    rows = database.rows(
+        """
+        select *, 1 as times
+          from discovery
+         where project = :project
+           and learning = :learning
+         order by created_at, id
+        """,
+        learning=learning,
+    )
+    return [_found(row) for row in rows]
+
+
+def skipped(database: Database, *, limit: int) -> list[Found]:
+    """Return what became no learning, the most often found first, each once."""
+    rows = database.rows(
+        """
+        select discovery.*, counted.times as times
+          from discovery
+          join (
+              select sign, count(*) as times, max(id) as id
+                from discovery
+               where project = :project
+                 and skipped != ''
+               group by sign
+          ) counted on counted.id = discovery.id
+         where discovery.project = :project
+         order by counted.times desc, discovery.created_at desc, discovery.id
+         limit :limit
+        """,
+        limit=limit,
+    )
+    return [_found(row) for row in rows]
+
+
+def size_read(database: Database, source: str) -> int:
+    """Return how much of a source was mined already; 0 for none of it."""
+    return int(database.value("select size from source where project = :project and id = :id", id=source) or 0)
+
+
+def note_read(database: Database, source: str, *, size: int, task: str, at: int) -> None:
+    """Keep how much of a source was mined."""
+    database.execute(
+        """
+        insert into source (project, id, size, task, read_at)
+        values (:project, :id, :size, :task, :at)
+        on conflict (project, id) do update set size = :size, read_at = :at
+        """,
+        id=source,
+        size=size,
+        task=task,
+        at=at,
+    )
+
+
+def _found(row: Row) -> Found:
+    fields = {name: row[name] for name in Discovery.fields if name not in ("files", "commit")}
+    discovery = Discovery(**fields, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
+    return Found(discovery=discovery, **{name: row[name] for name in Found.fields if name != "discovery"})

@@ -1,0 +1,109 @@
+"""The making of learnings files: every rendering is kept, with what changed and what it cost."""
+
+from __future__ import annotations
+
+import json
+
+from learnt.model import Value, digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from learnt.store.database import Database, Row
+
+    Line = tuple[str, str, str]  # learning, text, section
+
+
+class Regeneration(Value):
+    """One making of a learnings file."""
+
+    id: str
+    cause: str
+    started_at: int
+    goal: str = ""
+    result: str = "running"
+    reason: str = ""
+    text: str = ""
+    bullets: Sequence[Line] = ()
+    loose: Mapping[str, str] = {}
+    tasks: int = 0
+    added: int = 0
+    removed: int = 0
+    kept: int = 0
+    churn: float = 0.0
+    cost_usd: float | None = None
+    finished_at: int | None = None
+
+
+_FIELDS = ", ".join(Regeneration.fields)
+_VALUES = ", ".join(f":{field}" for field in Regeneration.fields)
+_CHANGES = ", ".join(f"{field} = :{field}" for field in Regeneration.fields if field != "id")
+
+
+def put(database: Database, regeneration: Regeneration) -> None:
+    """Keep how far the making of a file has come."""
+    fields = regeneration.as_dict()
+    fields |= {name: json.dumps(fields[name], ensure_ascii=False) for name in ("bullets", "loose")}
+    database.execute(
+        f"""
+        insert into regeneration (project, {_FIELDS})
+        values (:project, {_VALUES})
+        on conflict (project, id) do update set {_CHANGES}
+        """,
+        **fields,
+    )
+    for learning, text, _ in regeneration.bullets:
+        database.execute(
+            """
+            insert into rendered_line (project, learning, sign)
+            values (:project, :learning, :sign)
+            on conflict (project, learning, sign) do nothing
+            """,
+            learning=learning,
+            sign=_sign(text),
+        )
+
+
+def find(database: Database, id: str) -> Regeneration | None:
+    """Return a regeneration, or None."""
+    row = database.row("select * from regeneration where project = :project and id = :id", id=id)
+    return None if row is None else _regeneration(row)
+
+
+def latest(database: Database, *, limit: int, goal: str | None = None) -> list[Regeneration]:
+    """Return the latest regenerations, the newest first; `goal`: of one file."""
+    rows = database.rows(
+        """
+        select *
+          from regeneration
+         where project = :project
+           and (:any_goal = 1 or goal = :goal)
+         order by started_at desc, id desc
+         limit :limit
+        """,
+        any_goal=int(goal is None),
+        goal=goal or "",
+        limit=limit,
+    )
+    return [_regeneration(row) for row in rows]
+
+
+def was_shown(database: Database, learning: str, text: str) -> bool:
+    """Say whether a learning ever stood in a file with this text."""
+    found = database.value(
+        "select 1 as found from rendered_line where project = :project and learning = :learning and sign = :sign",
+        learning=learning,
+        sign=_sign(text),
+    )
+    return found is not None
+
+
+def _sign(text: str) -> str:
+    return digest(text)[:32]
+
+
+def _regeneration(row: Row) -> Regeneration:
+    fields = {field: row[field] for field in Regeneration.fields}
+    bullets = tuple((line[0], line[1], line[2]) for line in json.loads(row["bullets"]))
+    return Regeneration(**{**fields, "bullets": bullets, "loose": json.loads(row["loose"])})
