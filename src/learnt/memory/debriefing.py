@@ -19,7 +19,7 @@ from learnt.model import (
 )
 from learnt.store import events, learnings, tasks
 from learnt.store.learnings import Change
-from learnt.text.clean import clean
+from learnt.text.clean import clean, ends_of
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST_SUMMARY = 2_000
+_LONGEST_MATERIAL = 40_000
 
 
 class Debriefing(Briefing):
@@ -91,7 +92,12 @@ class Debriefing(Briefing):
         body |= {"claim": claim is not None, "failure": failure and _redacted(failure)}
         op = self.store.record_first("debrief", body)
         read = self._debriefed.pop(attempt.id, None) or self._debriefed_elsewhere(op, attempt, body)
+        if not read.spooled:
+            self.update_when_due()
         return read.replace(redactions=redactions)
+
+    def update_when_due(self) -> None:
+        """Let the learnings files be made anew in the background, if enough tasks are done; here, nothing."""
 
     def _debriefed_elsewhere(self, op: str, attempt: Attempt, body: dict[str, Any]) -> Debrief:
         """Return what is known of a debrief that this process did not apply itself."""
@@ -172,9 +178,24 @@ class Debriefing(Briefing):
             tasks.set_status(database, task.id, said.result, at=at)
         added, repeated = self._learn(database, said.sigils.learnings, task, at=at)
         refusals = self._take_marks(said.marks, task.id, at=at, who=task.agent or "agent")
+        self._keep_material(database, task, attempt, output)
         self._debriefed[attempt.id] = said.debrief(
             attempt, failure=failure, learnings=added, repeated=repeated, refusals=refusals, is_new=known is None
         )
+
+    def _keep_material(self, database: Database, before: Task, attempt: Attempt, output: str) -> None:
+        """Within a transaction: keep what can be mined for learnings, and count the tasks that were finished."""
+        from learnt.store import counters, mined
+
+        if before.skip_learnings or not self.settings.learnings_enabled:
+            return
+        text = ends_of(output, _LONGEST_MATERIAL)
+        mined.add_material(
+            database, mined.Material(attempt=attempt.id, task=before.id, text=text, created_at=attempt.started_at)
+        )
+        is_finished = before.status != "done" and tasks.get(database, before.id).status == "done"
+        if is_finished or (before.type == "session" and attempt.number == 1):
+            counters.add(database, counters.TASKS_SINCE_UPDATE)
 
     def _next_number(self, database: Database, task: str) -> int:
         return max((earlier.number for earlier in tasks.attempts(database, task)), default=0) + 1
@@ -187,7 +208,7 @@ class Debriefing(Briefing):
         from learnt.debrief.tags import tags_in
 
         added, repeated = [], []
-        for sigil in sigils:
+        for sigil in () if task.skip_learnings else sigils:
             known = learnings.same_as(database, sigil.text)
             if known is not None:
                 change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)

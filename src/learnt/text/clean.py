@@ -88,3 +88,12 @@ def _without_stray_joiners(text: str) -> str:
 
 def _joins(letter: str) -> bool:
     return bool(letter) and not letter.isascii() and not letter.isspace() and letter not in _JOINERS
+
+
+def ends_of(text: str, limit: int) -> str:
+    """Return a text, or of a long one the beginning and the end, with a line between that tells what is left out."""
+    if len(text) <= limit:
+        return text
+    left_out = f"\n[… {len(text) - limit:,} characters left out …]\n"
+    half = max(0, limit - len(left_out)) // 2
+    return text[:half] + left_out + text[len(text) - half :]
