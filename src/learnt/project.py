@@ -55,6 +55,21 @@ def new_project(folder: str) -> Project:
     return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
 
 
+def head_commit(root: str) -> str:
+    """Return the commit that is checked out in a folder, as far as git's files tell without starting git."""
+    git_dir = _git_dir(root)
+    head = _first_line(os.path.join(git_dir, "HEAD")) if git_dir else ""
+    if not git_dir or not head.startswith("ref:"):
+        return head
+    name = head.removeprefix("ref:").strip()
+    for folder in (git_dir, _common_dir(git_dir)):
+        commit = _first_line(os.path.join(folder, name))
+        if commit:
+            return commit
+    packed = [line.split() for line in _lines(os.path.join(_common_dir(git_dir), "packed-refs"))]
+    return next((words[0] for words in packed if words[1:] == [name]), "")
+
+
 def user_data_folder(environ: dict[str, str]) -> str:
     """Return the folder of the user-wide store, by the platform's custom."""
     return os.path.join(_platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA"), "learnt")

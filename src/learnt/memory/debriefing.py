@@ -212,7 +212,7 @@ class Debriefing(Briefing):
             known = learnings.same_as(database, sigil.text)
             if known is not None:
                 change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
-                learnings.change(database, known.id, _recurred(database, task.id, at), change)
+                learnings.change(database, known.id, recurred(database, task.id, at), change)
                 repeated.append(known.id)
                 continue
             discovery = discovery_of(sigil.category)
@@ -383,7 +383,7 @@ def _tags(own: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(list(dict.fromkeys((*own, *found)))[:TAG_LIMIT]))
 
 
-def _recurred(database: Database, task: str, at: int) -> Callable[[Learning], dict[str, Any]]:
+def recurred(database: Database, task: str, at: int) -> Callable[[Learning], dict[str, Any]]:
     """Count that a task taught something again: once, and not if it taught it first.
 
     What the program itself put away comes back, with a month before time counts again; what a person put away does not.

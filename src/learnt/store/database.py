@@ -91,6 +91,9 @@ class Database:
     def lock_queue(self) -> None:
         """Within a transaction: let others that tie tasks together wait until it ends."""
 
+    def lock_spending(self) -> None:
+        """Within a transaction: let others that are about to spend wait until it ends."""
+
     def now_ms(self, here: int) -> int:
         """Return the time that all who share this database go by; `here` is what the own clock says."""
         return here

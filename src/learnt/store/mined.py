@@ -140,6 +140,33 @@ def sign_of(discovery: Discovery) -> str:
     return digest(f"{discovery.rule} {letters}")[:16]
 
 
+def learning_of(database: Database, discovery: Discovery) -> str:
+    """Return the learning that the same discovery became when it was made before; empty for none."""
+    found = database.value(
+        "select max(learning) as learning from discovery where project = :project and sign = :sign",
+        sign=sign_of(discovery),
+    )
+    return found or ""
+
+
+def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
+    """Return what was found in a task by a rule and became no learning, the oldest first."""
+    rows = database.rows(
+        """
+        select *, 1 as times
+          from discovery
+         where project = :project
+           and task = :task
+           and rule = :rule
+           and skipped != ''
+         order by created_at, id
+        """,
+        task=task,
+        rule=rule,
+    )
+    return [_found(row).discovery for row in rows]
+
+
 def evidence_for(database: Database, learning: str) -> list[Found]:
     """Return the discoveries that speak for a learning, the oldest first."""
     rows = database.rows(

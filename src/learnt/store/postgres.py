@@ -34,6 +34,7 @@ _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
 _OVER_A_LIMIT = "54"  # PostgreSQL's class of errors for what is too large or too complex
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
+_SPENDING_LOCK = 0x7370656E  # "spen"
 _TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word"
 _TABLES_WITH_TEXT = (
     "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word, task, failure, brief"
@@ -94,14 +95,16 @@ class PostgresDatabase(Database):
 
     def lock_words(self) -> None:
         # Words are shared by all learnings of a project: without an order of their own, writers would lock each other.
-        self.run(
-            "select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": _WORDS_LOCK, "project": self.project}
-        )
+        self._lock_for_project(_WORDS_LOCK)
 
     def lock_queue(self) -> None:
-        self.run(
-            "select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": _QUEUE_LOCK, "project": self.project}
-        )
+        self._lock_for_project(_QUEUE_LOCK)
+
+    def lock_spending(self) -> None:
+        self._lock_for_project(_SPENDING_LOCK)
+
+    def _lock_for_project(self, key: int) -> None:
+        self.run("select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": key, "project": self.project})
 
     def now_ms(self, here: int) -> int:
         # Machines disagree about the time; the server's is the same for all. How far ours is off changes slowly.

@@ -1,0 +1,366 @@
+"""Mining what agents did for learnings: by rules, or by the model that the user named.
+
+What waits to be mined is read task by task: first everything that can fail or takes long (transcripts, the model), then
+one transaction in which discoveries and learnings are kept and the material is let go. A model that fails changes
+nothing: the task's material waits for the next time. New learnings are on trial; a model's revisions and removals of
+known ones wait for a person.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from learnt.errors import LearntError, TryAgain
+from learnt.memory.asking import Asking
+from learnt.memory.debriefing import recurred
+from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Escalation, Learning, Value, new_id, text_id
+from learnt.project import head_commit
+from learnt.store import escalations, learnings, mined, tasks
+from learnt.store.learnings import Change
+from learnt.text.records import read_fields
+from learnt.weigh import confidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from learnt.clients.transcript import Step
+    from learnt.debrief.ask import Changes, Proposed
+    from learnt.debrief.extract import Draft
+    from learnt.model import Task
+    from learnt.store.database import Database
+    from learnt.store.mined import Material
+
+_NEAREST = 8
+_LONGEST_READ = 24_000
+_MOST_BY_RULES = 10
+_SEEN_OFTEN = 2
+_UNLIMITED_S = 24 * 3600.0
+_WAITS = "waits for the improvement that closes it, or for a second review that finds it"
+
+
+class Mined(Value):
+    """What the work at a task taught."""
+
+    task: str
+    learnings: tuple[str, ...] = ()
+    """Learnings that are new."""
+    repeated: tuple[str, ...] = ()
+    """Learnings that were known already, and came again."""
+    proposed: tuple[str, ...] = ()
+    """Learnings that wait for a person: revisions by a model, and what was too particular until it came twice."""
+    escalated: tuple[str, ...] = ()
+    """Questions whether a learning should go."""
+    skipped: tuple[str, ...] = ()
+    """Why the rest became none."""
+
+
+class Mining(Asking):
+    """What is learnt from what agents did."""
+
+    def mine_task(self, id: str, *, regeneration: str = "", limit_s: float = _UNLIMITED_S) -> Mined:
+        """Learn from the attempts at a task that nobody has mined yet."""
+        deadline = time.monotonic() + limit_s
+        task = tasks.get(self.store.database, id)
+        material = mined.material_of(self.store.database, id)
+        found = [self._safe(one, task) for one in _within(self._observed(task, material), deadline)]
+        if not self.asks_a_model:
+            return self._keep_by_rules(task, found)
+        said = "\n\n".join(one.text for one in material)
+        return self._keep_by_model(task, said, found, regeneration=regeneration, limit_s=deadline - time.monotonic())
+
+    def mine_steps(self, task: Task, steps: Iterable[Step], *, limit_s: float = _UNLIMITED_S) -> Mined:
+        """Learn from the steps of a conversation."""
+        from learnt.clients.transcript import Step
+        from learnt.debrief.observe import observe_steps, observe_words
+        from learnt.text.clean import ends_of
+
+        deadline = time.monotonic() + limit_s
+        said: list[str] = []
+        told: list[Discovery] = []
+
+        def listened() -> Iterator[Step]:
+            for step in steps:
+                if step.kind == "said" and not step.aside:
+                    said.append(step.text)
+                    told.extend(observe_words(step.text))
+                yield step
+
+        seen = observe_steps(listened(), folder=self.root)
+        found = [self._safe(one, task) for one in _within(seen, deadline)]
+        found += [self._safe(one, task) for one in told]
+        if not self.asks_a_model:
+            return self._keep_by_rules(task, found)
+        text = ends_of("\n\n".join(said), _LONGEST_READ)
+        return self._keep_by_model(task, text, found, regeneration="", limit_s=deadline - time.monotonic())
+
+    def _observed(self, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
+        """Yield what rules find in the attempts at a task."""
+        from learnt.debrief.observe import observe_attempts, observe_reviews, observe_steps, observe_words
+
+        attempts = tasks.attempts(self.store.database, task.id)
+        reports = tasks.failures(self.store.database, task.id)
+        said = {one.attempt: one.text for one in material}
+        for attempt in reversed(attempts):
+            if attempt.id in said and attempt.transcript:
+                yield from observe_steps(self._steps_of(attempt.transcript), folder=self.root)
+        done = next((attempt for attempt in attempts if attempt.result == "done"), None)
+        if done is not None:
+            last = said.get(done.id, "")
+            for attempt in attempts[1:]:
+                if attempt.id in said and attempt.id in reports:
+                    lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last)
+                    if lesson is not None:
+                        yield lesson.replace(attempt=attempt.id)
+            yield from observe_words(last)
+            if task.type == "review":
+                yield from observe_reviews(last)
+            if task.based_on:
+                for finding in mined.findings_of(self.store.database, task.based_on, "review"):
+                    yield finding.replace(worked=(done.summary or last)[:TEXT_LIMIT], task=task.id, attempt=done.id)
+
+    def _steps_of(self, path: str) -> Iterator[Step]:
+        """Yield the steps of a transcript; of one that is gone or no transcript, none."""
+        from learnt.clients.transcript import steps
+
+        try:
+            yield from steps(path)
+        except LearntError:
+            return
+
+    def _safe(self, discovery: Discovery, task: Task) -> Discovery:
+        """Return a discovery without secrets, with the task and the commit that it belongs to."""
+        from learnt.text.redact import redact
+
+        told = {
+            name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
+            for name in ("text", "failed", "error", "worked", "excerpt")
+        }
+        commit = discovery.commit or (head_commit(self.root) if self.root else "")
+        return discovery.replace(**told, task=task.id, commit=commit[:40])
+
+    def _keep_by_rules(self, task: Task, found: Sequence[Discovery]) -> Mined:
+        """Keep what rules make of discoveries, and let the material go."""
+        outcome = _Outcome()
+        with self.store.transaction():
+            for discovery in found:
+                self._take_up(self.store.database, discovery, task, outcome)
+            mined.drop_material(self.store.database, task.id)
+        return outcome.told(task.id)
+
+    def _take_up(self, database: Database, discovery: Discovery, task: Task, outcome: _Outcome) -> None:
+        """Within a transaction: make a learning of a discovery, or say why none."""
+        from learnt.debrief.extract import Skipped, extract
+        from learnt.debrief.quality import flaw
+
+        now = self._clock()
+        drafted = extract(discovery, task_title=task.title, goal=task.goal)
+        reason = drafted.reason if isinstance(drafted, Skipped) else flaw(drafted)
+        if discovery.rule == "review" and not discovery.worked and mined.times(database, discovery) < _SEEN_OFTEN - 1:
+            reason = reason or _WAITS
+        if not reason and len(outcome.learnings) >= _MOST_BY_RULES:
+            reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
+        known = self._known(database, discovery, drafted)
+        if known is not None:
+            mined.add(database, discovery, at=now, learning=known.id)
+            change = Change(what="recur", who=task.agent or "agent", at=now, reason=task.id)
+            learnings.change(database, known.id, recurred(database, task.id, now), change)
+            outcome.repeated.append(known.id)
+        elif reason:
+            times = mined.add(database, discovery, at=now, skipped=reason)
+            outcome.skipped.append(reason)
+            if times >= _SEEN_OFTEN and not isinstance(drafted, Skipped) and discovery.rule != "review":
+                # Once is an incident, twice is a sign: a person decides.
+                why = f"found in {times} tasks, though {reason}"
+                made = self._new(database, drafted, discovery, task, status="proposed", reason=why)
+                mined.add(database, discovery, at=now, learning=made.id, skipped=reason)
+                outcome.proposed.append(made.id)
+        elif not isinstance(drafted, Skipped):
+            made = self._new(database, drafted, discovery, task)
+            mined.add(database, discovery, at=now, learning=made.id)
+            outcome.learnings.append(made.id)
+
+    def _known(self, database: Database, discovery: Discovery, drafted: Any) -> Learning | None:
+        """Return the learning that says this already."""
+        id = mined.learning_of(database, discovery)
+        found = learnings.find(database, id) if id else None
+        if found is None and getattr(drafted, "title", ""):
+            found = learnings.same_as(database, drafted.title)
+        return found
+
+    def _new(
+        self,
+        database: Database,
+        draft: Draft | Proposed,
+        discovery: Discovery,
+        task: Task,
+        *,
+        origin: str = "agent",
+        status: str = "active",
+        replaces: tuple[str, ...] = (),
+        reason: str = "",
+    ) -> Learning:
+        """Within a transaction: keep a new learning."""
+        now = self._clock()
+        fields = {name: value for name, value in draft.as_dict().items() if name in _DRAFTED and value}
+        learning = Learning(
+            id=new_id("learn", now),
+            **read_fields(self._record(fields)),
+            origin=origin,
+            goal=task.goal,
+            task=task.id,
+            discovery=discovery.type,
+            commit=discovery.commit,
+            confidence=confidence.start_of_discovery(discovery.type),
+            status=status,
+            replaces=replaces,
+            created_at=now,
+            updated_at=now,
+        )
+        who = task.agent or "agent" if origin == "agent" else PROGRAM
+        change = Change(what="propose" if status == "proposed" else "add", who=who, at=now, reason=reason)
+        learnings.add(database, learning, change)
+        return learning
+
+    def _keep_by_model(
+        self, task: Task, said: str, found: Sequence[Discovery], *, regeneration: str, limit_s: float
+    ) -> Mined:
+        """Let the model say what a task teaches, and keep it; if it fails, nothing changes."""
+        if not said.strip() and not found:
+            return self._keep_by_rules(task, ())
+        changes = self._asked(task, said, found, regeneration=regeneration, limit_s=limit_s)
+        outcome = _Outcome()
+        outcome.skipped.extend(changes.skipped)
+        with self.store.transaction():
+            for change in changes.changes:
+                self._take_change(self.store.database, change, task, outcome)
+            mined.drop_material(self.store.database, task.id)
+        return outcome.told(task.id)
+
+    def _asked(
+        self, task: Task, said: str, found: Sequence[Discovery], *, regeneration: str, limit_s: float
+    ) -> Changes:
+        from learnt.debrief.ask import extraction_request, material, read_changes
+        from learnt.llm import Request
+
+        if limit_s <= 0:
+            raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
+        query = f"{task.title}\n{task.text}\n{' '.join(one.text for one in found)}"
+        near = self.search(query, limit=_NEAREST, min_confidence=0.0)
+        nearest = [hit.learning for hit in near if hit.learning.scope == "project"]
+        system, prompt, schema = extraction_request(
+            task_title=task.title,
+            task_text=task.text,
+            task_type=task.type,
+            result=task.status,
+            material=material(said, limit_chars=_LONGEST_READ),
+            findings=found,
+            nearest=nearest,
+            template=self._prompt("extract"),
+        )
+        request = Request(purpose="extract", system=system, prompt=prompt, schema=schema)
+        answer = self._ask(request, task=task.id, regeneration=regeneration, limit_s=limit_s)
+        return read_changes(answer.data, known_ids=[one.id for one in nearest])
+
+    def _prompt(self, name: str) -> str:
+        """Return a prompt: the project's own, or ours."""
+        from learnt import debrief
+        from learnt.text.templates import read_template
+
+        ours = os.path.join(os.path.dirname(os.path.abspath(debrief.__file__)), "prompts")
+        return read_template(name, (os.path.join(self.store.place.folder, "prompts"), ours))
+
+    def _take_change(self, database: Database, change: Proposed, task: Task, outcome: _Outcome) -> None:
+        """Within a transaction: do what the model says, as far as it may decide."""
+        from learnt.debrief.quality import flaw
+
+        now = self._clock()
+        if change.do == "KEEP":
+            return
+        if change.do == "REMOVE":
+            outcome.escalated.append(self._propose_removal(database, change, task))
+            return
+        discovery = self._safe(
+            Discovery(type=change.type, text=change.observation or change.title, rule="model", excerpt=change.reason),
+            task,
+        )
+        reason = flaw(change)
+        if reason:
+            mined.add(database, discovery, at=now, skipped=reason)
+            outcome.skipped.append(reason)
+        elif change.do == "REVISE":
+            made = self._new(
+                database, change, discovery, task, origin="model", status="proposed", replaces=(change.id,)
+            )
+            mined.add(database, discovery, at=now, learning=made.id)
+            outcome.proposed.append(made.id)
+        else:
+            known = self._known(database, discovery, change)
+            if known is not None:
+                again = Change(what="recur", who=PROGRAM, at=now, reason=task.id)
+                learnings.change(database, known.id, recurred(database, task.id, now), again)
+                outcome.repeated.append(known.id)
+            else:
+                known = self._new(database, change, discovery, task, origin="model")
+                outcome.learnings.append(known.id)
+            mined.add(database, discovery, at=now, learning=known.id)
+
+    def _propose_removal(self, database: Database, change: Proposed, task: Task) -> str:
+        learning = learnings.get(database, change.id)
+        why = self._line(change.reason, 500) or "it does not hold any more"
+        escalation = Escalation(
+            id=text_id("esc", f"remove {learning.id} {task.id}"),
+            subject=learning.id,
+            question=f"Should `{learning.title}` go? {why}",
+            detail={"task": task.id, "by": self.settings.model_name or self.settings.model_provider},
+            created_at=self._clock(),
+        )
+        escalations.add(database, escalation)
+        return escalation.id
+
+
+_DRAFTED = (
+    "title",
+    "context",
+    "observation",
+    "implication",
+    "action",
+    "tags",
+    "domain",
+    "category",
+    "kind",
+    "polarity",
+    "triggers",
+)
+
+
+class _Outcome:
+    """What became of the discoveries so far."""
+
+    def __init__(self) -> None:
+        self.learnings: list[str] = []
+        self.repeated: list[str] = []
+        self.proposed: list[str] = []
+        self.escalated: list[str] = []
+        self.skipped: list[str] = []
+
+    def told(self, task: str) -> Mined:
+        """Return it as a value."""
+        return Mined(
+            task=task,
+            learnings=tuple(self.learnings),
+            repeated=tuple(dict.fromkeys(self.repeated)),
+            proposed=tuple(self.proposed),
+            escalated=tuple(self.escalated),
+            skipped=tuple(self.skipped),
+        )
+
+
+def _within(found: Iterable[Discovery], deadline: float) -> Iterator[Discovery]:
+    """Yield discoveries as long as there is time."""
+    for one in found:
+        yield one
+        if time.monotonic() > deadline:
+            raise TryAgain("reading took too long", hint="`learnt update` reads without hurry")
