@@ -20,7 +20,7 @@ LEVELS = (
     ("errors",),
     ("model",),
     ("text",),
-    ("project", "store", "llm", "clients"),
+    ("project", "git", "store", "llm", "clients"),
     ("config", "debrief", "recall", "brief", "weigh", "consolidate", "strategy"),
     ("memory",),
     ("doctor", "loop"),

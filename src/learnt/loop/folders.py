@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import threading
 
 from learnt.errors import LearntError, WrongRequest
+from learnt.git import git
 from learnt.model import Value
 
 TYPE_CHECKING = False
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from learnt.model import Task
 
 _PREFIX = "learnt/"
-_GIT_LIMIT_S = 300
 _LOCK = "worktrees.lock"
 
 
@@ -173,32 +172,4 @@ def _identity(path: str) -> tuple[str, ...]:
 
 
 def _git(folder: str, *words: str, check: bool = True) -> str | None:
-    """Run git in a folder and return what it says; None when it fails and that is no error."""
-    if not os.path.isdir(folder):
-        if not check:
-            return None
-        raise LearntError(f"the folder {folder} is gone", hint="look for what removed it")
-    environ = {name: text for name, text in os.environ.items() if not name.startswith("GIT_")}
-    environ |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
-    try:
-        done = subprocess.run(
-            ["git", *words],
-            cwd=folder,
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_GIT_LIMIT_S,
-            check=False,
-            start_new_session=sys.platform != "win32",  # Ctrl-C is for us, not for git
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LearntError(f"git could not be run: {error}", hint="check that git works here: `git status`") from None
-    if done.returncode:
-        if not check:
-            return None
-        raise LearntError(
-            f"`git {' '.join(words)}` failed: {done.stderr.strip()}", hint=f"look at it in {folder}, then try again"
-        )
-    return done.stdout.strip()
+    return git(folder, *words, environ=os.environ, check=check)

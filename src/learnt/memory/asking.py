@@ -89,7 +89,7 @@ class _Ledger:
             reason=_BEGUN,
         )
         with self._store.transaction():
-            self._store.database.lock_spending()  # of two that would pass the cap together, the second must see the first
+            self._store.database.lock_spending()  # of two that would pass the cap, the second must see the first
             day = calls.spent_since(self._store.database, now - _DAY_MS)
             month = calls.spent_since(self._store.database, now - _MONTH_MS)
             why = refusal(day, month, forecast_usd, *self._caps)

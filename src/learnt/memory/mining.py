@@ -73,7 +73,6 @@ class Mining(Asking):
 
     def mine_steps(self, task: Task, steps: Iterable[Step], *, limit_s: float = _UNLIMITED_S) -> Mined:
         """Learn from the steps of a conversation."""
-        from learnt.clients.transcript import Step
         from learnt.debrief.observe import observe_steps, observe_words
         from learnt.text.clean import ends_of
 
