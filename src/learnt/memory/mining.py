@@ -57,43 +57,45 @@ class Mined(Value):
     """Why the rest became none."""
 
 
+class Reading(Value):
+    """What was read of the work at a task, before anything is made of it."""
+
+    task: Task
+    said: str = ""
+    found: tuple[Discovery, ...] = ()
+    """What rules see in it."""
+    changes: Changes | None = None
+    """What the model says about it; None where none is asked."""
+
+
 class Mining(Asking):
     """What is learnt from what agents did."""
 
-    def mine_task(self, id: str, *, regeneration: str = "", limit_s: float = _UNLIMITED_S) -> Mined:
-        """Learn from the attempts at a task that nobody has mined yet."""
-        deadline = time.monotonic() + limit_s
+    def _read_task(self, id: str, deadline: float) -> Reading:
+        """Return what the attempts at a task show."""
         task = tasks.get(self.store.database, id)
         material = mined.material_of(self.store.database, id)
-        found = [self._safe(one, task) for one in _within(self._observed(task, material), deadline)]
-        if not self.asks_a_model:
-            return self._keep_by_rules(task, found)
-        said = "\n\n".join(one.text for one in material)
-        return self._keep_by_model(task, said, found, regeneration=regeneration, limit_s=deadline - time.monotonic())
+        found = tuple(self._safe(one, task) for one in _within(self._observed(task, material), deadline))
+        return Reading(task=task, said="\n\n".join(one.text for one in material), found=found)
 
-    def mine_steps(self, task: Task, steps: Iterable[Step], *, limit_s: float = _UNLIMITED_S) -> Mined:
-        """Learn from the steps of a conversation."""
-        from learnt.debrief.observe import observe_steps, observe_words
-        from learnt.text.clean import ends_of
+    def _understood(self, reading: Reading, regeneration: str, limit_s: float) -> Reading:
+        """Return a reading with what the model says about it, if one is named and there is something to say."""
+        if not self.asks_a_model or not (reading.said.strip() or reading.found):
+            return reading
+        return reading.replace(changes=self._asked(reading, regeneration=regeneration, limit_s=limit_s))
 
-        deadline = time.monotonic() + limit_s
-        said: list[str] = []
-        told: list[Discovery] = []
-
-        def listened() -> Iterator[Step]:
-            for step in steps:
-                if step.kind == "said" and not step.aside:
-                    said.append(step.text)
-                    told.extend(observe_words(step.text))
-                yield step
-
-        seen = observe_steps(listened(), folder=self.root)
-        found = [self._safe(one, task) for one in _within(seen, deadline)]
-        found += [self._safe(one, task) for one in told]
-        if not self.asks_a_model:
-            return self._keep_by_rules(task, found)
-        text = ends_of("\n\n".join(said), _LONGEST_READ)
-        return self._keep_by_model(task, text, found, regeneration="", limit_s=deadline - time.monotonic())
+    def _take_in(self, database: Database, reading: Reading) -> Mined:
+        """Within a transaction: keep what a reading teaches, and let the material go."""
+        outcome = _Outcome()
+        if reading.changes is None:
+            for discovery in reading.found:
+                self._take_up(database, discovery, reading.task, outcome)
+        else:
+            outcome.skipped.extend(reading.changes.skipped)
+            for change in reading.changes.changes:
+                self._take_change(database, change, reading.task, outcome)
+        mined.drop_material(database, reading.task.id)
+        return outcome.told(reading.task.id)
 
     def _observed(self, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
         """Yield what rules find in the attempts at a task."""
@@ -139,15 +141,6 @@ class Mining(Asking):
         }
         commit = discovery.commit or (head_commit(self.root) if self.root else "")
         return discovery.replace(**told, task=task.id, commit=commit[:40])
-
-    def _keep_by_rules(self, task: Task, found: Sequence[Discovery]) -> Mined:
-        """Keep what rules make of discoveries, and let the material go."""
-        outcome = _Outcome()
-        with self.store.transaction():
-            for discovery in found:
-                self._take_up(self.store.database, discovery, task, outcome)
-            mined.drop_material(self.store.database, task.id)
-        return outcome.told(task.id)
 
     def _take_up(self, database: Database, discovery: Discovery, task: Task, outcome: _Outcome) -> None:
         """Within a transaction: make a learning of a discovery, or say why none."""
@@ -223,29 +216,13 @@ class Mining(Asking):
         learnings.add(database, learning, change)
         return learning
 
-    def _keep_by_model(
-        self, task: Task, said: str, found: Sequence[Discovery], *, regeneration: str, limit_s: float
-    ) -> Mined:
-        """Let the model say what a task teaches, and keep it; if it fails, nothing changes."""
-        if not said.strip() and not found:
-            return self._keep_by_rules(task, ())
-        changes = self._asked(task, said, found, regeneration=regeneration, limit_s=limit_s)
-        outcome = _Outcome()
-        outcome.skipped.extend(changes.skipped)
-        with self.store.transaction():
-            for change in changes.changes:
-                self._take_change(self.store.database, change, task, outcome)
-            mined.drop_material(self.store.database, task.id)
-        return outcome.told(task.id)
-
-    def _asked(
-        self, task: Task, said: str, found: Sequence[Discovery], *, regeneration: str, limit_s: float
-    ) -> Changes:
+    def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> Changes:
         from learnt.debrief.ask import extraction_request, material, read_changes
         from learnt.llm import Request
 
         if limit_s <= 0:
             raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
+        task, found = reading.task, reading.found
         query = f"{task.title}\n{task.text}\n{' '.join(one.text for one in found)}"
         near = self.search(query, limit=_NEAREST, min_confidence=0.0)
         nearest = [hit.learning for hit in near if hit.learning.scope == "project"]
@@ -254,7 +231,7 @@ class Mining(Asking):
             task_text=task.text,
             task_type=task.type,
             result=task.status,
-            material=material(said, limit_chars=_LONGEST_READ),
+            material=material(reading.said, limit_chars=_LONGEST_READ),
             findings=found,
             nearest=nearest,
             template=self._prompt("extract"),

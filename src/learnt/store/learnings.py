@@ -45,6 +45,7 @@ _TEXT_COLUMNS = {
     "regeneration": ("text", "bullets"),
 }
 _IN_JSON = ("receipt", "bullets")
+_MOST_IN_A_FILE = 5_000
 _SHORTEST_BLACKED_OUT = 12  # shorter ones occur by chance
 
 
@@ -282,6 +283,53 @@ def same_as(database: Database, text: str) -> Learning | None:
         sameness=sameness(text),
     )
     return None if row is None else _learning(row)
+
+
+def with_title(database: Database, title: str) -> list[Learning]:
+    """Return the learnings, of whatever status, with a title that is the same but for case and punctuation."""
+    from learnt.text.normalise import sameness
+
+    rows = database.rows(
+        """
+        select *
+          from learning
+         where project = :project
+           and title_sameness = :sameness
+         order by created_at, id
+        """,
+        sameness=sameness(title),
+    )
+    return [_learning(row) for row in rows]
+
+
+def for_file(database: Database, *, tasks: Sequence[str], since: int, goal: str | None) -> list[Learning]:
+    """Return the active learnings that a learnings file may show; `goal`: only those of a goal, or of none."""
+    rows = database.rows(
+        f"""
+        select *
+          from learning
+         where project = :project
+           and status = 'active'
+           and (pinned = 1 or origin = 'person' or times_helpful > 0 or updated_at >= :since
+                or {database.one_of("task", "tasks")})
+           and (:any_goal = 1 or goal = :goal)
+         order by pinned desc, case when origin = 'person' or times_helpful > 0 then 0 else 1 end, created_at desc, id
+         limit {_MOST_IN_A_FILE}
+        """,
+        tasks=database.list_value(tasks),
+        since=since,
+        any_goal=int(goal is None),
+        goal=goal or "",
+    )
+    return [_learning(row) for row in rows]
+
+
+def goals(database: Database) -> list[str]:
+    """Return the goals that active learnings serve."""
+    rows = database.rows(
+        "select distinct goal from learning where project = :project and status = 'active' order by goal"
+    )
+    return [row["goal"] for row in rows]
 
 
 def index_all(database: Database) -> None:

@@ -104,6 +104,15 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
     return [row["task"] for row in rows]
 
 
+def began(database: Database, tasks: Sequence[str]) -> int:
+    """Return when the first attempt at one of these tasks began; 0 when there are none."""
+    found = database.value(
+        f"select min(started_at) as began from attempt where project = :project and {database.one_of('task', 'tasks')}",
+        tasks=database.list_value(tasks),
+    )
+    return int(found or 0)
+
+
 def add(database: Database, discovery: Discovery, *, at: int, learning: str = "", skipped: str = "") -> int:
     """Keep a discovery, once for each task; return in how many tasks it was found by now."""
     sign = sign_of(discovery)

@@ -8,7 +8,7 @@ from learnt.model import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from learnt.store.database import Database, Row
 
@@ -26,7 +26,7 @@ class Regeneration(Value):
     reason: str = ""
     text: str = ""
     bullets: Sequence[Line] = ()
-    loose: Mapping[str, str] = {}
+    loose: Sequence[tuple[str, str, bool]] = ()
     tasks: int = 0
     added: int = 0
     removed: int = 0
@@ -63,6 +63,20 @@ def put(database: Database, regeneration: Regeneration) -> None:
             learning=learning,
             sign=_sign(text),
         )
+
+
+def end_running(database: Database, *, at: int, reason: str) -> None:
+    """Let those count as failed that never ended: whoever asks has the lock that they would hold."""
+    database.execute(
+        """
+        update regeneration
+           set result = 'failed', reason = :reason, finished_at = :at
+         where project = :project
+           and result = 'running'
+        """,
+        at=at,
+        reason=reason,
+    )
 
 
 def find(database: Database, id: str) -> Regeneration | None:
@@ -106,4 +120,5 @@ def _sign(text: str) -> str:
 def _regeneration(row: Row) -> Regeneration:
     fields = {field: row[field] for field in Regeneration.fields}
     bullets = tuple((line[0], line[1], line[2]) for line in json.loads(row["bullets"]))
-    return Regeneration(**{**fields, "bullets": bullets, "loose": json.loads(row["loose"])})
+    loose = tuple((piece[0], piece[1], piece[2]) for piece in json.loads(row["loose"]))
+    return Regeneration(**{**fields, "bullets": bullets, "loose": loose})

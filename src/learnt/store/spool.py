@@ -65,7 +65,7 @@ class Spool:
     def append(self, record: Record) -> None:
         """Put a record on the disk, or raise with nothing acknowledged."""
         try:
-            with _Locked(self._append_lock):
+            with Locked(self._append_lock):
                 _append_line(self._path, record.line())
         except OSError as error:
             what = f"to the database, nor to {self._path}"
@@ -91,12 +91,12 @@ class Spool:
 
     def replay(self, apply: Callable[[Record], None], *, wait: bool = False) -> int:
         """Apply what waits, oldest first, and return how many records; 0 while another process does it."""
-        with _Locked(self._replay_lock, wait=wait) as alone:
+        with Locked(self._replay_lock, wait=wait) as alone:
             if not alone:
                 return 0
             applied = self._replay_taken(apply)
             if _has_content(self._path):
-                with _Locked(self._append_lock):
+                with Locked(self._append_lock):
                     os.replace(self._path, self._taken)
                 applied += self._replay_taken(apply)
             return applied
@@ -105,7 +105,7 @@ class Spool:
         """Take everything that is about one thing out of all records."""
         if not any(id.encode() in line for path in self._files() for line in _lines(path)):
             return
-        with _Locked(self._replay_lock), _Locked(self._append_lock):
+        with Locked(self._replay_lock), Locked(self._append_lock):
             for path in self._files():
                 _replace_file(path, b"".join(_without(line, id) for line in _lines(path)))
 
@@ -138,7 +138,7 @@ class Spool:
             raise cannot_write(self.refused_path, error, hint="check who owns the file") from None
 
 
-class _Locked:
+class Locked:
     """An exclusive lock on a file of its own, so that the files it guards can be renamed; False when it is taken."""
 
     def __init__(self, path: str, *, wait: bool = True) -> None:

@@ -55,7 +55,7 @@ create table regeneration (
     reason text not null default '',                        -- why it failed
     text text not null default '',
     bullets text not null default '[]',                     -- JSON list of [learning, text, section]
-    loose text not null default '{}',                       -- JSON object: what people wrote beside bullets, by section
+    loose text not null default '[]',                       -- JSON list of what people wrote beside bullets: [section, text, below]
     tasks bigint not null default 0,                        -- from how many recent tasks
     added bigint not null default 0,
     removed bigint not null default 0,
