@@ -29,8 +29,9 @@ from itertools import pairwise
 
 from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
 from learnt.debrief.position import IN_THE_MIDST, ends_line, starts_line_or_sentence
-from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Value
+from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, Value
 from learnt.text.clean import clean, fold
+from learnt.text.titles import cut_title, first_sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,12 +53,6 @@ _TAG = re.compile(
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.ASCII)
 _BETWEEN = re.compile(r"[\s*_~|]*+")
 _MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
-# A stop, then perhaps what closes a quotation, then the end or a word that could start a sentence.
-_SENTENCE_END = re.compile(
-    r"""(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]""",
-    re.IGNORECASE,
-)
-
 _KEYS = {
     "what_tried": "tried",
     "what_was_tried": "tried",
@@ -302,11 +297,11 @@ def _shortened(reasons: list[str]) -> tuple[str, ...]:
 
 def _learning(attributes: dict[str, str], text: str) -> LearningSigil:
     return LearningSigil(
-        title=_cut(attributes.get("title", "") or _first_sentence(text)),
+        title=cut_title(attributes.get("title", "") or _first_sentence(text)),
         text=text,
-        category=_cut(_key(attributes.get("category", ""))),
+        category=cut_title(_key(attributes.get("category", ""))),
         tags=_listed(attributes.get("tags", "").split(",")),
-        domain=_cut(attributes.get("domain", "")),
+        domain=cut_title(attributes.get("domain", "")),
         kind=_kind(attributes),
     )
 
@@ -320,25 +315,12 @@ def _first_sentence(text: str) -> str:
     """Return the first sentence of the first line that says something in own words, or else of the first line."""
     lines = text.split("\n")
     saying = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
-    # Nobody looks for the end of a sentence beyond where the title is cut.
-    line = fold(next(saying, "") or text.partition("\n")[0])[: 2 * TITLE_LIMIT]
-    for end in _SENTENCE_END.finditer(line):
-        if not end[1] or not end[1].islower():
-            return line[: end.end()]
-    return line
-
-
-def _cut(text: str) -> str:
-    """Return at most as much as a title holds, up to the end of a word if one is near."""
-    if len(text) <= TITLE_LIMIT:
-        return text
-    space = text.rfind(" ", TITLE_LIMIT // 2, TITLE_LIMIT + 1)
-    return fold(text[: space if space > 0 else TITLE_LIMIT])
+    return first_sentence(fold(next(saying, "") or text.partition("\n")[0]))
 
 
 def _listed(words: Iterable[str]) -> tuple[str, ...]:
     """Return the words without white space around them and without empty ones, each once."""
-    return tuple(dict.fromkeys(_cut(fold(word)) for word in words if fold(word)))[:TAG_LIMIT]
+    return tuple(dict.fromkeys(cut_title(fold(word)) for word in words if fold(word)))[:TAG_LIMIT]
 
 
 def _key(text: str) -> str:

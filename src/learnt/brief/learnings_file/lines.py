@@ -1,0 +1,86 @@
+"""A learning as one line of the file, and a line as the fields of a learning.
+
+Both ways give the same line: `line_of(Learning(**fields_of(line), …))` is the line, folded. An agent's learning is its
+title; what a person wrote comes back whole, however long.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.model import TITLE_LIMIT, Learning
+from learnt.text.clean import fold
+from learnt.text.titles import cut_title, first_sentence
+
+GENERAL = "General"
+AVOID = "Avoid: "
+_NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+
+
+def line_of(learning: Learning) -> str:
+    """Return the text of the learning's bullet."""
+    text = learning.observation if _is_whole(learning) else learning.title
+    return (AVOID if learning.polarity == "avoid" else "") + text
+
+
+def fields_of(line: str) -> dict[str, str]:
+    """Return the fields of the learning that a person's bullet makes; only an empty line makes none."""
+    text = fold(line)
+    title = _title(text)
+    return {"title": title} if title == text else {"title": title, "observation": text, "origin": "person"}
+
+
+def edited(learning: Learning, line: str) -> dict[str, str]:
+    """Return the fields to change so that the learning's bullet has this text.
+
+    What an agent saw stays below a title that a person only rewords; a longer text takes its place and is the person's.
+    """
+    text = fold(line)
+    changes = {}
+    if learning.polarity == "avoid" and text.startswith(AVOID):
+        text = text.removeprefix(AVOID)
+    elif learning.polarity == "avoid":
+        changes["polarity"] = "do"
+    changes |= fields_of(text)
+    if "observation" not in changes and (_is_whole(learning) or _is_whole(learning.replace(**changes))):
+        changes["observation"] = ""
+    return {name: value for name, value in changes.items() if getattr(learning, name) != value}
+
+
+def same_text(text: str) -> str:
+    """Return what is equal for equal texts: lower case, white space folded."""
+    return fold(text).lower()
+
+
+def heading_of(category: str) -> str:
+    """Return the heading under which learnings of a category stand: `Code structure` for `code_structure`."""
+    if _NAME.fullmatch(category):
+        return category.replace("_", " ").capitalize()
+    return _folded(category) or GENERAL
+
+
+def category_of(heading: str) -> str:
+    """Return the category that a heading means: a name if it is written as we write names, else the words themselves.
+
+    What a category's heading means is the category, or one with the same heading.
+    """
+    heading = _folded(heading)
+    name = heading.lower().replace(" ", "_")
+    if heading in ("", GENERAL):
+        return ""
+    return name if _NAME.fullmatch(name) and heading_of(name) == heading else heading
+
+
+def _folded(heading: str) -> str:
+    """Return a heading on one line, no longer than a category."""
+    return fold(fold(heading)[:TITLE_LIMIT])
+
+
+def _is_whole(learning: Learning) -> bool:
+    """Say whether the observation is all that a person's bullet says, of which the title is only the start."""
+    text = learning.observation
+    return learning.origin == "person" and bool(text) and fold(text) == text and _title(text) == learning.title
+
+
+def _title(text: str) -> str:
+    return cut_title(first_sentence(text))

@@ -1,0 +1,35 @@
+"""A title made of a text: its first sentence, cut to what a title holds.
+
+The same rule for what an agent says and for what a person writes, so that both can be found again by it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.model import TITLE_LIMIT
+from learnt.text.clean import fold
+
+# A stop, then perhaps what closes a quotation, then the end or a word that could start a sentence.
+_SENTENCE_END = re.compile(
+    r"""(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]""",
+    re.IGNORECASE,
+)
+
+
+def first_sentence(line: str) -> str:
+    """Return the first sentence of a folded line, or the start of the line where none ends near."""
+    # Nobody looks for the end of a sentence beyond where the title is cut.
+    line = line[: 2 * TITLE_LIMIT]
+    for end in _SENTENCE_END.finditer(line):
+        if not end[1] or not end[1].islower():
+            return line[: end.end()]
+    return line
+
+
+def cut_title(text: str) -> str:
+    """Return at most as much as a title holds, up to the end of a word if one is near."""
+    if len(text) <= TITLE_LIMIT:
+        return text
+    space = text.rfind(" ", TITLE_LIMIT // 2, TITLE_LIMIT + 1)
+    return fold(text[: space if space > 0 else TITLE_LIMIT])

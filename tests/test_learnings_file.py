@@ -1,0 +1,481 @@
+"""learnings.md: what is written reads back, what people do to it is understood, and nothing gets lost in between."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+
+from learnt.brief.learnings_file import (
+    Bullet,
+    Edits,
+    Loose,
+    Parsed,
+    Rendering,
+    category_of,
+    churn,
+    diff,
+    edited,
+    fields_of,
+    for_prompt,
+    heading_of,
+    line_of,
+    merge,
+    parse,
+    render,
+    same_text,
+    select,
+)
+from learnt.model import Learning
+from learnt.text.clean import fold
+from learnt.text.tokens import estimate_tokens
+from learnt.weigh.impact import impact
+from learnt.weigh.stage import stage
+
+NASTY = [
+    "Write `<!-- prettier-ignore -->` above a table",
+    "Close what you open: <!--",
+    "--> ends it. And more",
+    "See <!-- learn_other --> and <!-- learnt: r_other -->",
+    "# no heading",
+    "## no heading either",
+    "```",
+    "~~~ not a fence",
+    "- - nested",
+    "1. numbered",
+    "* * *",
+    "<b>bold</b> & <script>alert(1)</script>",
+    "👩‍👩‍👧 שלום עולם نمی‌خواهم",
+    "Use `make lint`. It is fast! Really.",
+    "Avoid: committing secrets",
+    "<<<<<<< HEAD",
+    "[ ] a box to tick",
+    "Last updated: never",
+    "| a | b |",
+    "long " * 1000,
+    "x" * 5000,
+]
+LINES = st.sampled_from(NASTY) | st.text(st.characters(exclude_categories=()), max_size=300)
+
+
+def learning(number: int, text: str, **fields: object) -> Learning:
+    made = {"id": f"learn_{number}", "origin": "agent", "created_at": number, **fields_of(text), **fields}
+    return Learning(**made)  # type: ignore[arg-type]
+
+
+def rendering(*learnings: Learning, id: str = "r_1", **options: object) -> Rendering:
+    given: dict[str, object] = {"today": "2026-02-19", "tasks": 15, "max_tokens": 2000, **options}
+    return render(learnings, id=id, **given)  # type: ignore[arg-type]
+
+
+def merged(text: str, base: Rendering | None, *learnings: Learning, earlier: Iterable[tuple[str, str]] = ()) -> Edits:
+    known = set(earlier)
+    return merge(
+        parse(text),
+        base,
+        store={one.id: one for one in learnings},
+        known_text=lambda id, text: (id, text) in known,
+        find=lambda text: found_in(learnings, text),
+    )
+
+
+def found_in(learnings: Iterable[Learning], text: str) -> Learning | None:
+    same = [one for one in learnings if same_text(line_of(one)) == same_text(text)]
+    return min(same, key=lambda one: one.status != "active", default=None)
+
+
+def texts(text: str) -> list[str]:
+    return [bullet.text for bullet in parse(text).bullets]
+
+
+# A line and a learning
+
+
+@given(LINES)
+@example("Use X. It is Y.")
+def test_a_persons_line_comes_back_as_it_was_written(line: str) -> None:
+    assume(fold(line))
+    assert line_of(Learning(id="learn_1", **fields_of(line))) == fold(line)  # type: ignore[arg-type]
+
+
+@given(LINES, LINES, st.sampled_from(["person", "agent"]), st.sampled_from(["do", "avoid"]), LINES.map(fold))
+def test_an_edited_learning_has_the_line_that_was_asked_for(
+    before: str, after: str, origin: str, polarity: str, observation: str
+) -> None:
+    assume(fold(before) and fold(after))
+    old = learning(1, before, polarity=polarity).replace(origin=origin, observation=observation)
+    for start in (old, learning(1, before, origin=origin, polarity=polarity)):
+        new = start.replace(**edited(start, after))
+        assert line_of(new) == fold(after)
+        assert edited(new, after) == {}
+
+
+def test_an_agents_learning_is_shown_by_its_title_and_a_persons_whole() -> None:
+    agents = Learning(id="learn_1", title="Use X.", observation="Use X. It is Y.", origin="agent")
+    assert line_of(agents) == "Use X."
+    assert line_of(agents.replace(origin="person")) == "Use X. It is Y."
+    assert edited(agents, "Use Z.") == {"title": "Use Z."}
+    assert edited(agents.replace(origin="person"), "Use Z.") == {"title": "Use Z.", "observation": ""}
+
+
+def test_what_is_to_be_avoided_says_so_until_a_person_takes_that_away() -> None:
+    avoided = Learning(id="learn_1", title="Run the whole suite", polarity="avoid", origin="agent")
+    assert line_of(avoided) == "Avoid: Run the whole suite"
+    assert edited(avoided, "Avoid: Run all tests") == {"title": "Run all tests"}
+    assert edited(avoided, "Run the whole suite") == {"polarity": "do"}
+
+
+@pytest.mark.parametrize(
+    ("category", "heading"),
+    [("code_structure", "Code structure"), ("testing", "Testing"), ("", "General"), ("API & Co", "API & Co")],
+)
+def test_a_heading_and_its_category_mean_each_other(category: str, heading: str) -> None:
+    assert heading_of(category) == heading
+    assert category_of(heading) == category
+
+
+@given(LINES)
+def test_every_heading_is_read_as_it_is_written(heading: str) -> None:
+    (section,) = parse(f"- x\n## {fold(heading)}\n- x").sections or ("",)
+    assert parse(f"- x\n## {section}\n- x").sections == ((section,) if section else ())
+    assert len(category_of(section)) <= 100
+    assert heading_of(category_of(section)) == (section or "General")
+
+
+# Reading
+
+
+@given(st.lists(LINES | st.sampled_from(["", "- a <!-- learn_1 -->", "  b", "<!-- learnt: r_1 -->"])).map("\n".join))
+def test_any_text_can_be_read(text: str) -> None:
+    parse(text)
+    for_prompt(text)
+
+
+def test_bullets_of_every_kind_are_read() -> None:
+    text = "\ufeff# Project Learnings\r\n\r\n- a\r\n* b\r\n+ c\r\n1. d\r\n2) e\r\n-\tf"
+    assert texts(text) == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_what_is_indented_below_a_bullet_belongs_to_it() -> None:
+    text = "- a\n  goes on\n  - nested\n\n  a second paragraph\nlazy no more\n- b\nlazy\n"
+    assert texts(text) == ["a goes on - nested a second paragraph lazy no more", "b lazy"]
+
+
+def test_an_id_is_found_wherever_it_stands_and_a_damaged_one_is_none() -> None:
+    text = (
+        "- a <!-- learn_1 --> b\n- c\n  d <!--learn_2-->\n- e <!-- learn_3 ->\n- f <!-- learn_ -->\n- g !-- learn_4 -->"
+    )
+    assert [(bullet.id, bullet.text) for bullet in parse(text).bullets] == [
+        ("learn_1", "a b"),
+        ("learn_2", "c d"),
+        ("", "e"),
+        ("", "f"),
+        ("", "g"),
+    ]
+
+
+def test_an_emptied_bullet_is_none() -> None:
+    assert texts("- <!-- learn_1 -->\n-\n- \n- - -\n---\n") == []
+
+
+def test_text_beside_bullets_is_kept_verbatim_with_its_section() -> None:
+    text = "## Testing\nAn  intro.\n\n- a\n\n| x | y |\n|---|---|\n\n```sh\n- no bullet\n## no heading\n```\n## Build\n> quoted\n"
+    read = parse(text)
+    assert read.loose == (
+        Loose(section="Testing", text="An  intro."),
+        Loose(section="Testing", text="| x | y |\n|---|---|\n\n```sh\n- no bullet\n## no heading\n```", below=True),
+        Loose(section="Build", text="> quoted"),
+    )
+    assert read.sections == ("Testing", "Build")
+    assert [bullet.text for bullet in read.bullets] == ["a"]
+
+
+def test_a_fence_that_nobody_closes_hides_no_bullets() -> None:
+    assert texts("```\n- a\n- b") == ["a", "b"]
+    assert texts("```\n- a <!-- learn_1 -->\n\n```sh\nmake\n```\n- b") == ["a", "b"]
+
+
+def test_bullets_in_a_comment_are_none() -> None:
+    assert texts("<!--\n- a\n-->\n- b") == ["b"]
+
+
+def test_what_is_appended_below_the_last_line_belongs_to_no_section() -> None:
+    text = rendering(learning(1, "a", category="testing"), sections=["Testing"]).text + "- new\n"
+    assert parse(text).bullets[-1] == Bullet(text="new")
+    glued = parse(text.replace("-->\n- new", "-->- new"))
+    assert (glued.rendering, glued.bullets[-1].text) == ("r_1", "new")
+
+
+def test_the_rendering_is_named_only_if_all_trailers_agree() -> None:
+    assert parse("- a\n<!-- learnt: r_1 -->").rendering == "r_1"
+    assert parse("<!-- learnt: r_1 -->\n- a\n<!-- learnt: r_1 -->").rendering == "r_1"
+    assert parse("<!-- learnt: r_1 -->\n<!-- learnt: r_2 -->").rendering == ""
+    assert parse("- a <!-- learnt: r_1 -->").rendering == ""
+    assert parse("<!-- learnt: r -->") == Parsed()
+
+
+def test_the_head_is_ours_even_when_it_was_edited() -> None:
+    assert parse("# Our rules\n\nLast updated: long ago\n\n- a").loose == ()
+    assert (
+        parse(
+            "# Project Learnings\n- a\n# Project Learnings\nLast updated: 2026-01-01 (from 3 recent tasks)\n- b"
+        ).loose
+        == ()
+    )
+
+
+def test_conflict_markers_are_seen_but_not_in_code() -> None:
+    conflict = "<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> branch\n"
+    assert parse(conflict).conflict
+    assert not parse(f"```\n{conflict}```\n").conflict
+    assert not parse("Title\n=======\n- a").conflict
+    assert merged(conflict, None) == Edits(
+        remarks=("the file holds the markers of a merge conflict: nothing was read from it",)
+    )
+
+
+def test_a_bullet_too_long_for_a_learning_is_kept_as_text() -> None:
+    read = parse("- a\n- " + "x" * 20_001)
+    assert [bullet.text for bullet in read.bullets] == ["a"]
+    assert read.loose[0].text == "- " + "x" * 20_001
+
+
+def test_a_prompt_is_given_the_file_without_comments() -> None:
+    text = (
+        "# T\n\n- a <!-- learn_1 -->\n- b <!-- learn_2 --> c\n- `<!-- kept -->` <!-- gone -->\n"
+        "<!-- a\nnote -->\n```\n<!-- kept, too -->\n```\n- open <!--\n\n<!-- learnt: r_1 -->\n"
+    )
+    assert for_prompt(text) == "# T\n\n- a\n- b c\n- `<!-- kept -->`\n```\n<!-- kept, too -->\n```\n- open <!--\n\n"
+
+
+# Writing
+
+
+def test_a_short_file_is_a_flat_list() -> None:
+    file = rendering(learning(1, "a", category="testing"), learning(2, "b"))
+    assert file.text == (
+        "# Project Learnings\n\nLast updated: 2026-02-19 (from 15 recent tasks)\n\n"
+        "- a <!-- learn_1 -->\n- b <!-- learn_2 -->\n\n<!-- learnt: r_1 -->\n"
+    )
+    assert rendering(goal="auth").text.startswith("# Learnings: auth\n\nLast updated")
+
+
+def test_a_longer_file_has_sections_and_keeps_the_order_that_people_gave_them() -> None:
+    many = [learning(n, f"text {n}", category=["testing", "", "code_structure"][n % 3]) for n in range(6)]
+    assert parse(rendering(*many).text).sections == ("Code structure", "Testing", "General")
+    assert parse(rendering(*many, sections=["Testing", "Empty"]).text).sections == (
+        "Testing",
+        "Code structure",
+        "General",
+    )
+    assert rendering(*[one.replace(category="testing") for one in many]).text.count("##") == 0
+    assert "## Testing\n- text 0 <!-- learn_0 -->\n- text 3 <!-- learn_3 -->\n\n## General\n" in rendering(*many).text
+
+
+@given(
+    st.lists(st.tuples(LINES, st.sampled_from(["", "testing", "Ours", "general"]) | LINES.map(fold)), max_size=12),
+    st.integers(0, 2500),
+    st.lists(st.sampled_from(["Testing", "Ours", "General"]), max_size=2),
+    st.lists(LINES | st.sampled_from(["", "- a", "  b", "```", "## Testing", "<!--", "-->", "    # code"])).map(
+        "\n".join
+    ),
+)
+@settings(deadline=None)
+def test_what_is_written_reads_back_within_the_bound(
+    given: list[tuple[str, str]], max_tokens: int, sections: list[str], people: str
+) -> None:
+    learnings = [
+        learning(number, line, category=category[:100].strip())
+        for number, (line, category) in enumerate(given)
+        if fold(line)
+    ]
+    loose = parse(people).loose
+    file = rendering(*learnings, max_tokens=max_tokens, sections=sections, loose=loose)
+    read = parse(file.text)
+    assert (read.rendering, read.bullets, read.loose) == ("r_1", file.bullets, file.loose)
+    assert not read.conflict or parse(people).conflict
+    assert {bullet.id for bullet in file.bullets} | set(file.left_out) == {one.id for one in learnings}
+    assert file.crowded == (estimate_tokens(file.text) > max_tokens)
+    assert not (file.crowded and file.bullets)
+    for bullet in file.bullets:
+        (shown,) = [one for one in learnings if one.id == bullet.id]
+        assert bullet.text in (line_of(shown), "See and <!-- learnt: r_other -->")
+        assert bullet.section in ("", heading_of(category_of(heading_of(shown.category))))
+    for piece in loose:
+        assert piece.text in file.text
+    again = rendering(*learnings, max_tokens=max_tokens, sections=read.sections, loose=read.loose)
+    if bool(read.sections) == bool(sections or any(piece.section for piece in loose)):
+        assert again.text == file.text
+
+
+def test_what_comes_last_is_left_out_when_not_all_fits() -> None:
+    many = [learning(n, f"Statement number {n} about something") for n in range(100)]
+    file = rendering(*many, max_tokens=300)
+    shown = [bullet.id for bullet in file.bullets]
+    assert shown == [one.id for one in many][: len(shown)]
+    assert shown
+    assert file.left_out == tuple(one.id for one in many[len(shown) :])
+    assert 250 < estimate_tokens(file.text) <= 300
+
+
+def test_people_s_own_text_is_never_cut_and_the_lack_of_room_is_said() -> None:
+    file = rendering(learning(1, "a"), max_tokens=200, loose=[Loose(text="word " * 500)])
+    assert "word " * 500 in file.text
+    assert (file.crowded, file.bullets, file.left_out) == (True, (), ("learn_1",))
+
+
+def chosen(*learnings: Learning, tasks: Sequence[str] = (), since_ms: int = 1000) -> list[str]:
+    found = select(learnings, window_tasks=frozenset(tasks), since_ms=since_ms, stage=stage, impact=impact)
+    return [one.id for one in found]
+
+
+def test_pinned_proven_and_people_s_learnings_stay_and_others_pass_with_the_window() -> None:
+    pinned = learning(1, "a", pinned=True)
+    person = learning(2, "b", origin="person")
+    proven = learning(3, "c", times_helpful=4)
+    recent = learning(4, "d", task="task_1")
+    newer = learning(5, "e", task="task_1")
+    past = learning(6, "f", task="task_0", created_at=2000)
+    again = learning(7, "g", task="task_0", recurrences=1, updated_at=1500, created_at=3)
+    imported = learning(8, "h", created_at=1000, origin="import")
+    hidden = learning(9, "i", pinned=True, status="hidden")
+    everything = (hidden, imported, again, past, newer, recent, proven, person, pinned)
+    assert chosen(*everything, tasks=["task_1"]) == [
+        "learn_1", "learn_3", "learn_2", "learn_8", "learn_5", "learn_4", "learn_7",
+    ]  # fmt: skip
+
+
+def test_equal_texts_are_shown_once() -> None:
+    assert chosen(learning(1, "Use  X", pinned=True), learning(2, "use x", origin="person")) == ["learn_1"]
+
+
+def test_churn_and_diff_tell_what_a_regeneration_changes() -> None:
+    before, after = (
+        rendering(learning(1, "a"), learning(2, "b")),
+        rendering(learning(2, "b"), learning(3, "c"), id="r_2"),
+    )
+    delta = churn(before, after)
+    assert (delta.added, delta.removed, delta.kept) == (("learn_3",), ("learn_1",), ("learn_2",))
+    assert delta.churn == pytest.approx(2 / 3)
+    assert churn(None, rendering()).churn == 0
+    told = diff(before.text, after.text)
+    assert "--- learnings.md (as it is)" in told
+    assert "+- c <!-- learn_3 -->" in told
+    assert diff(after.text, after.text) == ""
+
+
+# Merging
+
+A, B = learning(1, "a"), learning(2, "b")
+BASE = rendering(A, B)
+
+
+def test_an_untouched_file_asks_for_nothing() -> None:
+    assert merged(BASE.text, BASE, A, B) == Edits()
+
+
+def test_a_new_bullet_is_added_once() -> None:
+    text = BASE.text + "- New\n* new\n"
+    assert merged(text, BASE, A, B) == Edits(added=(("", "New"),))
+    assert merged(text, BASE, A, B, learning(3, "New")) == Edits()
+
+
+def test_a_changed_bullet_is_an_edit_and_a_removed_one_is_hidden() -> None:
+    text = BASE.text.replace("- a ", "- A! ").replace("- b <!-- learn_2 -->\n", "")
+    assert merged(text, BASE, A, B) == Edits(changed=(("learn_1", "A!"),), removed=("learn_2",))
+    assert merged(text, BASE, learning(1, "A!"), B.replace(status="hidden")) == Edits()
+
+
+def test_without_a_base_nothing_is_hidden_and_ids_are_still_known() -> None:
+    text = "- a <!-- learn_1 -->\n- Changed <!-- learn_2 -->\n- new\n"
+    edits = merged(text, None, A, B, learning(3, "c"))
+    assert edits == Edits(added=(("", "new"),), changed=(("learn_2", "Changed"),))
+    assert merged(text, None, A, B, earlier=[("learn_2", "Changed")]) == Edits(added=(("", "new"),))
+    assert merged("", None, A) == Edits()
+
+
+def test_where_both_sides_changed_the_person_wins_and_is_told() -> None:
+    text = BASE.text.replace("- a ", "- mine ")
+    edits = merged(text, BASE, learning(1, "theirs"), B)
+    assert edits.changed == (("learn_1", "mine"),)
+    assert "the file's `mine` replaces `theirs`; `learnt undo learn_1`" in edits.remarks[0]
+    assert merged(text, BASE, learning(1, "mine"), B) == Edits()
+
+
+def test_what_the_store_changed_alone_is_no_edit() -> None:
+    assert merged(BASE.text, BASE, learning(1, "theirs"), B.replace(status="archived")) == Edits()
+
+
+def test_a_removed_bullet_is_hidden_whatever_the_store_made_of_its_text() -> None:
+    text = BASE.text.replace("- a <!-- learn_1 -->\n", "")
+    assert merged(text, BASE, learning(1, "theirs"), B).removed == ("learn_1",)
+
+
+@pytest.mark.parametrize("status", ["hidden", "archived", "proposed", "superseded"])
+def test_what_was_put_away_does_not_come_back_by_a_branch(status: str) -> None:
+    away = learning(3, "c", status=status, superseded_by="learn_1" if status == "superseded" else "")
+    remark = f"`c` stays {status}: `learnt restore learn_3` brings it back"
+    for line in ("- c <!-- learn_3 -->\n", "- C\n"):
+        edits = merged(line + BASE.text, BASE, A, B, away)
+        assert not edits
+        assert edits.remarks[0].lower() == remark
+
+
+def test_an_edit_to_what_was_put_away_meanwhile_is_kept_but_does_not_bring_it_back() -> None:
+    edits = merged(BASE.text.replace("- a ", "- mine "), BASE, A.replace(status="hidden"), B)
+    assert edits.changed == (("learn_1", "mine"),)
+    assert edits.remarks == ("`mine` stays hidden: `learnt restore learn_1` brings it back",)
+
+
+def test_a_bullet_from_another_branch_is_an_edit_only_if_its_text_is_new() -> None:
+    c = learning(3, "c")
+    text = BASE.text + "- other <!-- learn_3 -->\n"
+    assert merged(text, BASE, A, B, c).changed == (("learn_3", "other"),)
+    assert merged(text, BASE, A, B, c, earlier=[("learn_3", "other")]) == Edits()
+
+
+def test_an_unknown_id_is_a_new_bullet_unless_we_wrote_it_ourselves() -> None:
+    assert merged(BASE.text + "- x <!-- learn_9 -->\n", BASE, A, B).added == (("", "x"),)
+    assert merged(BASE.text, BASE, A) == Edits()
+
+
+def test_of_one_id_twice_the_new_text_counts_and_further_ones_are_added() -> None:
+    text = BASE.text + "- A1 <!-- learn_1 -->\n- A2 <!-- learn_1 -->\n- old <!-- learn_1 -->\n"
+    earlier = [("learn_1", "old")]
+    assert merged(text, BASE, A, B, earlier=earlier) == Edits(added=(("", "A2"),), changed=(("learn_1", "A1"),))
+    assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=earlier) == Edits()
+    assert merged(BASE.text + "- a <!-- learn_1 -->\n", BASE, A, B) == Edits()
+
+
+def test_a_bullet_that_lost_its_comment_is_still_the_same() -> None:
+    assert merged(BASE.text.replace(" <!-- learn_1 -->", ""), BASE, A, B) == Edits()
+    assert merged(BASE.text.replace("a <!-- learn_1 -->", "A <!-- learn_"), BASE, A, B).changed == (("learn_1", "A"),)
+
+
+def test_a_text_that_stands_again_beside_its_changed_self_is_new() -> None:
+    text = BASE.text.replace("- a ", "- a\n- changed ")
+    assert merged(text, BASE, A, B) == Edits(added=(("", "a"),), changed=(("learn_1", "changed"),))
+
+
+def test_another_section_is_another_category() -> None:
+    divided = BASE.text.replace("- b", "## Code structure\n- b")
+    assert merged(divided, BASE, A, B).moved == (("learn_2", "code_structure"),)
+    assert merged(divided, BASE, A, B.replace(category="code_structure")) == Edits()
+    base = rendering(A.replace(category="testing"), B, sections=["Testing"])
+    a = A.replace(category="testing")
+    assert merged(base.text.replace("Testing", "Tests, all"), base, a, B).moved == (("learn_1", "Tests, all"),)
+    assert merged(base.text.replace("## Testing\n", "").replace("## General\n", ""), base, a, B).moved == (
+        ("learn_1", ""),
+    )
+    copied = base.text.replace("## General\n", "## General\n- a <!-- learn_1 -->\n")
+    assert merged(copied, base, a, B) == Edits()
+
+
+def test_a_known_text_in_a_chosen_section_moves_there() -> None:
+    c = learning(3, "c", category="testing")
+    assert merged(BASE.text + "- c\n", BASE, A, B, c) == Edits()
+    assert merged(BASE.text + "## Build\n- c\n## Other\n- c\n", BASE, A, B, c).moved == (("learn_3", "build"),)
