@@ -22,6 +22,8 @@ MODULES = {
     "rich.console, rich.table": ("rich", "`list` on a terminal"),
     "rich.progress": ("rich", "`import` on a terminal"),
     "psycopg": ("psycopg", "every command on PostgreSQL"),
+    "anthropic": ("anthropic", "calls of a model through Anthropic"),
+    "openai": ("openai", "calls of a model through OpenAI and what speaks like it"),
 }
 
 

@@ -2,10 +2,13 @@
 
     LearntError                 our failure                          exit 1
     ├── CorruptDatabase         doctor reports it instead of failing
+    ├── ModelFailed             what asked goes on without an answer
+    ├── SpendingCap             no further call is tried              exit 3
     ├── WrongRequest            the caller can mend it               exit 2
     │   ├── InvalidValue        a value that cannot be built
     │   ├── NotFound            the next store may have it
     │   ├── NoStore             a hook stays silent
+    │   ├── NoModel             what can be done without a model is done
     │   └── NewerDatabase       never opened, never written
     └── TryAgain                the database cannot take it now      exit 3
 
@@ -31,6 +34,20 @@ class CorruptDatabase(LearntError):
     """The database file is damaged or is no database."""
 
 
+class ModelFailed(LearntError):
+    """A model gave no answer that can be used; `result` is what the record of the call says."""
+
+    def __init__(self, message: str, *, result: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.result = result
+
+
+class SpendingCap(LearntError):
+    """A call would cost more than may be spent; a later day, or a higher cap, allows it."""
+
+    exit_code = 3
+
+
 class WrongRequest(LearntError):
     """The request cannot be carried out as it was made."""
 
@@ -47,6 +64,10 @@ class NotFound(WrongRequest):
 
 class NoStore(WrongRequest):
     """There is no store here, and this command does not create one."""
+
+
+class NoModel(WrongRequest):
+    """No model is named, and none is asked unless the user names one."""
 
 
 class NewerDatabase(WrongRequest):

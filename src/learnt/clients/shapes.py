@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from learnt.errors import WrongRequest
 from learnt.model import Value
+from learnt.text import command_line, foreign
 from learnt.text.clean import fold
 
 # A longer line of a client's stream is passed over: it holds a tool's output, never an answer.
@@ -23,6 +23,9 @@ ERROR_LIMIT = 2_000
 PROGRESS_LIMIT = 160
 # The variables that move the folders in which clients keep their transcripts.
 PLACES = ("HOME", "USERPROFILE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME")
+
+# How a client's module reads what it was told.
+dig, text_of, count, amount, total = foreign.dig, foreign.text_of, foreign.count, foreign.amount, foreign.total
 
 
 class Request(Value):
@@ -109,17 +112,7 @@ def program(request: Request, name: str) -> tuple[str, ...]:
 
 def split(command: str) -> tuple[str, ...]:
     """Return the words of a command line, as a shell would see them."""
-    import shlex
-
-    try:
-        # On Windows a backslash parts folders.
-        words = shlex.split(command, posix=os.name != "nt")
-    except ValueError as mistake:
-        raise WrongRequest(
-            f"the command line `{command}` cannot be read: {mistake}",
-            hint="check its quotes in `command` under [work] in learnt.toml",
-        ) from None
-    return tuple(word.strip("\"'") for word in words) if os.name == "nt" else tuple(words)
+    return command_line.split(command, setting="`command` under [work]")
 
 
 def unless(arguments: Sequence[str], named: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
@@ -230,39 +223,6 @@ def tool_line(name: object, given: object) -> str:
         if given.get(key):
             return one_line(f"{name} {given[key]}")
     return one_line(name)
-
-
-def dig(found: object, *keys: str) -> Any:
-    """Return what lies under the keys, or None where the way ends."""
-    for key in keys:
-        if not isinstance(found, Mapping):
-            return None
-        found = found.get(key)
-    return found
-
-
-def text_of(found: object) -> str:
-    """Return a string as it is, and nothing for anything else."""
-    return found if isinstance(found, str) else ""
-
-
-def count(found: object) -> int | None:
-    """Return a number of tokens, or None for what is none."""
-    number = amount(found)
-    return None if number is None else int(number)
-
-
-def amount(found: object) -> float | None:
-    """Return a figure that is not negative, or None for what is none."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    return float(found) if 0 <= found < 1e15 else None  # also refuses NaN and infinity
-
-
-def total(figures: Sequence[int | None]) -> int | None:
-    """Return the sum of the figures that are known, or None when none is."""
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if known else None
 
 
 def joined(messages: Sequence[str]) -> str:

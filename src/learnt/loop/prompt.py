@@ -14,6 +14,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 from learnt.text.clean import clean, fold
 from learnt.text.fence import harmless
+from learnt.text.templates import read_template
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,18 +118,7 @@ def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
 
 
 def _template(name: str, overrides: str) -> str:
-    """Return a template: the project's own, or ours; empty when there is none of this name."""
-    if fold(name) != name or not re.fullmatch(r"[\w-]+", name):
-        return ""
-    for folder in (overrides, _TEMPLATES):
-        path = os.path.join(folder, f"{name}.md")
-        if folder and os.path.isfile(path):
-            try:
-                with open(path, encoding="utf-8") as file:
-                    return file.read()
-            except (OSError, UnicodeDecodeError) as error:
-                raise LearntError(f"cannot read the template {path}: {error}", hint="mend or remove the file") from None
-    return ""
+    return read_template(name, (overrides, _TEMPLATES))
 
 
 def _prerequisites(prerequisites: Sequence[Earlier], unmerged: Sequence[str]) -> str:

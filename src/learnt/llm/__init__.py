@@ -1,0 +1,114 @@
+"""Ask a language model, through whichever provider the user named: one `complete` for all.
+
+A call is made only when a provider is named, is written down before it is made, and never when the ledger's cap
+forbids it. It has a time limit and is tried once more where that may help. What comes back is checked: a `Completion`
+that exists can be used, and everything else is a `ModelFailed` that says why.
+
+A call that ended without telling its tokens counts as the forecast where a model may have worked on it, so that a cap
+holds also when every call times out.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from learnt.errors import ModelFailed, NoModel
+from learnt.llm import anthropic_api, command, openai_api
+from learnt.llm.schema import find
+from learnt.llm.shapes import DONE, FAILED, Answer, Completion, Ledger, Provider, Request
+from learnt.llm.spend import cost_usd, forecast_usd
+from learnt.text.clean import clean
+from learnt.text.command_line import split
+
+__all__ = ["Completion", "Ledger", "Provider", "Request", "complete"]
+
+_LONGEST_PAUSE_S = 1.0
+_HOW_TO_NAME_ONE = 'in learnt.toml: [model] provider = "command", command = "claude -p --model haiku"'
+
+
+def complete(
+    request: Request, *, provider: Provider, ledger: Ledger, sleep: Callable[[float], object] = time.sleep
+) -> Completion:
+    """Return the model's answer, of the second try if need be.
+
+    Raises NoModel when no provider is named, SpendingCap when the ledger forbids the call, ModelFailed when no answer
+    came that can be used.
+    """
+    ask = _way_to(provider)
+    answer, completion = _try(request, provider, ledger, ask)
+    if answer.again:
+        sleep(random.uniform(0.1, _LONGEST_PAUSE_S) if answer.wait_s is None else answer.wait_s)
+        answer, completion = _try(request, provider, ledger, ask)
+    if completion is None:
+        raise ModelFailed(f"{_name_of(provider)}: {answer.reason}", result=answer.result, hint=answer.hint)
+    return completion
+
+
+def _way_to(provider: Provider) -> Callable[[Request, Provider], Answer]:
+    """Return what asks this provider."""
+    if provider.name == "none":
+        raise NoModel("no model is named", hint=f"name one {_HOW_TO_NAME_ONE}")
+    if provider.name == "command":
+        words = split(provider.command, setting="`command` under [model]")
+        if not words:
+            raise NoModel("the model's provider is `command`, but no command is set", hint=_HOW_TO_NAME_ONE)
+        return partial(command.ask, words)
+    if not provider.model:
+        hint = 'set `model = "…"` under [model] in learnt.toml'
+        raise NoModel(f"the provider `{provider.name}` needs the name of a model", hint=hint)
+    return anthropic_api.ask if provider.name == "anthropic" else openai_api.ask
+
+
+def _try(
+    request: Request, provider: Provider, ledger: Ledger, ask: Callable[[Request, Provider], Answer]
+) -> tuple[Answer, Completion | None]:
+    """Make one call, and write it down before and after."""
+    forecast = forecast_usd(request, provider)
+    call_id = ledger.begin(request, provider, forecast)
+    began = time.monotonic()
+    # What stands in the ledger when the call is broken off.
+    answer, data = Answer(result=FAILED, reason="the call was interrupted"), None
+    try:
+        answer, data = _checked(ask(request, provider), request, provider)
+    finally:
+        figures = _figures(answer, provider, forecast, began)
+        ledger.end(call_id, result=answer.result, reason=answer.reason, **figures)
+    return answer, Completion(text=answer.text, data=data, **figures) if answer.result == DONE else None
+
+
+def _checked(answer: Answer, request: Request, provider: Provider) -> tuple[Answer, Any]:
+    """Return the answer with a result that is true of its text, and what its JSON says."""
+    if answer.result != DONE:
+        # A service may quote the key that it refuses.
+        key = provider.api_key
+        return answer.replace(reason=answer.reason.replace(key, "…") if key else answer.reason), None
+    answer = answer.replace(text=clean(answer.text).strip())
+    if not answer.text:
+        return answer.replace(result=FAILED, reason="the answer is empty", again=True), None
+    if not request.schema:
+        return answer, None
+    data, flaw = find(answer.text, request.schema)
+    return (answer.replace(result=FAILED, reason=flaw, again=True) if flaw else answer), data
+
+
+def _figures(answer: Answer, provider: Provider, forecast: float, began: float) -> dict[str, Any]:
+    cost = cost_usd(provider, answer.tokens_in, answer.tokens_out)
+    if not answer.reached:
+        cost = 0.0
+    elif answer.tokens_in is None and answer.tokens_out is None and forecast:
+        cost = forecast
+    return {
+        "tokens_in": answer.tokens_in,
+        "tokens_out": answer.tokens_out,
+        "cost_usd": cost,
+        "duration_ms": round((time.monotonic() - began) * 1000),
+        "model": answer.model or provider.model,
+    }
+
+
+def _name_of(provider: Provider) -> str:
+    return f"{provider.name} {provider.model}".strip()

@@ -1,0 +1,48 @@
+"""What calls cost, before and after, and whether a cap allows the next one.
+
+Prices are the user's settings: none is built in, because prices change and a wrong one is worse than none. Where no
+price is known, a call counts as the price that is assumed for one call, and as free where not even that is set: then
+a cap cannot hold it.
+"""
+
+from __future__ import annotations
+
+from learnt.llm.shapes import Provider, Request
+from learnt.text.clean import clean
+from learnt.text.tokens import estimate_tokens
+
+_MILLION = 1_000_000
+# Sums of many small amounts must not miss a cap by a rounding error.
+_ROUNDING_USD = 1e-9
+
+
+def forecast_usd(request: Request, provider: Provider) -> float:
+    """Return what the call will cost at most: all that is sent, and an answer as long as it may be."""
+    tokens_in = estimate_tokens(request.instructions) + estimate_tokens(clean(request.prompt))
+    return cost_usd(provider, tokens_in, request.max_tokens) or 0.0
+
+
+def cost_usd(provider: Provider, tokens_in: int | None, tokens_out: int | None) -> float | None:
+    """Return what a call has cost; None when neither its tokens with their prices nor the price of a call is known."""
+    priced = provider.input_price is not None or provider.output_price is not None
+    told = tokens_in is not None or tokens_out is not None
+    if provider.name == "command" or not (priced and told):
+        return provider.call_price
+    paid_in = (tokens_in or 0) * (provider.input_price or 0.0)
+    return (paid_in + (tokens_out or 0) * (provider.output_price or 0.0)) / _MILLION
+
+
+def refusal(
+    spent_day: float, spent_month: float, forecast: float, cap_day: float | None, cap_month: float | None
+) -> str:
+    """Return why a call must not be made, or nothing. None is no cap; what costs nothing is always allowed."""
+    if forecast == 0:
+        return ""
+    for period, spent, cap in (("day", spent_day, cap_day), ("month", spent_month, cap_month)):
+        # Asked this way round, a figure that is no number refuses.
+        if cap is not None and not spent + forecast <= cap + _ROUNDING_USD:
+            return (
+                f"the cap of ${cap:.2f} a {period} does not allow a call of about ${forecast:.4f}: "
+                f"${spent:.4f} are spent"
+            )
+    return ""
