@@ -12,8 +12,7 @@ from typing import Any
 
 from learnt.clients.shapes import dig, text_of
 from learnt.clients.transcript.files import first_records, last_records, line_records
-from learnt.clients.transcript.step import About, Calls, Step, blocks, call, kept, moment, named, result, texts
-from learnt.clients.transcript.words import told, wrote
+from learnt.clients.transcript.step import About, Calls, Step, blocks, call, moment, named, prompts, result, said, texts
 
 _KINDS = {
     "Bash": "run",
@@ -25,7 +24,18 @@ _KINDS = {
     "Read": "read",
     "NotebookRead": "read",
 }
-_RECORDS = ("user", "assistant", "attachment", "progress", "queue-operation")
+# What a transcript may begin with, before anybody says anything.
+_OTHERS = (
+    "attachment",
+    "file-history-snapshot",
+    "mode",
+    "permission-mode",
+    "progress",
+    "queue-operation",
+    "summary",
+    "system",
+)
+_KEYS = ("sessionId", "leafUuid", "messageId")
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d+)\b")
 # How the results of calls begin that a person, the permissions or a hook refused.
 _REFUSED = re.compile(
@@ -47,7 +57,7 @@ def recognised(record: Mapping[str, Any]) -> bool:
     """Return whether a record is one of Claude Code's."""
     if record.get("type") in ("user", "assistant"):
         return isinstance(record.get("message"), Mapping) and "uuid" in record
-    return "sessionId" in record and record.get("type") in _RECORDS
+    return record.get("type") in _OTHERS and any(key in record for key in _KEYS)
 
 
 def steps(path: str) -> Iterator[Step]:
@@ -58,9 +68,9 @@ def steps(path: str) -> Iterator[Step]:
         if kind == "progress":
             yield from _reported(record, calls)
         elif kind == "queue-operation":
-            yield from _prompts(queue.taken(record), at=at)
+            yield from prompts(queue.taken(record), at=at)
         elif kind == "attachment":
-            yield from _prompts(queue.attached(record.get("attachment")), at=at)
+            yield from prompts(queue.attached(record.get("attachment")), at=at)
         else:
             yield from _of_message(record, calls, at=at, aside=bool(record.get("isSidechain")))
 
@@ -127,7 +137,7 @@ def _of_message(record: Mapping[str, Any], calls: Calls, *, at: int, aside: bool
         if block.get("type") == "tool_result":
             yield from _results(block, calls, at=at, aside=aside)
     if not (aside or record.get("isMeta") or record.get("isVisibleInTranscriptOnly")):
-        yield from _prompts(texts(content), at=at)
+        yield from prompts(content, at=at)
 
 
 def _of_agent(record: Mapping[str, Any], content: object, calls: Calls, *, at: int, aside: bool) -> Iterator[Step]:
@@ -137,8 +147,8 @@ def _of_agent(record: Mapping[str, Any], content: object, calls: Calls, *, at: i
         if block.get("type") == "tool_use":
             made = call(block.get("name"), block.get("input"), _KINDS, id=block.get("id"), at=at, aside=aside)
             yield calls.opened(made)
-        elif block.get("type") == "text" and (words := told(text_of(block.get("text"))).strip()):
-            yield Step(kind="said", text=kept(words), at=at, aside=aside)
+        elif block.get("type") == "text":
+            yield from said(text_of(block.get("text")), at=at, aside=aside)
 
 
 def _results(block: Mapping[str, Any], calls: Calls, *, at: int, aside: bool) -> Iterator[Step]:
@@ -148,13 +158,8 @@ def _results(block: Mapping[str, Any], calls: Calls, *, at: int, aside: bool) ->
     denied = failed and bool(_REFUSED.match(text[:2_000]))
     yield result(text, call=id, tool=calls.tool(id), failed=failed, denied=denied, at=at, aside=aside)
     if denied and _PERSON_SAID in text:
-        said = text.partition(_PERSON_SAID)[2]
-        yield from _prompts("" if said.startswith(_NO_ANSWER) else said, at=at)
-
-
-def _prompts(text: str, *, at: int) -> Iterator[Step]:
-    if words := wrote(text):
-        yield Step(kind="prompt", text=kept(words), at=at)
+        words = text.partition(_PERSON_SAID)[2]
+        yield from prompts("" if words.startswith(_NO_ANSWER) else words, at=at)
 
 
 def _model(record: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from learnt.clients.shapes import text_of
-from learnt.clients.transcript.words import told
+from learnt.clients.shapes import dig, text_of
+from learnt.clients.transcript.words import told, wrote
 from learnt.model import Value
 from learnt.text.clean import clean
 
@@ -25,6 +25,7 @@ _PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 _NEW = ("new_string", "newString", "content", "new_source")
 _OLD = ("old_string", "oldString")
 _COMMANDS = ("command", "cmd")
+_TO_A_SHELL = ("-c", "-lc", "-Command", "/c")
 
 
 class Step(Value):
@@ -35,9 +36,9 @@ class Step(Value):
     text: str = ""
     """The words; of a call the command line or what an edit writes; of a result what the tool answered."""
     call: str = ""
-    """What ties a result to its call."""
+    """What ties a result to its call; an edit of several files is one call for each of them, with the same id."""
     tool: str = ""
-    """The tool's name as the client has it."""
+    """Of a call and of its result: the tool's name as the client has it."""
     does: str = ""
     """Of a call: `run` (a command), `edit` (a file), `read` (a file) or `other`."""
     path: str = ""
@@ -96,7 +97,7 @@ def call(tool: object, given: object, kinds: Mapping[str, str], *, id: object, a
     elif does == "read":
         text = ""
     else:
-        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False) if given else ""
+        text = given if isinstance(given, str) else _as_json(given)
     return Step(
         kind="call",
         text=kept(text),
@@ -117,6 +118,18 @@ def result(
     return Step(
         kind="result", text=kept(told(text)), call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside
     )
+
+
+def prompts(content: object, *, at: int) -> Iterator[Step]:
+    """Yield the step for a prompt, as far as a person wrote it: of several parts, some may be the client's."""
+    if words := "\n".join(filter(None, map(wrote, _parts(content)))):
+        yield Step(kind="prompt", text=kept(words), at=at)
+
+
+def said(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
+    """Yield the step for what the agent said, unless it is nothing."""
+    if words := told(text).strip():
+        yield Step(kind="said", text=kept(words), at=at, aside=aside)
 
 
 def kept(text: str) -> str:
@@ -153,17 +166,12 @@ def blocks(content: object) -> list[Mapping[str, Any]]:
 
 def texts(content: object) -> str:
     """Return the text of a message: a string, or the texts of its parts."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, Mapping):
-        return text_of(content.get("text"))
-    parts = content if isinstance(content, list) else []
-    return "\n".join(filter(None, (part if isinstance(part, str) else texts_of_part(part) for part in parts)))
+    return "\n".join(filter(None, _parts(content)))
 
 
-def texts_of_part(part: object) -> str:
-    """Return the text of one part."""
-    return text_of(part.get("text")) if isinstance(part, Mapping) else ""
+def _parts(content: object) -> list[str]:
+    parts = content if isinstance(content, list) else [content]
+    return [part if isinstance(part, str) else text_of(dig(part, "text")) for part in parts]
 
 
 def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
@@ -178,7 +186,15 @@ def _each(given: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
 
 
 def _line(command: object) -> str:
-    """Return a command line that came as a text or as words."""
-    if isinstance(command, list):
-        return " ".join(word for word in command if isinstance(word, str))
-    return text_of(command)
+    """Return a command line that came as a text, as words, or as words of which the last is a text for a shell."""
+    if not isinstance(command, list):
+        return text_of(command)
+    words = [word for word in command if isinstance(word, str)]
+    return words[2] if len(words) == 3 and words[1] in _TO_A_SHELL else " ".join(words)
+
+
+def _as_json(given: object) -> str:
+    try:
+        return json.dumps(given, ensure_ascii=False) if given else ""
+    except RecursionError:  # nested deeper than anybody reads
+        return ""

@@ -23,6 +23,7 @@ _IN_PROMPTS = (
     "hook_prompt",
     "turn_aborted",
     "subagent_notification",
+    "state_snapshot",
     "user_shell_command",
     "skill",
     "local-command-caveat",
@@ -49,6 +50,9 @@ _SYNTHETIC = (
 _OPENING = re.compile(rf"<({'|'.join(map(re.escape, sorted({*_IN_PROMPTS}, key=len, reverse=True)))})(?=[\s>])")
 # A command that a person called by its name comes as the name and what follows it.
 _COMMAND = re.compile(r"<command-name>\s*([^<\s]*)\s*</command-name>\s*(?:<command-args>(.*?)</command-args>)?", re.S)
+# What an editor puts before the words of a person, and what it ends with.
+_FROM_EDITOR = "# Context from my IDE setup:"
+_REQUEST = "## My request for Codex:"
 # The prompt of an attempt of ours: after title and text of the task comes what the person did not write.
 _TASK = "# Task: "
 _REPORT = "\n## How to report\n"
@@ -67,6 +71,8 @@ def wrote(prompt: str) -> str:
     words = _without(prompt, _IN_PROMPTS).strip()
     if words.startswith(_SYNTHETIC):
         return ""
+    if words.startswith(_FROM_EDITOR):
+        words = words.partition(_REQUEST)[2].strip()
     return _of_command(command) if (command := _COMMAND.match(words)) else _of_task(words)
 
 
