@@ -68,8 +68,7 @@ class Output(Value):
 
     def place(self, variable: str, *below_home: str) -> str:
         """Return the folder that the variable names, or the one below the home folder that it stands for."""
-        home = self.places.get("HOME") or self.places.get("USERPROFILE") or ""
-        return self.places.get(variable) or (os.path.join(home, *below_home) if home else "")
+        return place(self.places, variable, *below_home)
 
 
 class Answer(Value):
@@ -103,6 +102,12 @@ class Client(Protocol):
 
     def progress(self, line: str) -> str:
         """Return one short line for a person who watches, or nothing."""
+
+
+def place(places: Mapping[str, str], variable: str, *below_home: str) -> str:
+    """Return the folder that the variable names, or the one below the home folder that it stands for."""
+    home = places.get("HOME") or places.get("USERPROFILE") or ""
+    return places.get(variable) or (os.path.join(home, *below_home) if home else "")
 
 
 def program(request: Request, name: str) -> tuple[str, ...]:

@@ -1,0 +1,200 @@
+"""The steps of a conversation, and how the readers of all clients make them.
+
+A step's texts are fit to be stored, and a long one keeps its beginning and its end. Foreign fields may be of any type:
+what is not what it should be counts as not there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from learnt.clients.shapes import dig, text_of
+from learnt.clients.transcript.words import told, wrote
+from learnt.model import Value
+from learnt.text.clean import clean
+
+# How much of one step's text is kept: its beginning and its end.
+LONGEST_TEXT = 20_000
+# Identifiers, tools and paths: a longer one is none.
+_LONGEST_NAME = 4_000
+# Calls whose result has not come yet; more are never under way at once.
+_MOST_OPEN = 1_000
+_PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
+_NEW = ("new_string", "newString", "content", "new_source")
+_OLD = ("old_string", "oldString")
+_COMMANDS = ("command", "cmd")
+_TO_A_SHELL = ("-c", "-lc", "-Command", "/c")
+
+
+class Step(Value):
+    """One thing that happened in a conversation."""
+
+    kind: str
+    """`prompt` (a person's words), `said` (the agent's own words), `call` (of a tool) or `result` (of a call)."""
+    text: str = ""
+    """The words; of a call the command line or what an edit writes; of a result what the tool answered."""
+    call: str = ""
+    """What ties a result to its call; an edit of several files is one call for each of them, with the same id."""
+    tool: str = ""
+    """Of a call and of its result: the tool's name as the client has it."""
+    does: str = ""
+    """Of a call: `run` (a command), `edit` (a file), `read` (a file) or `other`."""
+    path: str = ""
+    """Of a call: the file that it is about, as the client has it."""
+    before: str = ""
+    """Of an edit: the text that it replaces, where the client tells."""
+    failed: bool = False
+    """Of a result: the client counts it as an error, or its exit code is not 0."""
+    denied: bool = False
+    """Of a result: a person or the permissions refused the call."""
+    at: int = 0
+    """When, in UTC milliseconds; 0 where the client does not tell."""
+    aside: bool = False
+    """It happened in a sub-agent's conversation."""
+
+
+class About(Value):
+    """What a transcript tells of the conversation as a whole; empty where the client does not tell."""
+
+    client: str
+    session: str = ""
+    folder: str = ""
+    branch: str = ""
+    model: str = ""
+    started_at: int = 0
+    ended_at: int = 0
+
+
+class Calls:
+    """The calls that await their result: a result tells only the id of its call."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+
+    def opened(self, step: Step) -> Step:
+        """Return the call, and remember its tool."""
+        if len(self._tools) >= _MOST_OPEN:
+            del self._tools[next(iter(self._tools))]
+        self._tools[step.call] = step.tool
+        return step
+
+    def tool(self, call: str) -> str:
+        """Return the tool of a call whose result has come."""
+        return self._tools.pop(call, "")
+
+
+def call(tool: object, given: object, kinds: Mapping[str, str], *, id: object, at: int, aside: bool = False) -> Step:
+    """Return the step for a call of a tool with these arguments; `kinds` tells what the client's tools do."""
+    name = named(tool)
+    does = kinds.get(name, "other")
+    arguments = given if isinstance(given, Mapping) else {}
+    if does == "run":
+        text = _line(_first(arguments, _COMMANDS))
+    elif does == "edit":
+        text = "\n".join(_each(arguments, _NEW))
+    elif does == "read":
+        text = ""
+    else:
+        text = given if isinstance(given, str) else _as_json(given)
+    return Step(
+        kind="call",
+        text=kept(text),
+        call=named(id),
+        tool=name,
+        does=does,
+        path=named(_first(arguments, _PATHS)) if does != "run" else "",
+        before=kept("\n".join(_each(arguments, _OLD))) if does == "edit" else "",
+        at=at,
+        aside=aside,
+    )
+
+
+def result(
+    text: str, *, call: str, tool: str, failed: bool, at: int, denied: bool = False, aside: bool = False
+) -> Step:
+    """Return the step for what a tool answered."""
+    return Step(
+        kind="result", text=kept(told(text)), call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside
+    )
+
+
+def prompts(content: object, *, at: int) -> Iterator[Step]:
+    """Yield the step for a prompt, as far as a person wrote it: of several parts, some may be the client's."""
+    if words := "\n".join(filter(None, map(wrote, _parts(content)))):
+        yield Step(kind="prompt", text=kept(words), at=at)
+
+
+def said(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
+    """Yield the step for what the agent said, unless it is nothing."""
+    if words := told(text).strip():
+        yield Step(kind="said", text=kept(words), at=at, aside=aside)
+
+
+def kept(text: str) -> str:
+    """Return the text as it is kept: fit to be stored, and of a long one the beginning and the end."""
+    if len(text) > LONGEST_TEXT:
+        half = LONGEST_TEXT // 2 - 50
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+    return clean(text)
+
+
+def named(found: object) -> str:
+    """Return a name, an id or a path; nothing for what can be none."""
+    name = text_of(found)
+    return clean(name) if len(name) <= _LONGEST_NAME else ""
+
+
+def moment(found: object) -> int:
+    """Return a time in UTC milliseconds, from its text or its number; 0 for what is none."""
+    from datetime import UTC, datetime
+
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return int(found) if 0 < found < 2**53 else 0
+    try:
+        when = datetime.fromisoformat(text_of(found)[:40])
+        return max(0, int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def blocks(content: object) -> list[Mapping[str, Any]]:
+    """Return the parts of a message that come as a list of objects."""
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+
+
+def texts(content: object) -> str:
+    """Return the text of a message: a string, or the texts of its parts."""
+    return "\n".join(filter(None, _parts(content)))
+
+
+def _parts(content: object) -> list[str]:
+    parts = content if isinstance(content, list) else [content]
+    return [part if isinstance(part, str) else text_of(dig(part, "text")) for part in parts]
+
+
+def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
+    return next((given[key] for key in keys if given.get(key)), None)
+
+
+def _each(given: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+    """Yield the texts of an edit, or of each of several edits of one file."""
+    for edit in (given, *blocks(given.get("edits"))):
+        if text := text_of(_first(edit, keys)):
+            yield text
+
+
+def _line(command: object) -> str:
+    """Return a command line that came as a text, as words, or as words of which the last is a text for a shell."""
+    if not isinstance(command, list):
+        return text_of(command)
+    words = [word for word in command if isinstance(word, str)]
+    return words[2] if len(words) == 3 and words[1] in _TO_A_SHELL else " ".join(words)
+
+
+def _as_json(given: object) -> str:
+    try:
+        return json.dumps(given, ensure_ascii=False) if given else ""
+    except RecursionError:  # nested deeper than anybody reads
+        return ""
