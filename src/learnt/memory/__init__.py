@@ -15,7 +15,7 @@ import os
 
 from learnt import __version__, config, project
 from learnt.errors import NoStore, WrongRequest
-from learnt.memory.by_hand import ByHand
+from learnt.memory.accumulating import Accumulating
 from learnt.memory.places import now_ms as system_clock
 from learnt.memory.places import own_place, read_along, settings_files, user_place
 from learnt.memory.stores import COMPILED_SETTINGS
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class Memory(ByHand, Transfer, Working, Tidying):
+class Memory(Accumulating, Transfer, Working, Tidying):
     """What a project has learnt."""
 
     @classmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from learnt.memory.debriefing import Debriefing
 from learnt.model import new_id
 from learnt.store import calls
 from learnt.store.calls import ModelCall
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.llm import Completion, Provider, Request
+    from learnt.memory.accumulating import Accumulating
     from learnt.store import Store
 
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -22,8 +22,17 @@ _MONTH_MS = 30 * _DAY_MS
 _BEGUN = "it was begun and never ended"
 
 
-class Asking(Debriefing):
-    """What a model is asked."""
+class Asking:
+    """What a model is asked on behalf of a memory."""
+
+    def __init__(self, memory: Accumulating) -> None:
+        self.memory = memory
+        self.store = memory.store
+        self.settings = memory.settings
+        self.root = memory.root
+        self._clock = memory._clock
+        self._line = memory._line
+        self._record = memory._record
 
     @property
     def asks_a_model(self) -> bool:

@@ -10,12 +10,10 @@ In the background the same happens in a process of its own: detached, one at a t
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
+from functools import partial
 
 from learnt.brief.learnings_file import (
-    AVOID,
     Bullet,
     Delta,
     Edits,
@@ -35,9 +33,11 @@ from learnt.brief.learnings_file import (
     same_text,
     select,
 )
+from learnt.brief.learnings_file.lines import AVOID
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
+from learnt.memory.accumulating import FOLDER_OF_GOALS, LOCK, read_file
 from learnt.memory.mining import Mined, Mining, Reading
-from learnt.model import Value, new_id
+from learnt.model import TEXT_LIMIT, Value, new_id
 from learnt.project import STORE_FOLDER
 from learnt.store import calls, counters, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
@@ -46,19 +46,15 @@ from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
 
     from learnt.model import Learning, Task
     from learnt.store.database import Database
 
-FILE = "learnings.md"
-_FOLDER_OF_GOALS = "learnings"
-_LOCK = "update.lock"
-_LOG = "update.log"
 _HURRIES = 5
 _NO_HURRY_S = 24 * 3600.0
 _ALL_TASKS = 1_000_000
-_INTERNAL = "LEARNT_INTERNAL"
 
 
 class File(Value):
@@ -66,11 +62,20 @@ class File(Value):
 
     goal: str
     path: str
+    found: bytes | None
+    """What was read; None where there was no file."""
     before: str
     after: str
     delta: Delta = Delta()
     left_out: tuple[str, ...] = ()
     """Learnings for which there was no room."""
+    crowded: bool = False
+    """Whether text of people alone is more than there is room for."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it is to be written."""
+        return self.found is None or self.after != self.before
 
     @property
     def diff(self) -> str:
@@ -90,15 +95,6 @@ class Update(Value):
     """How many tasks a model would read; only told by a preview."""
     cost_usd: float | None = None
     remarks: tuple[str, ...] = ()
-
-
-class State(Value):
-    """How the learnings files stand."""
-
-    running_since: int | None
-    tasks_since: int
-    every: int
-    last: Regeneration | None
 
 
 class _Preview(Exception):
@@ -133,62 +129,24 @@ class Filing(Mining):
         `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
         neither file nor learnings change, and the reason is kept.
         """
-        self._refuse_without_project()
         if window is not None and window < 1:
             raise WrongRequest(f"a window of {window} tasks shows nothing", hint="give a number from 1 on")
         deadline = time.monotonic() + limit_s
         self.store.make_folder()
-        with Locked(os.path.join(self.store.place.folder, _LOCK), wait=False) as alone:
+        with Locked(os.path.join(self.store.place.folder, LOCK), wait=False) as alone:
             if not alone:
-                raise TryAgain("the learnings files are being made already", hint="`learnt status` shows it; wait a bit")
+                raise TryAgain(
+                    "the learnings files are being made already", hint="`learnt status` shows it; wait a bit"
+                )
             if dry_run:
                 return self._previewed(window, deadline)
             return self._updated(window, cause, deadline)
-
-    def update_when_due(self) -> None:
-        """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
-        every = self.settings.learnings_regenerate_every
-        if not (self.settings.learnings_enabled and every and self.root) or os.environ.get(_INTERNAL):
-            return
-        try:
-            if counters.value(self.store.database, counters.TASKS_SINCE_UPDATE) >= every and not self._is_running():
-                self._start_worker()
-        except (LearntError, OSError):
-            return  # whoever finished a task must not fail for it; the next one tries again
-
-    def files_state(self) -> State:
-        """Return how the learnings files stand: made when, how many tasks ago, or being made now."""
-        latest = regenerations.latest(self.store.database, limit=1)
-        last = latest[0] if latest else None
-        running = last is not None and last.result == "running" and self._is_running()
-        return State(
-            running_since=last.started_at if running and last else None,
-            tasks_since=counters.value(self.store.database, counters.TASKS_SINCE_UPDATE),
-            every=self.settings.learnings_regenerate_every if self.settings.learnings_enabled else 0,
-            last=last,
-        )
-
-    def regenerations(self, *, limit: int = 50) -> list[Regeneration]:
-        """Return the latest makings of learnings files, the newest first."""
-        return regenerations.latest(self.store.database, limit=limit)
-
-    def learnings_path(self, goal: str = "") -> str:
-        """Return where the file of the project, or of a goal, is: each worktree has its own."""
-        folder = os.path.join(self.root, STORE_FOLDER)
-        return os.path.join(folder, _FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
-
-    def learnings_file(self, goal: str = "") -> str | None:
-        """Return the text of a learnings file; None when there is none."""
-        self._refuse_without_project()
-        content = _read(self.learnings_path(goal))
-        return None if content is None else content.decode("utf-8", "replace")
 
     def clear(self) -> list[str]:
         """Delete the learnings files, after taking over what people did to them; return which there were.
 
         The learnings stay: the next update writes them again.
         """
-        self._refuse_without_project()
         files = [file for file in self._files() if file.before is not None]
         with self.store.transaction():
             self._take_over(self.store.database, files)
@@ -196,24 +154,18 @@ class Filing(Mining):
             os.unlink(file.path)
         return [file.path for file in files]
 
-    def learnings_for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
+    def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""
         strategy = self.settings.learnings_injection_strategy
-        if strategy == "none" or task.skip_learnings or not self.root:
-            return "", ()
         goals = {"global_only": [""], "task_group": [task.goal], "both": ["", task.goal]}[strategy]
         texts, ids = [], []
         for goal in dict.fromkeys(goals):
-            text = self.learnings_file(goal)
+            text = self.memory.learnings_file(goal)
             if text is not None:
                 shown = _within(for_prompt(text).strip(), self.settings.learnings_max_tokens)
                 texts.append(shown)
                 ids += [bullet.id for bullet in parse(text).bullets if bullet.id and bullet.text in shown]
         return "\n\n".join(texts), tuple(ids)
-
-    def _refuse_without_project(self) -> None:
-        if not self.root:
-            raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
 
     def _previewed(self, window: int | None, deadline: float) -> Update:
         waiting = self._waiting(window)
@@ -221,8 +173,8 @@ class Filing(Mining):
         files = self._files()
         try:
             with self.store.transaction():
-                update, _, _ = self._made(self.store.database, files, readings, _begun("person", self._clock()), window)
-                raise _Preview(update)
+                begun = _begun("person", self._clock())
+                raise _Preview(self._made(self.store.database, files, readings, begun, window)[0])
         except _Preview as preview:
             return preview.update.replace(waiting=len(waiting) if self.asks_a_model else 0)
 
@@ -276,12 +228,12 @@ class Filing(Mining):
         for _ in range(_HURRIES):
             files = self._files()
             with self.store.transaction():
-                update, made, written = self._made(self.store.database, files, readings, begun, window)
+                update, made = self._made(self.store.database, files, readings, begun, window)
                 for regeneration in made:
                     regenerations.put(self.store.database, regeneration)
                 counters.add(self.store.database, counters.TASKS_SINCE_UPDATE, -counted)
             readings, counted = (), 0  # they are in the store now
-            if all(_replace(path, before, text) for path, before, text in written):
+            if all(_replace(file.path, file.found, file.after) for file in update.files if file.is_new):
                 return update
         raise TryAgain("somebody keeps changing the learnings files", hint="save them, then `learnt update`")
 
@@ -292,45 +244,46 @@ class Filing(Mining):
         readings: Sequence[Reading],
         begun: Regeneration,
         window: int | None,
-    ) -> tuple[Update, list[Regeneration], list[tuple[str, bytes | None, str]]]:
-        """Within a transaction: take everything in; return what it is, what to record, and which files to write."""
+    ) -> tuple[Update, list[Regeneration]]:
+        """Within a transaction: take everything in; return what comes of it, and what is to be recorded."""
         taught = tuple(self._take_in(database, reading) for reading in readings)
         mined.drop_older_material(database, self._window(database, window, None))
         remarks = self._take_over(database, files)
-        shown: list[File] = []
-        made: list[Regeneration] = []
-        writes: list[tuple[str, bytes | None, str]] = []
-        for file in self._with_new_goals(database, files):
-            rendering, tasks = self._rendered(database, file, begun, window)
-            known = parse(rendering.text)
-            same = file.before is not None and file.base is not None and known.replace(rendering="") == (
-                file.parsed.replace(rendering="")
-            )
-            after = file.text if same else rendering.text
-            delta = churn(file.base, rendering)
-            shown.append(
-                File(
-                    goal=file.goal,
-                    path=file.path,
-                    before=file.text,
-                    after=after,
-                    delta=delta,
-                    left_out=rendering.left_out,
-                )
-            )
-            if not same:
-                writes.append((file.path, file.before, after))
-            if not same or not file.goal:
-                made.append(_kept(begun, rendering, delta, tasks=tasks, same=same, at=self._clock()))
-            if rendering.crowded:
-                remarks.append(f"{file.path} holds more text of its own than {self.settings.learnings_max_tokens} tokens")
+        made = [self._filed(database, file, begun, window) for file in self._with_new_goals(database, files)]
         cost = calls.spent_on(database, begun.id)
-        made = [one.replace(cost_usd=cost if one.id == begun.id else None) for one in made]
-        edits = sum(_number(file.edits) for file in files)
         update = Update(
-            id=begun.id, files=tuple(shown), mined=taught, edits=edits, cost_usd=cost, remarks=tuple(remarks)
+            id=begun.id,
+            files=tuple(file for file, _ in made),
+            mined=taught,
+            edits=sum(_number(file.edits) for file in files),
+            cost_usd=cost,
+            remarks=(*remarks, *(_no_room(file) for file, _ in made if file.crowded)),
         )
-        return update, made, writes
+        return update, [
+            record.replace(cost_usd=cost if record.id == begun.id else None)
+            for file, record in made
+            if file.is_new or not file.goal
+        ]
+
+    def _filed(
+        self, database: Database, file: _Merged, begun: Regeneration, window: int | None
+    ) -> tuple[File, Regeneration]:
+        """Within a transaction: return a file as it should be, and what is to be recorded of it."""
+        rendering, tasks = self._rendered(database, file, begun, window)
+        says = file.parsed.replace(rendering="")
+        is_new = file.base is None or parse(rendering.text).replace(rendering="") != says
+        delta = churn(file.base, rendering)
+        made = File(
+            goal=file.goal,
+            path=file.path,
+            found=file.before,
+            before=file.text,
+            after=rendering.text if is_new else file.text,
+            delta=delta,
+            left_out=rendering.left_out,
+            crowded=rendering.crowded,
+        )
+        return made, _kept(begun, rendering, delta, tasks=tasks, same=not is_new, at=self._clock())
 
     def _rendered(
         self, database: Database, file: _Merged, begun: Regeneration, window: int | None
@@ -379,13 +332,13 @@ class Filing(Mining):
     def _files(self) -> list[_Merged]:
         """Return the files that are there, and the project's own in any case, as people left them."""
         goals = [""]
-        folder = os.path.join(self.root, STORE_FOLDER, _FOLDER_OF_GOALS)
+        folder = os.path.join(self.root, STORE_FOLDER, FOLDER_OF_GOALS)
         if os.path.isdir(folder):
             goals += sorted(name.removesuffix(".md") for name in os.listdir(folder) if name.endswith(".md"))
         files = []
         for goal in goals:
-            path = self.learnings_path(goal)
-            file = _Merged(goal, path, _read(path))
+            path = self.memory.learnings_path(goal)
+            file = _Merged(goal, path, read_file(path))
             if file.parsed.conflict:
                 raise WrongRequest(f"{path} holds the markers of a merge conflict", hint="resolve it, then try again")
             _refuse_open(path)
@@ -398,7 +351,7 @@ class Filing(Mining):
             return [file for file in files if not file.goal]
         known = {file.goal for file in files}
         new = [goal for goal in learnings.goals(database) if goal and goal not in known]
-        return [*files, *(_Merged(goal, self.learnings_path(goal), None) for goal in new)]
+        return [*files, *(_Merged(goal, self.memory.learnings_path(goal), None) for goal in new)]
 
     def _take_over(self, database: Database, files: Sequence[_Merged]) -> list[str]:
         """Within a transaction: do to the learnings what people did to the files; return what they should know."""
@@ -412,70 +365,45 @@ class Filing(Mining):
                 file.parsed,
                 file.base,
                 store=learnings.get_all(database, sorted(ids - {""})),
-                known_text=lambda id, text: regenerations.was_shown(database, id, text),
-                find=lambda text: _same_line(database, text),
+                known_text=partial(regenerations.was_shown, database),
+                find=partial(_same_line, database),
             )
             self._apply(database, file, standing)
             remarks += file.edits.remarks
         return remarks
 
     def _apply(self, database: Database, file: _Merged, standing: dict[str, str]) -> None:
+        """Within a transaction: do what was done to one file; `standing`: in which file each learning now is."""
         now = self._clock()
-        reason = os.path.basename(file.path)
+        name = os.path.basename(file.path)
         for section, text in file.edits.added:
             record = {**fields_of(text), "category": category_of(section), "goal": file.goal}
-            learnings.add(
-                database, self._new_learning(record, created_at=now), self._change("add", at=now, reason=reason)
-            )
-        for id, text in file.edits.changed:
-            change = self._change("edit", at=now, reason=reason)
-            safe = self._line(text, 20_000)
-            learnings.change(database, id, lambda one, text=safe: edited(one, text), change)  # type: ignore[misc]
-        for id, category in file.edits.moved:
-            change = self._change("edit", at=now, reason=reason)
-            learnings.change(database, id, lambda _, category=category: {"category": category}, change)  # type: ignore[misc]
+            added = self.memory._new_learning(record, created_at=now)
+            learnings.add(database, added, self.memory._change("add", at=now, reason=name))
+        decided = [(id, _reworded(self._line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
+        decided += [(id, _set(category=category)) for id, category in file.edits.moved]
+        decided += [(id, _set(goal=standing[id])) for id in file.edits.removed if id in standing]
+        for id, decide in decided:
+            learnings.change(database, id, decide, self.memory._change("edit", at=now, reason=name))
         for id in file.edits.removed:
-            if id in standing:  # a person moved it to another file
-                change = self._change("edit", at=now, reason=reason)
-                goal = standing[id]
-                learnings.change(database, id, lambda _, goal=goal: {"goal": goal}, change)  # type: ignore[misc]
-            else:
-                change = self._change("hide", at=now, reason=f"removed from {reason}")
-                learnings.change(database, id, lambda _: {"status": "hidden"}, change)
+            if id not in standing:
+                change = self.memory._change("hide", at=now, reason=f"removed from {name}")
+                learnings.change(database, id, _set(status="hidden"), change)
 
-    def _is_running(self) -> bool:
-        """Say whether somebody makes the files at this moment."""
-        try:
-            with Locked(os.path.join(self.store.place.folder, _LOCK), wait=False) as alone:
-                return not alone
-        except OSError:
-            return False
 
-    def _start_worker(self) -> None:
-        """Start a process that makes the files and outlives us; nobody waits for it."""
-        log = os.open(os.path.join(self.store.place.folder, _LOG), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "learnt", "update"],
-                cwd=self.root,
-                env={**os.environ, _INTERNAL: "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=sys.platform != "win32",
-            )
-        finally:
-            os.close(log)
-        process.returncode = 0  # it is on its own: nobody is to be warned that it still runs
+def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
+    return lambda _: fields
+
+
+def _reworded(text: str) -> Callable[[Learning], dict[str, Any]]:
+    return lambda learning: dict(edited(learning, text))
 
 
 def _begun(cause: str, now: int) -> Regeneration:
     return Regeneration(id=new_id("r", now), cause=cause, started_at=now)
 
 
-def _kept(
-    begun: Regeneration, rendering: Rendering, delta: Delta, *, tasks: int, same: bool, at: int
-) -> Regeneration:
+def _kept(begun: Regeneration, rendering: Rendering, delta: Delta, *, tasks: int, same: bool, at: int) -> Regeneration:
     """Return a rendering as it is recorded."""
     return begun.replace(
         id=rendering.id,
@@ -513,6 +441,10 @@ def _same_line(database: Database, text: str) -> Learning | None:
     return min(found, key=lambda one: one.status != "active", default=None)
 
 
+def _no_room(file: File) -> str:
+    return f"{file.path} holds so much text beside its bullets that there is no room for any"
+
+
 def _number(edits: Edits) -> int:
     return len(edits.added) + len(edits.changed) + len(edits.removed) + len(edits.moved)
 
@@ -523,16 +455,6 @@ def _within(text: str, max_tokens: int) -> str:
     while lines and estimate_tokens("\n".join(lines)) > max_tokens:
         lines.pop()
     return "\n".join(lines)
-
-
-def _read(path: str) -> bytes | None:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
 
 
 def _refuse_open(path: str) -> None:
@@ -554,7 +476,7 @@ def _replace(path: str, before: bytes | None, text: str) -> bool:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        if _read(path) != before:
+        if read_file(path) != before:
             os.unlink(unfinished)
             return False
         os.replace(unfinished, path)

@@ -24,7 +24,6 @@ from learnt.weigh import confidence
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
 
     from learnt.clients.transcript import Step
     from learnt.debrief.ask import Changes, Proposed
@@ -125,9 +124,10 @@ class Mining(Asking):
     def _steps_of(self, path: str) -> Iterator[Step]:
         """Yield the steps of a transcript; of one that is gone or no transcript, none."""
         from learnt.clients.transcript import steps
+        from learnt.store import opencode
 
         try:
-            yield from steps(path)
+            yield from steps(path, opencode)
         except LearntError:
             return
 
@@ -154,7 +154,7 @@ class Mining(Asking):
             reason = reason or _WAITS
         if not reason and len(outcome.learnings) >= _MOST_BY_RULES:
             reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
-        known = self._known(database, discovery, drafted)
+        known = self._known(database, discovery, "" if isinstance(drafted, Skipped) else drafted.title)
         if known is not None:
             mined.add(database, discovery, at=now, learning=known.id)
             change = Change(what="recur", who=task.agent or "agent", at=now, reason=task.id)
@@ -174,13 +174,11 @@ class Mining(Asking):
             mined.add(database, discovery, at=now, learning=made.id)
             outcome.learnings.append(made.id)
 
-    def _known(self, database: Database, discovery: Discovery, drafted: Any) -> Learning | None:
+    def _known(self, database: Database, discovery: Discovery, title: str) -> Learning | None:
         """Return the learning that says this already."""
         id = mined.learning_of(database, discovery)
         found = learnings.find(database, id) if id else None
-        if found is None and getattr(drafted, "title", ""):
-            found = learnings.same_as(database, drafted.title)
-        return found
+        return found if found or not title else learnings.same_as(database, title)
 
     def _new(
         self,
@@ -224,7 +222,7 @@ class Mining(Asking):
             raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
         task, found = reading.task, reading.found
         query = f"{task.title}\n{task.text}\n{' '.join(one.text for one in found)}"
-        near = self.search(query, limit=_NEAREST, min_confidence=0.0)
+        near = self.memory.search(query, limit=_NEAREST, min_confidence=0.0)
         nearest = [hit.learning for hit in near if hit.learning.scope == "project"]
         system, prompt, schema = extraction_request(
             task_title=task.title,
@@ -273,7 +271,7 @@ class Mining(Asking):
             mined.add(database, discovery, at=now, learning=made.id)
             outcome.proposed.append(made.id)
         else:
-            known = self._known(database, discovery, change)
+            known = self._known(database, discovery, change.title)
             if known is not None:
                 again = Change(what="recur", who=PROGRAM, at=now, reason=task.id)
                 learnings.change(database, known.id, recurred(database, task.id, now), again)

@@ -1,0 +1,161 @@
+"""Learnings that accumulate: mined from what agents did, and kept in a file that people and the program share.
+
+Here is the way in; what is done stands in `mining`, `filing` and `looking_back`, which are loaded when they are needed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.errors import LearntError, WrongRequest
+from learnt.memory.by_hand import ByHand
+from learnt.memory.debriefing import Debriefing
+from learnt.model import Value
+from learnt.project import STORE_FOLDER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.memory.filing import Update
+    from learnt.model import Task
+    from learnt.store.regenerations import Regeneration
+
+FILE = "learnings.md"
+FOLDER_OF_GOALS = "learnings"
+LOCK = "update.lock"
+_LOG = "update.log"
+_INTERNAL = "LEARNT_INTERNAL"
+_NO_HURRY_S = 24 * 3600.0
+
+
+class State(Value):
+    """How the learnings files stand."""
+
+    running_since: int | None
+    tasks_since: int
+    every: int
+    """After how many tasks they are made anew by themselves; 0 for never."""
+    last: Regeneration | None
+
+
+class Accumulating(Debriefing, ByHand):
+    """What is learnt over time, and shown in a file."""
+
+    def update(
+        self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = _NO_HURRY_S
+    ) -> Update:
+        """Mine what finished tasks left, take over what people did to the learnings files, and write them anew.
+
+        `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
+        neither file nor learnings change, and the reason is kept.
+        """
+        from learnt.memory.filing import Filing
+
+        self._refuse_without_project()
+        return Filing(self).update(window=window, dry_run=dry_run, cause=cause, limit_s=limit_s)
+
+    def clear(self) -> list[str]:
+        """Delete the learnings files, after taking over what people did to them; return which there were.
+
+        The learnings stay: the next update writes them again.
+        """
+        from learnt.memory.filing import Filing
+
+        self._refuse_without_project()
+        return Filing(self).clear()
+
+    def learnings_for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
+        """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""
+        if self.settings.learnings_injection_strategy == "none" or task.skip_learnings or not self.root:
+            return "", ()
+        from learnt.memory.filing import Filing
+
+        return Filing(self).for_prompt(task)
+
+    def learnings_path(self, goal: str = "") -> str:
+        """Return where the file of the project, or of a goal, is: each worktree has its own."""
+        folder = os.path.join(self.root, STORE_FOLDER)
+        return os.path.join(folder, FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
+
+    def learnings_file(self, goal: str = "") -> str | None:
+        """Return the text of a learnings file; None when there is none."""
+        self._refuse_without_project()
+        content = read_file(self.learnings_path(goal))
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def files_state(self) -> State:
+        """Return how the learnings files stand: made when, how many tasks ago, or being made now."""
+        from learnt.store import counters, regenerations
+
+        latest = regenerations.latest(self.store.database, limit=1)
+        last = latest[0] if latest else None
+        running = last is not None and last.result == "running" and self.is_updating()
+        return State(
+            running_since=last.started_at if running and last else None,
+            tasks_since=counters.value(self.store.database, counters.TASKS_SINCE_UPDATE),
+            every=self.settings.learnings_regenerate_every if self.settings.learnings_enabled else 0,
+            last=last,
+        )
+
+    def regenerations(self, *, limit: int = 50) -> list[Regeneration]:
+        """Return the latest makings of learnings files, the newest first."""
+        from learnt.store import regenerations
+
+        return regenerations.latest(self.store.database, limit=limit)
+
+    def is_updating(self) -> bool:
+        """Say whether somebody makes the learnings files at this moment."""
+        from learnt.store.spool import Locked
+
+        try:
+            with Locked(os.path.join(self.store.place.folder, LOCK), wait=False) as alone:
+                return not alone
+        except OSError:
+            return False
+
+    def update_when_due(self) -> None:
+        """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
+        from learnt.store import counters
+
+        every = self.settings.learnings_regenerate_every
+        if not (self.settings.learnings_enabled and every and self.root) or os.environ.get(_INTERNAL):
+            return
+        try:
+            if counters.value(self.store.database, counters.TASKS_SINCE_UPDATE) >= every and not self.is_updating():
+                self._start_worker()
+        except (LearntError, OSError):
+            return  # whoever finished a task must not fail for it; the next one tries again
+
+    def _start_worker(self) -> None:
+        """Start a process that makes the files and outlives us; nobody waits for it."""
+        import subprocess
+        import sys
+
+        log = os.open(os.path.join(self.store.place.folder, _LOG), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        try:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "learnt", "update"],
+                cwd=self.root,
+                env={**os.environ, _INTERNAL: "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=sys.platform != "win32",
+            )
+        finally:
+            os.close(log)
+        process.returncode = 0  # it is on its own: nobody is to be warned that it still runs
+
+    def _refuse_without_project(self) -> None:
+        if not self.root:
+            raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
+
+
+def read_file(path: str) -> bytes | None:
+    """Return what is in a file; None when there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
