@@ -13,7 +13,7 @@ from string import Template
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 from learnt.text.clean import clean, fold
-from learnt.text.fence import harmless
+from learnt.text.fence import fenced, harmless, without_tags
 from learnt.text.templates import read_template
 
 TYPE_CHECKING = False
@@ -42,6 +42,7 @@ def compose(
     task: Task,
     *,
     brief: str,
+    learnings: str = "",
     spec: str = "",
     prerequisites: Sequence[Earlier] = (),
     chain: Sequence[Earlier] = (),
@@ -54,6 +55,7 @@ def compose(
         "title": task.title,
         "text": task.text,
         "spec": f"\n## Specification ({task.spec})\n\n{spec}\n" if spec else "",
+        "learnings": f"\n{fenced(without_tags(learnings), 'learnings')}" if learnings else "",
         "prerequisites": _prerequisites(prerequisites, unmerged),
         "brief": _PLACE_OF_BRIEF if brief else "",
         "chain": _section("What this builds on", [_told(earlier) for earlier in chain]),

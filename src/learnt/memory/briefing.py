@@ -96,6 +96,7 @@ class Briefing(Tasks):
         tools: Sequence[str] = (),
         task_type: str = "",
         only_new: bool = False,
+        without: Sequence[str] = (),
         model: str = "",
         model_reason: str = "",
         keep: bool = True,
@@ -104,7 +105,8 @@ class Briefing(Tasks):
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
         `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
-        the task was given before, and keep no record of having nothing to say. `model` and `model_reason`: who will
+        the task was given before, and keep no record of having nothing to say. `without`: learnings that the agent is
+        given in another way. `model` and `model_reason`: who will
         work, told in the loop's status. `keep=False`: only look, and leave no record. `max_chars`: another limit
         beside the budget, for a client that takes no more.
         """
@@ -121,7 +123,8 @@ class Briefing(Tasks):
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
-        seen = frozenset(self._injected(known.id)) if only_new else frozenset()
+        seen = dict.fromkeys(self._injected(known.id) if only_new else (), "shown before in this conversation")
+        seen |= dict.fromkeys(without, "stands in the learnings file of the prompt")
         hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
@@ -227,7 +230,7 @@ class Briefing(Tasks):
         return [best_first(hits)[: part.limit] for hits, part in zip(found, parts, strict=True)]
 
     def _recalled(
-        self, situation: Situation, task: Task, seen: frozenset[str], *, exclude_goal: str | None
+        self, situation: Situation, task: Task, seen: dict[str, str], *, exclude_goal: str | None
     ) -> tuple[list[Hit], dict[str, str]]:
         """Return what could stand in a brief, and of what the agent need not be told the reason.
 
@@ -251,12 +254,7 @@ class Briefing(Tasks):
             better = found.get(hit.learning.id)
             if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
                 found[hit.learning.id] = hit
-        reasons = {
-            hit.learning.id: "shown before in this conversation"
-            if hit.learning.id in seen
-            else "learnt in this very conversation"
-            for hit in known
-        }
+        reasons = {hit.learning.id: seen.get(hit.learning.id, "learnt in this very conversation") for hit in known}
         return [*found.values(), *known], reasons
 
     def _taught_by_failures(self, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:

@@ -31,8 +31,12 @@ def fenced(text: str, id: str) -> str:
 
 def harmless(text: str) -> str:
     """Return foreign text that can stand inside the fence: it cannot end it, open another, nor look like a heading."""
-    if "<" in text:
-        text = re.sub(_TAG, "‹", text)
     return "\n".join(
-        f"\\{line}" if line.lstrip().startswith(("#", "```", "~~~")) else line for line in text.split("\n")
+        f"\\{line}" if line.lstrip().startswith(("#", "```", "~~~")) else line
+        for line in without_tags(text).split("\n")
     )
+
+
+def without_tags(text: str) -> str:
+    """Return foreign text of several parts that can stand inside the fence; its headings stay."""
+    return re.sub(_TAG, "‹", text) if "<" in text else text

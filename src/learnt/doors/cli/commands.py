@@ -67,8 +67,12 @@ COMMANDS = (
     Command(name="resolve", group="The loop", summary="Answer what waits for a person", module="tasks"),
     Command(name="add", group="Learnings", summary="Keep a new learning", module="learnings"),
     Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
-    Command(name="show", group="Learnings", summary="Show one learning in full", module="learnings"),
+    Command(name="show", group="Learnings", summary="Show learnings.md, or one learning in full", module="learnings"),
     Command(name="search", group="Learnings", summary="Find learnings by their words and triggers", module="search"),
+    Command(
+        name="update", group="Learnings", summary="Learn from finished tasks and write learnings.md", module="files"
+    ),
+    Command(name="clear", group="Learnings", summary="Delete learnings.md; the learnings stay", module="files"),
     Command(name="history", group="Learnings", summary="Show every change of a learning", module="learnings"),
     Command(name="edit", group="Change a learning", summary="Change a learning's text or fields", module="learnings"),
     Command(name="archive", group="Change a learning", summary="Put a learning away", module="verbs"),

@@ -101,11 +101,18 @@ def list_run(arguments: argparse.Namespace) -> None:
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
-    add_id(parser)
+    parser.add_argument("id", metavar="ID", nargs="?", help="the learning's id; without one, learnings.md is shown")
+    parser.add_argument("--goal", metavar="NAME", help="show the learnings file of this goal")
+    parser.add_argument("--pager", action="store_true", help="show learnings.md in a pager")
     add_user(parser)
 
 
 def show_run(arguments: argparse.Namespace) -> None:
+    if arguments.id is None:
+        from learnt.doors.cli.files import show_file
+
+        show_file(arguments)
+        return
     with open_memory(arguments) as memory:
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
@@ -164,11 +171,19 @@ def edit_run(arguments: argparse.Namespace) -> None:
 
 
 def history_arguments(parser: argparse.ArgumentParser) -> None:
-    add_id(parser)
+    parser.add_argument("id", metavar="ID", nargs="?", help="the learning's id")
+    parser.add_argument("--internal", action="store_true", help="show how learnings.md came about instead")
     add_user(parser)
 
 
 def history_run(arguments: argparse.Namespace) -> None:
+    if arguments.internal:
+        from learnt.doors.cli.files import show_regenerations
+
+        show_regenerations(arguments)
+        return
+    if arguments.id is None:
+        raise WrongRequest("the id of a learning is missing", hint="`learnt list` shows the ids; or use --internal")
     with open_memory(arguments) as memory:
         history = memory.history(arguments.id)
     if arguments.json:

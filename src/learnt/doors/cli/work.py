@@ -13,6 +13,7 @@ from learnt import clients
 from learnt.config import SETTINGS
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.files import state_line, state_record
 from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
@@ -252,6 +253,7 @@ def _state(memory: Memory) -> dict[str, Any]:
         "last_background": _last_line(os.path.join(folder, runs.LOG)),
         "tasks": memory.task_counts(),
         "escalations": len(memory.escalations()),
+        "learnings_file": state_record(memory.files_state()),
     }
 
 
@@ -266,6 +268,9 @@ def _show_state(state: dict[str, Any]) -> None:
     say(f"Tasks: {counts or 'none'}.")
     if state["escalations"]:
         say(f"{_waiting(state['escalations'])} for you: `learnt escalations`")
+    line = state_line(state["learnings_file"])
+    if line:
+        say(line)
     if not state["runs"]:
         say("Nobody works on this machine now.")
         if state["last_background"]:
