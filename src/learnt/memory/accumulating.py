@@ -15,8 +15,11 @@ from learnt.project import STORE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from learnt.git import Commit
     from learnt.memory.filing import Update
-    from learnt.model import Task
+    from learnt.memory.looking_back import Past
+    from learnt.memory.mining import Mined
+    from learnt.model import Debrief, Task
     from learnt.store.regenerations import Regeneration
 
 FILE = "learnings.md"
@@ -62,6 +65,27 @@ class Accumulating(Debriefing, ByHand):
 
         self._refuse_without_project()
         return Filing(self).clear()
+
+    def past(self, *, since_ms: int) -> Past:
+        """Return the transcripts and commits since a moment that nobody has learnt from, and what that would cost."""
+        from learnt.memory.looking_back import LookingBack
+
+        self._refuse_without_project()
+        return LookingBack(self).past(since_ms=since_ms)
+
+    def debrief_transcript(
+        self, path: str, *, task: str = "", result: str | None = None, agent: str = "", model: str = ""
+    ) -> tuple[Debrief, Mined]:
+        """Debrief the agent's own words in a transcript, and learn from what it did; each transcript is read once."""
+        from learnt.memory.looking_back import LookingBack
+
+        return LookingBack(self).debrief_transcript(path, task=task, result=result, agent=agent, model=model)
+
+    def learn_from_commit(self, commit: Commit) -> Mined:
+        """Learn from what a commit says."""
+        from learnt.memory.looking_back import LookingBack
+
+        return LookingBack(self).learn_from_commit(commit)
 
     def learnings_for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""

@@ -200,7 +200,7 @@ class Mining(Asking):
             **read_fields(self._record(fields)),
             origin=origin,
             goal=task.goal,
-            task=task.id,
+            task="" if task.type == "commit" else task.id,
             discovery=discovery.type,
             commit=discovery.commit,
             confidence=confidence.start_of_discovery(discovery.type),

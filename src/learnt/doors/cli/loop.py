@@ -68,6 +68,9 @@ def _silence(brief: Brief) -> str:
 
 def debrief_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", metavar="ID", help="the task that was worked on; without it, a new one is made")
+    parser.add_argument(
+        "--transcript", metavar="FILE", help="read what a client wrote down instead of an output on stdin"
+    )
     parser.add_argument("--result", choices=RESULTS, help="how it ended; default: what the output says")
     parser.add_argument("--agent", default="", metavar="NAME", help="the role that worked")
     parser.add_argument("--model", default="", metavar="NAME", help="the model that worked")
@@ -79,6 +82,9 @@ def debrief_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def debrief_run(arguments: argparse.Namespace) -> None:
+    if arguments.transcript:
+        _debrief_transcript(arguments)
+        return
     output = sys.stdin.buffer.read().decode("utf-8", "replace")
     with open_memory(arguments) as memory:
         read = memory.debrief(
@@ -95,6 +101,36 @@ def debrief_run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         show_json({"id": read.attempt, **_debrief_record(read)})
         return
+    _tell_debrief(read, arguments)
+
+
+def _debrief_transcript(arguments: argparse.Namespace) -> None:
+    """Debrief the agent's own words in a transcript, and tell what its work teaches."""
+    with open_memory(arguments) as memory:
+        read, learnt = memory.debrief_transcript(
+            arguments.transcript,
+            task=arguments.task or "",
+            result=arguments.result,
+            agent=arguments.agent,
+            model=arguments.model,
+        )
+        titles = memory.titles([*learnt.learnings, *learnt.proposed])
+    if arguments.json:
+        show_json({"id": read.attempt, **_debrief_record(read), "mined": learnt.as_dict()})
+        return
+    _tell_debrief(read, arguments)
+    for id in learnt.learnings:
+        say(f"  learnt {id}: {titles[id]}")
+    if learnt.repeated:
+        say(f"  known already: {', '.join(learnt.repeated)}")
+    for id in learnt.proposed:
+        say(f"  proposed {id}: {titles[id]}")
+    if arguments.verbose:
+        for reason in learnt.skipped:
+            say(f"  skipped: {reason}")
+
+
+def _tell_debrief(read: Debrief, arguments: argparse.Namespace) -> None:
     if read.spooled:
         say(f"Kept the output of {read.task}; the database takes it later")
         return
