@@ -69,9 +69,8 @@ COMMANDS = (
     Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
     Command(name="show", group="Learnings", summary="Show learnings.md, or one learning in full", module="learnings"),
     Command(name="search", group="Learnings", summary="Find learnings by their words and triggers", module="search"),
-    Command(
-        name="update", group="Learnings", summary="Learn from finished tasks and write learnings.md", module="files"
-    ),
+    Command(name="learn", group="Learnings", summary="Learn from past conversations and commits", module="learn"),
+    Command(name="update", group="Learnings", summary="Learn from finished tasks, write learnings.md", module="files"),
     Command(name="clear", group="Learnings", summary="Delete learnings.md; the learnings stay", module="files"),
     Command(name="history", group="Learnings", summary="Show every change of a learning", module="learnings"),
     Command(name="edit", group="Change a learning", summary="Change a learning's text or fields", module="learnings"),

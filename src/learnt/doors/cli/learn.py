@@ -23,9 +23,7 @@ _UNITS_MS = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 
 def learn_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", default="30d", metavar="TIME", help="how far back: 12h, 30d, 8w; default: 30d")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="only show what there is to read, and what it would cost"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="only show what there is to read, and its cost")
     parser.add_argument("--yes", action="store_true", help="do not ask before a model is paid")
     parser.add_argument("--no-git", action="store_true", help="leave the history in git aside")
 
