@@ -99,7 +99,7 @@ class LookingBack(Mining):
 
     def learn_from_commit(self, commit: Commit) -> Mined:
         """Learn from what a commit says: what was taken back and why, and lessons in its own words."""
-        from learnt.debrief.observe import observe_commit
+        from learnt.debrief.lessons import observe_commit
 
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         found = observe_commit(commit.subject, commit.body, commit.files)
@@ -127,7 +127,8 @@ class LookingBack(Mining):
 
     def _seen(self, path: str, said: str, *, folder: str) -> Iterator[Discovery]:
         from learnt.clients.transcript import steps
-        from learnt.debrief.observe import observe_steps, observe_words
+        from learnt.debrief.lessons import observe_words
+        from learnt.debrief.observe import observe_steps
 
         return chain(observe_steps(steps(path, opencode), folder=folder or self.root), observe_words(said))
 

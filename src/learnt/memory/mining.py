@@ -37,6 +37,7 @@ _LONGEST_READ = 24_000
 _MOST_BY_RULES = 10
 _SEEN_OFTEN = 2
 _UNLIMITED_S = 24 * 3600.0
+FINDING = "finding"
 _WAITS = "waits for the improvement that closes it, or for a second review that finds it"
 
 
@@ -98,7 +99,8 @@ class Mining(Asking):
 
     def _observed(self, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
         """Yield what rules find in the attempts at a task."""
-        from learnt.debrief.observe import observe_attempts, observe_reviews, observe_steps, observe_words
+        from learnt.debrief.lessons import observe_attempts, observe_words
+        from learnt.debrief.observe import observe_steps
 
         attempts = tasks.attempts(self.store.database, task.id)
         reports = tasks.failures(self.store.database, task.id)
@@ -115,11 +117,21 @@ class Mining(Asking):
                     if lesson is not None:
                         yield lesson.replace(attempt=attempt.id)
             yield from observe_words(last)
-            if task.type == "review":
-                yield from observe_reviews(last)
-            if task.based_on:
-                for finding in mined.findings_of(self.store.database, task.based_on, "review"):
-                    yield finding.replace(worked=(done.summary or last)[:TEXT_LIMIT], task=task.id, attempt=done.id)
+            yield from self._reviewed(task, last, done.summary)
+
+    def _reviewed(self, task: Task, said: str, summary: str) -> Iterator[Discovery]:
+        """Yield what a review found, what recurs over reviews, and what an improvement closed."""
+        from learnt.debrief.reviews import findings, observe_reviews, recurring
+
+        database = self.store.database
+        if task.type == "review":
+            found = findings(said)
+            earlier = [findings(_listed(texts)) for texts in mined.found_elsewhere(database, FINDING, but=task.id)]
+            yield from recurring([*earlier, found])
+            yield from (Discovery(type="pattern", text=finding.text, rule=FINDING) for finding in found)
+        elif task.based_on:
+            texts = [one.text for one in mined.findings_of(database, task.based_on, FINDING)]
+            yield from observe_reviews(_listed(texts), f"{summary}\n{said}")
 
     def _steps_of(self, path: str) -> Iterator[Step]:
         """Yield the steps of a transcript; of one that is gone or no transcript, none."""
@@ -150,8 +162,9 @@ class Mining(Asking):
         now = self._clock()
         drafted = extract(discovery, task_title=task.title, goal=task.goal)
         reason = drafted.reason if isinstance(drafted, Skipped) else flaw(drafted)
-        if discovery.rule == "review" and not discovery.worked and mined.times(database, discovery) < _SEEN_OFTEN - 1:
-            reason = reason or _WAITS
+        if discovery.rule == FINDING:
+            mined.add(database, discovery, at=now, skipped=_WAITS)
+            return
         if not reason and len(outcome.learnings) >= _MOST_BY_RULES:
             reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
         known = self._known(database, discovery, "" if isinstance(drafted, Skipped) else drafted.title)
@@ -163,7 +176,7 @@ class Mining(Asking):
         elif reason:
             times = mined.add(database, discovery, at=now, skipped=reason)
             outcome.skipped.append(reason)
-            if times >= _SEEN_OFTEN and not isinstance(drafted, Skipped) and discovery.rule != "review":
+            if times >= _SEEN_OFTEN and not isinstance(drafted, Skipped):
                 # Once is an incident, twice is a sign: a person decides.
                 why = f"found in {times} tasks, though {reason}"
                 made = self._new(database, drafted, discovery, task, status="proposed", reason=why)
@@ -215,7 +228,8 @@ class Mining(Asking):
         return learning
 
     def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> Changes:
-        from learnt.debrief.ask import extraction_request, material, read_changes
+        from learnt.debrief.ask import extraction_request, read_changes
+        from learnt.debrief.excerpt import material
         from learnt.llm import Request
 
         if limit_s <= 0:
@@ -248,7 +262,7 @@ class Mining(Asking):
 
     def _take_change(self, database: Database, change: Proposed, task: Task, outcome: _Outcome) -> None:
         """Within a transaction: do what the model says, as far as it may decide."""
-        from learnt.debrief.quality import flaw
+        from learnt.debrief.quality import flaw_of
 
         now = self._clock()
         if change.do == "KEEP":
@@ -260,7 +274,7 @@ class Mining(Asking):
             Discovery(type=change.type, text=change.observation or change.title, rule="model", excerpt=change.reason),
             task,
         )
-        reason = flaw(change)
+        reason = flaw_of(title=change.title, observation=change.observation, action=change.action)
         if reason:
             mined.add(database, discovery, at=now, skipped=reason)
             outcome.skipped.append(reason)
@@ -330,6 +344,10 @@ class _Outcome:
             escalated=tuple(self.escalated),
             skipped=tuple(self.skipped),
         )
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return "".join(f"- {text}\n" for text in texts)
 
 
 def _within(found: Iterable[Discovery], deadline: float) -> Iterator[Discovery]:

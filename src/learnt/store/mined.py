@@ -176,6 +176,36 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     return [_found(row).discovery for row in rows]
 
 
+def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
+    """Return what each of the latest tasks found by a rule, but for one task."""
+    rows = database.rows(
+        """
+        select task, text
+          from discovery
+         where project = :project
+           and rule = :rule
+           and task != :but
+           and task in (
+               select task
+                 from discovery
+                where project = :project
+                  and rule = :rule
+                group by task
+                order by max(created_at) desc, task
+                limit :limit
+           )
+         order by task, created_at, id
+        """,
+        but=but,
+        rule=rule,
+        limit=limit,
+    )
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["task"], []).append(row["text"])
+    return list(found.values())
+
+
 def evidence_for(database: Database, learning: str) -> list[Found]:
     """Return the discoveries that speak for a learning, the oldest first."""
     rows = database.rows(
