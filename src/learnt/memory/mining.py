@@ -127,7 +127,8 @@ class Mining(Asking):
         if task.type == "review":
             found = findings(said)
             earlier = [findings(_listed(texts)) for texts in mined.found_elsewhere(database, FINDING, but=task.id)]
-            yield from recurring([*earlier, found])
+            told = {finding.text for finding in found}
+            yield from (one for one in recurring([found, *earlier]) if one.excerpt in told)
             yield from (Discovery(type="pattern", text=finding.text, rule=FINDING) for finding in found)
         elif task.based_on:
             texts = [one.text for one in mined.findings_of(database, task.based_on, FINDING)]
