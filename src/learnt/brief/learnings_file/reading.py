@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from learnt.brief.learnings_file.lines import category_of, heading_of
+from learnt.brief.learnings_file.lines import ID_COMMENT, category_of, heading_of, without_ids
 from learnt.model import TEXT_LIMIT, Value, is_id
 from learnt.text.clean import fold
 
@@ -25,7 +25,6 @@ TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
 UPDATED = "Last updated:"
 
-_ID = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
 # What is left of such a comment when a sign of it was lost.
 _DAMAGED_ID = re.compile(r"(?:<!-*\s*learn_?\w*\s*-*>?|<?!?-*\s*\blearn_\w*\s*-+>)$")
 _LONGEST_COMMENT = 200
@@ -85,11 +84,6 @@ def parse(text: str) -> Parsed:
             reading.take(lines[place])
         place = place + 1 if end is None else end + 1
     return reading.parsed(conflict=conflict)
-
-
-def without_ids(text: str) -> str:
-    """Return the text of a bullet without comments that name learnings."""
-    return fold(_ID.sub(" ", text))
 
 
 def for_prompt(text: str) -> str:
@@ -237,7 +231,7 @@ class _Reading:
             return
         found = _ITEM.match(lines[0])
         raw = fold("\n".join([(found and found[2]) or "", *lines[1:]]))
-        ids = _ID.findall(raw)
+        ids = ID_COMMENT.findall(raw)
         text = without_ids(raw) if ids else _without_damaged_id(raw)
         if len(text) > TEXT_LIMIT:
             self._paragraph += lines  # too long for a learning, but still a person's text
@@ -323,7 +317,7 @@ def _comment_end(lines: Sequence[str], start: int) -> int | None:
 
 
 def _is_ours(line: str) -> bool:
-    return "<!--" in line and (_ID.search(line) or _TRAILER.match(line)) is not None
+    return "<!--" in line and (ID_COMMENT.search(line) or _TRAILER.match(line)) is not None
 
 
 def _has_conflict(lines: Sequence[str], blocks: dict[int, int]) -> bool:
@@ -344,5 +338,5 @@ def _without_comments(line: str) -> str:
         return line
     # Behind the last end of a comment no other is looked for: it could not end.
     stop = line.rfind("-->") + 3
-    kept = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", _ID.sub("", line[:stop]))
+    kept = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", ID_COMMENT.sub("", line[:stop]))
     return (kept.rstrip() if kept != line[:stop] else kept) + line[stop:]
