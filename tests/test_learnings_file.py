@@ -200,6 +200,14 @@ def test_a_fence_that_nobody_closes_hides_no_bullets() -> None:
     assert texts("```\n- a <!-- learn_1 -->\n\n```sh\nmake\n```\n- b") == ["a", "b"]
 
 
+def test_a_comment_or_fence_that_a_person_left_open_swallows_no_learning() -> None:
+    for open_end in ("<!--", "```", "~~~ text"):
+        loose = [Loose(section="", text=open_end), Loose(section="Testing", text=open_end, below=True)]
+        file = rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=loose)
+        assert {bullet.id for bullet in file.bullets} == {"learn_1", "learn_2"}
+        assert rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=file.loose) == file
+
+
 def test_bullets_in_a_comment_are_none() -> None:
     assert texts("<!--\n- a\n-->\n- b") == ["b"]
 
