@@ -457,7 +457,15 @@ def test_of_one_id_twice_the_new_text_counts_and_further_ones_are_added() -> Non
     earlier = [("learn_1", "old")]
     assert merged(text, BASE, A, B, earlier=earlier) == Edits(added=(("", "A2"),), changed=(("learn_1", "A1"),))
     assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=earlier) == Edits()
+    shown_elsewhere = [*earlier, ("learn_1", "A1")]
+    assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=shown_elsewhere) == Edits()
     assert merged(BASE.text + "- a <!-- learn_1 -->\n", BASE, A, B) == Edits()
+
+
+def test_of_one_id_twice_the_text_that_the_store_took_from_this_file_stays() -> None:
+    text = "- a <!-- learn_1 -->\n- A1 <!-- learn_1 -->\n"
+    assert merged(text, None, A) == Edits(added=(("", "A1"),))
+    assert merged(text, None, A, learning(2, "A1")) == Edits()
 
 
 def test_a_bullet_that_lost_its_comment_is_still_the_same() -> None:
