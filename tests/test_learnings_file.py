@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from learnt.brief.learnings_file import (
     Bullet,
@@ -78,7 +78,7 @@ def merged(text: str, base: Rendering | None, *learnings: Learning, earlier: Ite
         parse(text),
         base,
         store={one.id: one for one in learnings},
-        known_text=lambda id, text: (id, text) in known,
+        known_text=lambda *shown: shown in known,
         find=lambda text: found_in(learnings, text),
     )
 
@@ -183,7 +183,8 @@ def test_an_emptied_bullet_is_none() -> None:
 
 
 def test_text_beside_bullets_is_kept_verbatim_with_its_section() -> None:
-    text = "## Testing\nAn  intro.\n\n- a\n\n| x | y |\n|---|---|\n\n```sh\n- no bullet\n## no heading\n```\n## Build\n> quoted\n"
+    text = "## Testing\nAn  intro.\n\n- a\n\n| x | y |\n|---|---|\n\n```sh\n- no bullet\n## no heading\n```\n"
+    text += "## Build\n> quoted\n"
     read = parse(text)
     assert read.loose == (
         Loose(section="Testing", text="An  intro."),
@@ -197,6 +198,14 @@ def test_text_beside_bullets_is_kept_verbatim_with_its_section() -> None:
 def test_a_fence_that_nobody_closes_hides_no_bullets() -> None:
     assert texts("```\n- a\n- b") == ["a", "b"]
     assert texts("```\n- a <!-- learn_1 -->\n\n```sh\nmake\n```\n- b") == ["a", "b"]
+
+
+def test_a_comment_or_fence_that_a_person_left_open_swallows_no_learning() -> None:
+    for open_end in ("<!--", "```", "~~~ text"):
+        loose = [Loose(section="", text=open_end), Loose(section="Testing", text=open_end, below=True)]
+        file = rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=loose)
+        assert {bullet.id for bullet in file.bullets} == {"learn_1", "learn_2"}
+        assert rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=file.loose) == file
 
 
 def test_bullets_in_a_comment_are_none() -> None:
@@ -448,7 +457,15 @@ def test_of_one_id_twice_the_new_text_counts_and_further_ones_are_added() -> Non
     earlier = [("learn_1", "old")]
     assert merged(text, BASE, A, B, earlier=earlier) == Edits(added=(("", "A2"),), changed=(("learn_1", "A1"),))
     assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=earlier) == Edits()
+    shown_elsewhere = [*earlier, ("learn_1", "A1")]
+    assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=shown_elsewhere) == Edits()
     assert merged(BASE.text + "- a <!-- learn_1 -->\n", BASE, A, B) == Edits()
+
+
+def test_of_one_id_twice_the_text_that_the_store_took_from_this_file_stays() -> None:
+    text = "- a <!-- learn_1 -->\n- A1 <!-- learn_1 -->\n"
+    assert merged(text, None, A) == Edits(added=(("", "A1"),))
+    assert merged(text, None, A, learning(2, "A1")) == Edits()
 
 
 def test_a_bullet_that_lost_its_comment_is_still_the_same() -> None:
@@ -479,3 +496,216 @@ def test_a_known_text_in_a_chosen_section_moves_there() -> None:
     c = learning(3, "c", category="testing")
     assert merged(BASE.text + "- c\n", BASE, A, B, c) == Edits()
     assert merged(BASE.text + "## Build\n- c\n## Other\n- c\n", BASE, A, B, c).moved == (("learn_3", "build"),)
+
+
+# A file in the hands of many
+
+WORDS = st.sampled_from(
+    ["use pytest", "Use  pytest", "lint first. Then commit", "small steps", "no secrets", *NASTY[:4]]
+)
+HEADINGS = st.sampled_from(["Testing", "General", "Our own way", "Code structure"])
+BETWEEN = st.sampled_from(["A paragraph", "```\n- code\n```", "```", "| a | b |", "<!-- a note -->", "<!--", "-->", ""])
+FILES = st.sampled_from(["here", "branch", "worktree"])
+PLACE = st.integers(0, 40)
+
+
+class Team(RuleBasedStateMachine):
+    """People, agents and branches around one store; every file may be stale, edited, merged, or left by a kill."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store: dict[str, Learning] = {}
+        self.renderings: dict[str, Rendering] = {}
+        self.known: set[tuple[str, str]] = set()
+        self.files = {"here": "", "branch": "", "worktree": ""}
+        self.count = 0
+
+    def number(self) -> int:
+        self.count += 1
+        return self.count
+
+    @initialize(texts=st.lists(WORDS, min_size=3, max_size=7), files=st.lists(FILES, min_size=1, max_size=3))
+    def work_has_begun(self, texts: list[str], files: list[str]) -> None:
+        for place, text in enumerate(texts):
+            self.an_agent_learns(text, ["", "testing", "code_structure"][place % 3], pinned=place % 2 == 0)
+        for file in files:
+            self.the_file_is_updated(file, killed=False, window=True, max_tokens=2000)
+
+    @rule(text=WORDS, category=st.sampled_from(["", "testing", "code_structure"]), pinned=st.booleans())
+    def an_agent_learns(self, text: str, category: str, pinned: bool) -> None:
+        if found_in(self.store.values(), text) is None:
+            made = learning(self.number(), text, category=category, pinned=pinned, task="task_1")
+            self.store[made.id] = made.replace(origin="agent")
+
+    @rule(place=PLACE, status=st.sampled_from(["hidden", "archived", "superseded", "proposed"]))
+    def a_learning_is_put_away(self, place: int, status: str) -> None:
+        if len(self.store) > 1:
+            old, other = self.pick(place), self.pick(place + 1)
+            by = other.id if status == "superseded" else ""
+            self.store[old.id] = old.replace(status=status, superseded_by=by)
+
+    @rule(place=PLACE, text=WORDS)
+    def the_store_changes_a_text(self, place: int, text: str) -> None:
+        if self.store:
+            old = self.pick(place)
+            self.store[old.id] = old.replace(**edited(old, text))
+
+    @rule(place=PLACE)
+    def a_learning_is_restored(self, place: int) -> None:
+        if self.store:
+            old = self.pick(place)
+            self.store[old.id] = old.replace(status="active", superseded_by="")
+
+    @rule(file=FILES, place=PLACE, text=WORDS)
+    def a_person_adds_a_bullet(self, file: str, place: int, text: str) -> None:
+        self.insert(file, place, f"- {text}")
+
+    @rule(file=FILES, place=PLACE, heading=HEADINGS)
+    def a_person_adds_a_heading(self, file: str, place: int, heading: str) -> None:
+        self.insert(file, place, f"## {heading}")
+
+    @rule(file=FILES, place=PLACE, text=BETWEEN)
+    def a_person_writes_between(self, file: str, place: int, text: str) -> None:
+        self.insert(file, place, text)
+
+    @rule(file=FILES, place=PLACE, text=WORDS)
+    def a_person_changes_a_bullet(self, file: str, place: int, text: str) -> None:
+        lines, at = self.bullet(file, place)
+        if lines:
+            comment = lines[at].rpartition(" <!-- learn_")
+            self.write(file, [*lines[:at], f"- {text}{comment[1]}{comment[2]}", *lines[at + 1 :]])
+
+    @rule(file=FILES, place=PLACE)
+    def a_comment_gets_lost(self, file: str, place: int) -> None:
+        lines, at = self.bullet(file, place)
+        if lines:
+            self.write(file, [*lines[:at], lines[at].rpartition(" <!-- ")[0] or lines[at], *lines[at + 1 :]])
+
+    @rule(file=FILES, place=PLACE)
+    def a_line_is_deleted(self, file: str, place: int) -> None:
+        lines = self.files[file].split("\n")
+        del lines[place % len(lines)]
+        self.write(file, lines)
+
+    @rule(file=FILES, place=PLACE)
+    def a_bullet_is_deleted(self, file: str, place: int) -> None:
+        lines, at = self.bullet(file, place)
+        self.write(file, [*lines[:at], *lines[at + 1 :]] if lines else self.files[file].split("\n"))
+
+    @rule(file=FILES, other=FILES, place=PLACE, to=PLACE)
+    def a_bullet_is_copied(self, file: str, other: str, place: int, to: int) -> None:
+        lines, at = self.bullet(other, place)
+        if lines:
+            self.insert(file, to, lines[at])
+
+    @rule(file=FILES, place=PLACE, to=PLACE)
+    def a_bullet_is_moved(self, file: str, place: int, to: int) -> None:
+        lines, at = self.bullet(file, place)
+        if lines:
+            self.write(file, [*lines[:at], *lines[at + 1 :]])
+            self.insert(file, to, lines[at])
+
+    @rule(file=FILES, other=FILES, place=PLACE, to=PLACE)
+    def a_line_is_copied(self, file: str, other: str, place: int, to: int) -> None:
+        lines = self.files[other].split("\n")
+        self.insert(file, to, lines[place % len(lines)])
+
+    @rule(file=FILES, other=FILES)
+    def a_branch_is_made(self, file: str, other: str) -> None:
+        self.files[file] = self.files[other]
+
+    @rule(file=FILES, other=FILES)
+    def a_branch_is_merged_as_text(self, file: str, other: str) -> None:
+        ours, theirs = self.files[file].split("\n"), self.files[other].split("\n")
+        both = [line for line in difflib.ndiff(ours, theirs) if not line.startswith("?")]
+        self.write(file, [line[2:] for line in both])
+
+    @rule(file=FILES)
+    def the_file_goes_through_another_system(self, file: str) -> None:
+        self.files[file] = "\ufeff" + self.files[file].removeprefix("\ufeff").replace("\n", "\r\n").rstrip()
+
+    @rule(file=FILES, killed=st.booleans(), window=st.booleans(), max_tokens=st.sampled_from([100, 250, 2000]))
+    def the_file_is_updated(self, file: str, killed: bool, window: bool, max_tokens: int) -> None:
+        parsed = parse(self.files[file])
+        base = self.renderings.get(parsed.rendering)
+        edits = self.merge(parsed, base)
+        self.check_edits(parsed, base, edits)
+        self.apply(edits)
+        assert not self.merge(parsed, base), "merging again asks for nothing"
+        self.check_nothing_was_lost(parsed, base, edits)
+        if not killed:
+            self.regenerate(file, parsed, frozenset(["task_1"] if window else []), max_tokens)
+            assert self.merge(parse(self.files[file]), self.renderings[parse(self.files[file]).rendering]) == Edits()
+
+    def regenerate(self, file: str, parsed: Parsed, window: frozenset[str], max_tokens: int) -> None:
+        shown = select(self.store.values(), window_tasks=window, since_ms=10**9, stage=stage, impact=impact)
+        made = rendering(
+            *shown, id=f"r_{self.number()}", max_tokens=max_tokens, sections=parsed.sections, loose=parsed.loose
+        )
+        self.renderings[made.id] = made
+        self.known |= {(bullet.id, bullet.text) for bullet in made.bullets}
+        self.files[file] = made.text
+        assert made.crowded or estimate_tokens(made.text) <= max_tokens
+        assert parse(made.text).rendering == made.id
+        assert {bullet.id for bullet in made.bullets} | set(made.left_out) == {one.id for one in shown}
+        assert all(self.store[bullet.id].status == "active" for bullet in made.bullets)
+        for piece in parsed.loose:
+            assert piece.text in made.text
+
+    def merge(self, parsed: Parsed, base: Rendering | None) -> Edits:
+        return merge(
+            parsed,
+            base,
+            store=self.store,
+            known_text=lambda *shown: shown in self.known,
+            find=lambda text: found_in(self.store.values(), text),
+        )
+
+    def check_edits(self, parsed: Parsed, base: Rendering | None, edits: Edits) -> None:
+        before = {bullet.id for bullet in base.bullets} if base else set()
+        named = {bullet.id for bullet in parsed.bullets}
+        written = {same_text(bullet.text) for bullet in parsed.bullets if not bullet.id}
+        for id in edits.removed:
+            assert id in before - named, "only what stood in the base and is gone is hidden"
+            assert same_text(line_of(self.store[id])) not in written
+        for _, text in edits.added:
+            found = found_in(self.store.values(), text)
+            assert found is None or found.id in dict(edits.changed), "what there is, put away or not, is not added"
+
+    def check_nothing_was_lost(self, parsed: Parsed, base: Rendering | None, edits: Edits) -> None:
+        shown = self.known | {(bullet.id, bullet.text) for bullet in (base.bullets if base else ())}
+        ours = {same_text(text) for _, text in shown}
+        for bullet in parsed.bullets:
+            kept = found_in(self.store.values(), bullet.text) or same_text(bullet.text) in ours
+            assert kept or any(bullet.id in remark for remark in edits.remarks), bullet
+
+    def apply(self, edits: Edits) -> None:
+        for section, text in edits.added:
+            made = learning(self.number(), text, origin="person", category=category_of(section))
+            self.store[made.id] = made
+        for id, text in edits.changed:
+            self.store[id] = self.store[id].replace(**edited(self.store[id], text))
+        for id in edits.removed:
+            self.store[id] = self.store[id].replace(status="hidden")
+        for id, category in edits.moved:
+            self.store[id] = self.store[id].replace(category=category)
+
+    def pick(self, place: int) -> Learning:
+        return list(self.store.values())[place % len(self.store)]
+
+    def bullet(self, file: str, place: int) -> tuple[list[str], int]:
+        lines = self.files[file].split("\n")
+        places = [at for at, line in enumerate(lines) if line.startswith("- ")]
+        return (lines, places[place % len(places)]) if places else ([], 0)
+
+    def insert(self, file: str, place: int, line: str) -> None:
+        lines = self.files[file].split("\n")
+        at = place % (len(lines) + 1)
+        self.write(file, [*lines[:at], line, *lines[at:]])
+
+    def write(self, file: str, lines: Sequence[str]) -> None:
+        self.files[file] = "\n".join(lines)
+
+
+Team.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestTeam = Team.TestCase

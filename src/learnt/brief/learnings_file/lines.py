@@ -13,6 +13,7 @@ from learnt.text.clean import fold
 from learnt.text.titles import cut_title, first_sentence
 
 GENERAL = "General"
+ID_COMMENT = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
 AVOID = "Avoid: "
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
@@ -47,9 +48,14 @@ def edited(learning: Learning, line: str) -> dict[str, str]:
     return {name: value for name, value in changes.items() if getattr(learning, name) != value}
 
 
+def without_ids(text: str) -> str:
+    """Return the text of a bullet without comments that name learnings: so it is written, and so it is read."""
+    return fold(ID_COMMENT.sub(" ", text))
+
+
 def same_text(text: str) -> str:
-    """Return what is equal for equal texts: lower case, white space folded."""
-    return fold(text).lower()
+    """Return what is equal for equal texts: lower case, white space folded, without comments of ours."""
+    return without_ids(text).lower()
 
 
 def heading_of(category: str) -> str:

@@ -11,8 +11,8 @@ has.
 
 from __future__ import annotations
 
-from learnt.brief.learnings_file.lines import category_of, heading_of, line_of, same_text
-from learnt.brief.learnings_file.reading import Bullet, Parsed, without_ids
+from learnt.brief.learnings_file.lines import category_of, heading_of, line_of, same_text, without_ids
+from learnt.brief.learnings_file.reading import Bullet, Parsed
 from learnt.model import Learning, Value
 
 TYPE_CHECKING = False

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from learnt.brief.learnings_file.lines import category_of, heading_of
+from learnt.brief.learnings_file.lines import ID_COMMENT, category_of, heading_of, without_ids
 from learnt.model import TEXT_LIMIT, Value, is_id
 from learnt.text.clean import fold
 
@@ -25,7 +25,6 @@ TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
 UPDATED = "Last updated:"
 
-_ID = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
 # What is left of such a comment when a sign of it was lost.
 _DAMAGED_ID = re.compile(r"(?:<!-*\s*learn_?\w*\s*-*>?|<?!?-*\s*\blearn_\w*\s*-+>)$")
 _LONGEST_COMMENT = 200
@@ -87,11 +86,6 @@ def parse(text: str) -> Parsed:
     return reading.parsed(conflict=conflict)
 
 
-def without_ids(text: str) -> str:
-    """Return the text of a bullet without comments that name learnings."""
-    return fold(_ID.sub(" ", text))
-
-
 def for_prompt(text: str) -> str:
     """Return the file's text without comments; what stands in code is none."""
     lines = split_lines(text)
@@ -100,7 +94,7 @@ def for_prompt(text: str) -> str:
     place = 0
     while place < len(lines):
         end = blocks.get(place, place)
-        if place in blocks and _FENCE.match(lines[place]):
+        if place in blocks and _fence_at(lines[place]):
             kept += lines[place : end + 1]
         elif place in blocks:
             rest = lines[end].partition("-->")[2]
@@ -113,14 +107,14 @@ def for_prompt(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """Return loose text with its last code fence closed, so that it cannot swallow what is written below."""
+    """Return loose text with the code or comment closed that nobody closed: it must not swallow what comes below."""
     lines = split_lines(text)
     blocks = _blocks(lines)
     place = 0
     while place < len(lines):
-        fence = _FENCE.match(lines[place])
-        if place not in blocks and fence and _opens(fence):
-            return f"{text}\n{fence[1]}"
+        end = _fence_at(lines[place]) or "-->"
+        if place not in blocks and _block_end([*lines, end], place, {}) is not None:
+            return f"{text}\n{end}"
         place = blocks.get(place, place) + 1
     return text
 
@@ -237,7 +231,7 @@ class _Reading:
             return
         found = _ITEM.match(lines[0])
         raw = fold("\n".join([(found and found[2]) or "", *lines[1:]]))
-        ids = _ID.findall(raw)
+        ids = ID_COMMENT.findall(raw)
         text = without_ids(raw) if ids else _without_damaged_id(raw)
         if len(text) > TEXT_LIMIT:
             self._paragraph += lines  # too long for a learning, but still a person's text
@@ -272,33 +266,39 @@ def _depth(line: str) -> int:
 def _blocks(lines: Sequence[str]) -> dict[int, int]:
     """Return where code and comments of several lines start, each with its last line."""
     found: dict[int, int] = {}
-    unclosed = {"`": (0, 0), "~": (0, 0)}  # up to which line fences of how many signs are known to be never closed
+    unclosed: dict[str, tuple[int, int]] = {}
     place = 0
     while place < len(lines):
-        fence = _FENCE.match(lines[place])
-        opening = fence[1] if fence and _opens(fence) else ""
-        end = _fence_end(lines, place, opening, unclosed) if opening else _comment_end(lines, place)
+        end = _block_end(lines, place, unclosed)
         if end is not None:
             found[place] = end
         place = (place if end is None else end) + 1
     return found
 
 
-def _opens(fence: re.Match[str]) -> bool:
-    return fence[1][0] == "~" or "`" not in fence[2]
+def _fence_at(line: str) -> str:
+    """Return the signs of the code fence that a line opens, if it opens one."""
+    fence = _FENCE.match(line)
+    return fence[1] if fence and (fence[1][0] == "~" or "`" not in fence[2]) else ""
 
 
-def _fence_end(lines: Sequence[str], start: int, signs: str, unclosed: dict[str, tuple[int, int]]) -> int | None:
-    until, least = unclosed[signs[0]]
+def _block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, int]]) -> int | None:
+    """Return the last line of the block that starts here.
+
+    `unclosed` remembers by sign up to which line fences of at least how many signs are never closed.
+    """
+    signs = _fence_at(lines[start])
+    if not signs:
+        return _comment_end(lines, start)
+    until, least = unclosed.get(signs[0], (0, 0))
     if start < until and len(signs) >= least:
         return None
     place = start
     for place in range(start + 1, len(lines)):
-        line = lines[place]
-        fence = _FENCE.match(line)
-        if fence and not fence[2].strip() and fence[1][0] == signs[0] and len(fence[1]) >= len(signs):
+        fence = _FENCE.match(lines[place])
+        if fence and not fence[2].strip() and fence[1].startswith(signs):
             return place
-        if "<!--" in line and (_ID.search(line) or _TRAILER.match(line)):
+        if _is_ours(lines[place]):
             break
     unclosed[signs[0]] = (place, len(signs))
     return None
@@ -309,11 +309,15 @@ def _comment_end(lines: Sequence[str], start: int) -> int | None:
         return None
     for place in range(start + 1, len(lines)):
         before, end, _ = lines[place].partition("-->")
-        if "<!--" in before:
+        if "<!--" in before or _is_ours(lines[place]):
             return None
         if end:
             return place
     return None
+
+
+def _is_ours(line: str) -> bool:
+    return "<!--" in line and (ID_COMMENT.search(line) or _TRAILER.match(line)) is not None
 
 
 def _has_conflict(lines: Sequence[str], blocks: dict[int, int]) -> bool:
@@ -334,5 +338,5 @@ def _without_comments(line: str) -> str:
         return line
     # Behind the last end of a comment no other is looked for: it could not end.
     stop = line.rfind("-->") + 3
-    kept = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", _ID.sub("", line[:stop]))
+    kept = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", ID_COMMENT.sub("", line[:stop]))
     return (kept.rstrip() if kept != line[:stop] else kept) + line[stop:]

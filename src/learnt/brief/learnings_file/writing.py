@@ -7,7 +7,7 @@ compares what stands in a file with what stood in it, never with what was meant.
 
 from __future__ import annotations
 
-from learnt.brief.learnings_file.lines import GENERAL, heading_of, line_of, same_text
+from learnt.brief.learnings_file.lines import GENERAL, heading_of, line_of, same_text, without_ids
 from learnt.brief.learnings_file.reading import (
     GOAL_TITLE,
     TITLE,
@@ -17,7 +17,6 @@ from learnt.brief.learnings_file.reading import (
     closed,
     parse,
     split_lines,
-    without_ids,
 )
 from learnt.model import Learning, Value
 from learnt.text.tokens import estimate_tokens
