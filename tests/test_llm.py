@@ -474,7 +474,7 @@ class TestCommand:
         assert told.failure.result == "timeout"
         assert told.book.results == ["timeout", "timeout"]
         started = [int(pid) for pid in pids.read_text().split()]
-        assert len(started) == 4
+        assert len(started) >= 2
         assert not any(map(is_running, started))
 
     def test_a_child_that_outlives_its_program_neither_holds_us_nor_stays(self, tmp_path: Path) -> None:
