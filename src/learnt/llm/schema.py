@@ -1,8 +1,8 @@
 """Find JSON in what a model said, and check it against the part of JSON Schema that our requests use.
 
 That part is: `type` (object, array, string, number, integer, boolean), `enum`, `required`, `properties`,
-`additionalProperties: false`, `items`, `minItems`, `maxItems` and `maxLength`. Other keywords, such as `description`,
-speak to the model only. Any text gives an answer, none an error.
+`additionalProperties: false`, `items`, `minItems`, `maxItems` and `maxLength`. Other keywords, such as `description`
+and `$ref`, speak to the model only. Any text gives an answer, none an error.
 """
 
 from __future__ import annotations

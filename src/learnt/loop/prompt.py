@@ -98,7 +98,11 @@ def read_spec(root: str, spec: str) -> str:
 
 def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a project's own templates, and the remedy; `types` are those that tasks have."""
-    ours = sorted(name.removesuffix(".md") for name in os.listdir(_TEMPLATES) if name.endswith(".md"))
+    from learnt.debrief.ask import TEMPLATE, TEMPLATES
+
+    folders = (overrides, _TEMPLATES, TEMPLATES)
+    files = [name for folder in (_TEMPLATES, TEMPLATES) for name in os.listdir(folder)]
+    ours = sorted(name.removesuffix(".md") for name in files if name.endswith(".md"))
     try:
         own = sorted(os.listdir(overrides)) if os.path.isdir(overrides) else []
     except OSError as error:
@@ -109,14 +113,17 @@ def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
         if not file.startswith(".") and (ending != ".md" or name not in {*ours, *types}):
             known = ", ".join(f"{one}.md" for one in ours)
             yield f"{os.path.join(overrides, file)} is used for no task", f"name it after a type of task, or: {known}"
-    try:
-        frame = set(Template(_template("task", overrides)).get_identifiers())
-    except LearntError as error:
-        yield error.message, error.hint
-        return
-    if not frame & {"title", "text"}:
-        path = os.path.join(overrides, "task.md")
-        yield f"{path} has neither $title nor $text, so no agent sees its task", "put them where the task belongs"
+    for name, parts, flaw in (
+        ("task", {"title", "text"}, "has neither $title nor $text, so no agent sees its task"),
+        (TEMPLATE, {"material"}, "has no $material, so no model sees what an agent did"),
+    ):
+        try:
+            used = set(Template(read_template(name, folders)).get_identifiers())
+        except LearntError as error:
+            yield error.message, error.hint
+            continue
+        if not used & parts:
+            yield f"{os.path.join(overrides, name)}.md {flaw}", "put it where it belongs"
 
 
 def _template(name: str, overrides: str) -> str:

@@ -24,9 +24,9 @@ QUOTING = (
 _TAG = rf"(?i)<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)"
 
 
-def fenced(text: str, id: str) -> str:
-    """Return the text between an opening and a closing tag of ours."""
-    return f'<{NAME} id="{id}">\n{text.strip()}\n</{NAME}>\n' if text.strip() else ""
+def fenced(text: str, id: str, *, name: str = NAME) -> str:
+    """Return the text between an opening and a closing tag; `name` is one of QUOTING."""
+    return f'<{name} id="{id}">\n{text.strip()}\n</{name}>\n' if text.strip() else ""
 
 
 def harmless(text: str) -> str:
