@@ -29,9 +29,10 @@ _KINDS = {
     "read_file": "read",
 }
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
-_AROUND_OUTPUT = re.compile(r"\AOutput: |(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
+_AFTER_OUTPUT = re.compile(r"(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
+_END = 500  # in it stands how a command ended
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
-_WRAPPING = re.compile(r"\s*<untrusted_context>\n?(.*?)\n?</untrusted_context>\s*", re.S)
+_WRAPPING = ("<untrusted_context>", "</untrusted_context>")
 
 
 def recognised(record: Mapping[str, Any]) -> bool:
@@ -115,11 +116,9 @@ def _results(made: Mapping[str, Any], *, aside: bool) -> Iterator[Step]:
     if status not in ("success", "error", "cancelled"):
         return
     text = "\n".join(filter(None, map(_answer, blocks(made.get("result"))))) or text_of(made.get("resultDisplay"))
-    text = _WRAPPING.sub(r"\1", text)
-    codes = []
+    codes: list[str] = []
     if _KINDS.get(name) == "run":
-        codes = _EXIT_CODE.findall(text[-500:])
-        text = _AROUND_OUTPUT.sub("", text)
+        text, codes = _of_command(text)
     yield result(
         text,
         call=named(made.get("id")),
@@ -129,6 +128,14 @@ def _results(made: Mapping[str, Any], *, aside: bool) -> Iterator[Step]:
         at=moment(made.get("timestamp")),
         aside=aside,
     )
+
+
+def _of_command(text: str) -> tuple[str, list[str]]:
+    """Return what a command printed, and the codes with which it may have ended, the real one last."""
+    opening, closing = _WRAPPING
+    text = text.strip().removeprefix(opening).removesuffix(closing).strip("\n").removeprefix("Output: ")
+    end = text[-_END:]
+    return text[:-_END] + _AFTER_OUTPUT.sub("", end), _EXIT_CODE.findall(end)
 
 
 def _answer(part: Mapping[str, Any]) -> str:
