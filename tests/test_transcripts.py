@@ -301,6 +301,7 @@ def test_a_conversation_with_codex_becomes_steps(tmp_path: Path) -> None:
         ("exec command rejected by user", True, True),
         ("MCP tool call requires approval, but approval policy is never", True, True),
         ("aborted by user after 2.0s", True, False),
+        ("Process running with session ID 4\nOutput:\nExit code: 1", False, False),
     ],
 )
 def test_codex_tells_how_a_call_ended(tmp_path: Path, output: object, failed: bool, denied: bool) -> None:

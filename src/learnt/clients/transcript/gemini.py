@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from learnt.clients.shapes import dig, text_of
@@ -30,6 +31,7 @@ _KINDS = {
 }
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
 _AFTER_OUTPUT = re.compile(r"(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
+_FIRST = 100  # messages, of which one names the model
 _END = 500  # in it stands how a command ended
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
 _WRAPPING = ("<untrusted_context>", "</untrusted_context>")
@@ -52,9 +54,8 @@ def steps(path: str) -> Iterator[Step]:
 def about(path: str) -> About:
     """Return what a transcript tells of its conversation."""
     told = head(path)
-    model, ended_at = "", moment(told.get("lastUpdated"))
-    for record in first_records(path):
-        model = model or named(record.get("model"))
+    model = next(filter(None, (named(message.get("model")) for message in islice(_messages(path), _FIRST))), "")
+    ended_at = moment(told.get("lastUpdated"))
     for record in last_records(path):
         time = dig(record, "$set", "lastUpdated") or record.get("lastUpdated") or record.get("timestamp")
         ended_at = max(ended_at, moment(time))
