@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from learnt import clients
-from learnt.clients import Answer, Request
+from learnt.clients import Answer, Request, transcript
 from learnt.loop import agents
 from learnt.loop.agents import Run, Stop
+from learnt.store import opencode
+from learnt.text.fence import fenced
 from tests.conftest import command_line
 from tests.support import model_stub, real_clients
 from tests.support.model_stub import ModelStub, Reply
@@ -60,7 +62,14 @@ def environment(client: str, folder: Path, stub: ModelStub, *, trusted: Path) ->
     }
 
 
-def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop: Stop | None = None) -> Done:
+def work(
+    client: str,
+    folder: Path,
+    *replies: Reply,
+    prompt: str = MARKER,
+    stop: Stop | None = None,
+    arguments: tuple[str, ...] = (),
+) -> Done:
     work_folder = folder / "work"
     work_folder.mkdir(exist_ok=True)
     request = Request(
@@ -68,6 +77,7 @@ def work(client: str, folder: Path, *replies: Reply, prompt: str = MARKER, stop:
         folder=str(work_folder),
         scratch=str(folder / "scratch"),
         model=MODELS[client],
+        arguments=arguments,
     )
     progress: list[str] = []
     with ModelStub(*replies) as stub:
@@ -118,6 +128,42 @@ def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> N
     assert any("made.txt" in line for line in done.progress)
     assert done.progress[-1] == "It is written. <task-done/>"
     assert done.run.left == ()
+
+
+def runs(client: str, line: str) -> Reply:
+    """The call with which each client's model runs a command."""
+    tool = {"codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash"}[client]
+    return Reply(tool=tool, arguments={"cmd" if client == "codex" else "command": line, "description": "run"})
+
+
+PATCH = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch"
+
+
+@pytest.mark.parametrize("client", real_clients.PACKAGES)
+def test_what_a_real_client_did_is_read_from_its_transcript(client: str, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    edit = runs(client, f"apply_patch <<'EOF'\n{PATCH}\nEOF") if client == "codex" else writes(client, folder)
+    replies = (runs(client, "echo no >&2; exit 3"), runs(client, "echo yes"), edit, Reply(FINAL))
+    prompt = f"{fenced('Nobody wrote this', 'brief_1')}\n{MARKER}"
+    # Without a person, Gemini offers commands to its model only when all is allowed.
+    allowed = ("--approval-mode", "yolo") if client == "gemini" else ()
+    done = work(client, tmp_path, *replies, prompt=prompt, arguments=allowed)
+
+    steps = list(transcript.steps(done.answer.transcript, opencode))
+    assert [(step.kind, step.does) for step in steps] == [
+        ("prompt", ""), *[("call", "run"), ("result", "")] * 2, ("call", "edit"), ("result", ""), ("said", ""),
+    ]  # fmt: skip
+    prompted, failing, failed, working, worked, edited, _, said = steps
+    assert (prompted.text, said.text) == (MARKER, FINAL)
+    assert (failing.text, working.text) == ("echo no >&2; exit 3", "echo yes")
+    assert (failed.text.strip(), failed.failed, worked.text.strip(), worked.failed) == ("no", True, "yes", False)
+    assert (Path(edited.path).name, edited.text.strip()) == ("made.txt", "made")
+    assert all(step.at > 0 for step in steps)
+    told = transcript.about(done.answer.transcript, opencode)
+    assert (told.client, told.folder, told.model) == (client, str(folder), MODELS[client].removeprefix("stub/"))
+    places = {"HOME": str(tmp_path / "their-home")}
+    (found,) = transcript.found(places, folder=str(tmp_path), since_ms=0, database=opencode)
+    assert (found.path, found.session) == (done.answer.transcript, told.session)
 
 
 LEARNT = "Write made.txt in one go. Half of it is worse than none."

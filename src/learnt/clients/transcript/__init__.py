@@ -73,5 +73,6 @@ def _reader(path: str) -> ModuleType:
                 return reader
     raise WrongRequest(
         f"{path} is no transcript that can be read",
-        hint="known are the transcripts of Claude Code, Codex and Gemini CLI, and what `opencode export` prints",
+        hint="known are the transcripts of Claude Code, Codex and Gemini CLI, what `opencode export` prints, and "
+        "`opencode.db#<session>`",
     )

@@ -42,7 +42,7 @@ _REFUSED = re.compile(
     r"\s*(?:<tool_use_error>\s*)?(?:Error: )?(?:"
     r"The user doesn't want to (?:proceed|take this action)"
     r"|\[Request interrupted by user for tool use\]"
-    r"|Permission to use \S+ .{0,20}denied|Permission (?:for this action |to )?.{0,200}? (?:has been|was) denied"
+    r"|Permission (?:to use|for this) .{1,200}? (?:has been|was) denied"
     r"|Claude requested permissions? .{0,500}but you haven't granted it"
     r"|This command requires approval|This Bash command .{0,200}requires? approval"
     r"|PreToolUse:\S+ hook (?:error|blocking error|stopped)"
@@ -153,10 +153,11 @@ def _of_agent(record: Mapping[str, Any], content: object, calls: Calls, *, at: i
 
 def _results(block: Mapping[str, Any], calls: Calls, *, at: int, aside: bool) -> Iterator[Step]:
     id, text = named(block.get("tool_use_id")), texts(block.get("content"))
-    exit_code = _EXIT_CODE.match(text)
+    tool = calls.tool(id)
+    exit_code = _EXIT_CODE.match(text) if _KINDS.get(tool) == "run" else None
     failed = block.get("is_error") is True or bool(exit_code and exit_code[1].strip("0"))
     denied = failed and bool(_REFUSED.match(text[:2_000]))
-    yield result(text, call=id, tool=calls.tool(id), failed=failed, denied=denied, at=at, aside=aside)
+    yield result(text, call=id, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
     if denied and _PERSON_SAID in text:
         words = text.partition(_PERSON_SAID)[2]
         yield from prompts("" if words.startswith(_NO_ANSWER) else words, at=at)

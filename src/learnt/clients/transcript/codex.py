@@ -7,13 +7,12 @@ before its output, and in older versions in the output only.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from learnt.clients.shapes import dig, record, text_of
-from learnt.clients.transcript.files import first_records, last_records, line_records
+from learnt.clients.shapes import dig, text_of
+from learnt.clients.transcript.files import first_records, last_records, line_records, parsed
 from learnt.clients.transcript.patch import BEGINNING, changes
 from learnt.clients.transcript.step import About, Calls, Step, call, kept, moment, named, prompts, result, said, texts
 
@@ -27,8 +26,8 @@ _HEADER = re.compile(
 )
 _EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)")
 _FAILED = re.compile(
-    r"\s*(?:unsupported (?:custom tool )?call|failed to |\S+ failed |apply_patch verification failed|aborted by user"
-    r"|execution error|error[: ])",
+    r"\s*(?:unsupported (?:custom tool )?call|failed to |(?:exec_command|write_stdin|shell\w*) failed "
+    r"|apply_patch verification failed|aborted by user|execution error|error[: ])",
     re.I,
 )
 _REFUSED = re.compile(
@@ -36,6 +35,9 @@ _REFUSED = re.compile(
     r"|approval review denied|(?:blocked|denied|rejected) by policy",
     re.I,
 )
+_LONGEST_REFUSAL = 1_000
+# Of a call, its output comes soon after its end.
+_MOST_ENDED = 1_000
 
 
 def recognised(record: Mapping[str, Any]) -> bool:
@@ -95,6 +97,8 @@ def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
     """Keep whether a call failed, and whether it was refused, until its output comes."""
     status, id = dig(item, "status"), named(dig(item, "id"))
     if id and status in ("completed", "failed", "declined"):
+        if len(ended) >= _MOST_ENDED:
+            ended.clear()
         code = dig(item, "exit_code")
         ended[id] = (status != "completed" or code not in (None, 0), status == "declined")
 
@@ -107,16 +111,13 @@ def _of_message(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[St
 
 
 def _called(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[Step]:
-    tool, id = (
-        item.get("name") or ("local_shell" if item.get("type") == "local_shell_call" else ""),
-        item.get("call_id"),
-    )
+    tool = "local_shell" if item.get("type") == "local_shell_call" else item.get("name")
     given = _arguments(item)
-    made = call(tool, given, _KINDS, id=id, at=at, aside=aside)
+    made = call(tool, given, _KINDS, id=item.get("call_id"), at=at, aside=aside)
     patch = _patch(given)
-    edits = (
-        list(changes(patch)) if patch and (made.does != "run" or "apply_patch" in patch.partition(BEGINNING)[0]) else []
-    )
+    # A command may print a patch, or write one down.
+    applied = made.does != "run" or "apply_patch" in patch.partition(BEGINNING)[0]
+    edits = list(changes(patch)) if applied else []
     for edit in edits:
         yield made.replace(does="edit", path=named(edit.path), text=kept(edit.after), before=kept(edit.before))
     if not edits:
@@ -129,7 +130,7 @@ def _arguments(item: Mapping[str, Any]) -> object:
     if item.get("type") == "custom_tool_call":
         return item.get("input")
     arguments = text_of(item.get("arguments"))
-    return record(arguments) or arguments
+    return parsed(arguments) or arguments
 
 
 def _patch(given: object) -> str:
@@ -145,36 +146,30 @@ def _patch(given: object) -> str:
 def _result(
     item: Mapping[str, Any], calls: Calls, ended: dict[str, tuple[bool, bool]], *, at: int, aside: bool
 ) -> Step:
-    id = named(item.get("call_id"))
-    text, failed = _output(item.get("output"))
-    noted_failed, denied = ended.pop(id, (False, False))
-    failed = failed or noted_failed
-    header = _HEADER.match(text)
-    if not header and _REFUSED.search(text[:500]):
-        failed = denied = True
+    id, output = named(item.get("call_id")), item.get("output")
+    text, failed, denied = _output(texts(dig(output, "content") if isinstance(output, Mapping) else output))
+    noted_failed, noted_denied = ended.pop(id, (False, False))
+    return result(
+        text,
+        call=id,
+        tool=calls.tool(id),
+        failed=failed or noted_failed or dig(output, "success") is False,
+        denied=denied or noted_denied,
+        at=at,
+        aside=aside,
+    )
+
+
+def _output(text: str) -> tuple[str, bool, bool]:
+    """Return what a tool answered, whether it failed and whether it was refused, as far as the text tells."""
+    told = parsed(text)  # as older versions wrote it
+    if isinstance(told.get("output"), str):
+        return told["output"], dig(told, "metadata", "exit_code") not in (None, 0), False
+    headers = ""
     while header := _HEADER.match(text):
-        text = text[header.end() :]
-    return result(text, call=id, tool=calls.tool(id), failed=failed, denied=denied, at=at, aside=aside)
-
-
-def _output(output: object) -> tuple[str, bool]:
-    """Return what a tool answered, and whether it says that it failed."""
-    success = dig(output, "success")
-    text = texts(dig(output, "content") if isinstance(output, Mapping) else output)
-    if text.startswith("{"):  # as older versions wrote it
-        told = _object(text)
-        code = dig(told, "metadata", "exit_code")
-        if isinstance(told.get("output"), str):
-            return told["output"], success is False or code not in (None, 0)
-    header = _HEADER.match(text)
-    code = _EXIT_CODE.search(text[: header.end() + 200] if header else text[:200])
-    failed = bool(code and code[1].strip("-0")) or (not header and bool(_FAILED.match(text)))
-    return text, failed or success is False
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        headers, text = headers + header[0], text[header.end() :]
+    if headers:
+        code = _EXIT_CODE.search(headers)
+        return text, bool(code and code[1].strip("-0")), False
+    denied = len(text) <= _LONGEST_REFUSAL and bool(_REFUSED.search(text))
+    return text, denied or bool(_FAILED.match(text)), denied

@@ -7,13 +7,14 @@ such as the messages of a conversation, is read one of them at a time.
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from learnt.clients.shapes import LINE_LIMIT, lines, record
+from learnt.clients.shapes import LINE_LIMIT, lines
 
 # Enough to find what a transcript tells of its conversation as a whole.
 _FIRST = 200
@@ -46,26 +47,31 @@ def last_records(path: str) -> Iterator[dict[str, Any]]:
     yield from _records(end.split(b"\n"))
 
 
-def _records(raw: Any) -> Iterator[dict[str, Any]]:
+def _records(raw: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for line in raw:
-        if found := record(line.decode("utf-8", "replace")):
+        if found := parsed(line.decode("utf-8", "replace")):
             yield found
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """Return the JSON object that a text is, empty when it is none."""
+    if not text.lstrip().startswith("{"):
+        return {}
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def document_frame(path: str) -> dict[str, Any]:
     """Return the object at the beginning of a file up to the first list in it, which is left empty."""
-    return _object(next(_pieces(path), b""))
+    return next(_records(islice(_pieces(path), 1)), {})
 
 
 def document_parts(path: str) -> Iterator[dict[str, Any]]:
     """Yield the objects in the lists of the object at the beginning of a file."""
-    for piece in islice(_pieces(path), 1, None):
-        if found := _object(piece):
-            yield found
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    return record(text.decode("utf-8", "replace"))
+    return _records(islice(_pieces(path), 1, None))
 
 
 def _pieces(path: str) -> Iterator[bytes]:
@@ -74,6 +80,8 @@ def _pieces(path: str) -> Iterator[bytes]:
     depth, in_list, framed, too_long = 0, False, False, False
     for bracket, text in _up_to_brackets(path):
         if len(piece) + len(text) > LINE_LIMIT:
+            if not framed:
+                return
             piece.clear()
             too_long = True
         piece += text
@@ -81,7 +89,7 @@ def _pieces(path: str) -> Iterator[bytes]:
             depth += 1
             if depth == 2:
                 in_list = bracket == b"["
-                if in_list and not framed and not too_long:
+                if in_list and not framed:
                     yield bytes(piece) + b"]}"
                 framed = framed or in_list
             elif depth == 3 and in_list:
@@ -92,7 +100,7 @@ def _pieces(path: str) -> Iterator[bytes]:
                 yield bytes(piece)
             elif depth <= 0:
                 break
-    if not framed and not too_long:
+    if not framed:
         yield bytes(piece)
 
 
@@ -104,8 +112,8 @@ def _up_to_brackets(path: str) -> Iterator[tuple[bytes, bytes]]:
         while position < len(text):
             if in_string:
                 end = _REST_OF_STRING.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing, too
-                if text[end:] == b"\\":
-                    rest = text[end:]
+                if text[end : end + 1] == b"\\":  # the last of what was read: its letter is still to come
+                    rest = b"\\"
                     yield b"", text[position:end]
                     break
                 in_string = end == len(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from learnt.clients.shapes import dig, text_of
@@ -29,9 +30,11 @@ _KINDS = {
     "read_file": "read",
 }
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
-_AROUND_OUTPUT = re.compile(r"\AOutput: |(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
+_AFTER_OUTPUT = re.compile(r"(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
+_FIRST = 100  # messages, of which one names the model
+_END = 500  # in it stands how a command ended
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
-_WRAPPING = re.compile(r"\s*<untrusted_context>\n?(.*?)\n?</untrusted_context>\s*", re.S)
+_WRAPPING = ("<untrusted_context>", "</untrusted_context>")
 
 
 def recognised(record: Mapping[str, Any]) -> bool:
@@ -51,9 +54,8 @@ def steps(path: str) -> Iterator[Step]:
 def about(path: str) -> About:
     """Return what a transcript tells of its conversation."""
     told = head(path)
-    model, ended_at = "", moment(told.get("lastUpdated"))
-    for record in first_records(path):
-        model = model or named(record.get("model"))
+    model = next(filter(None, (named(message.get("model")) for message in islice(_messages(path), _FIRST))), "")
+    ended_at = moment(told.get("lastUpdated"))
     for record in last_records(path):
         time = dig(record, "$set", "lastUpdated") or record.get("lastUpdated") or record.get("timestamp")
         ended_at = max(ended_at, moment(time))
@@ -115,11 +117,9 @@ def _results(made: Mapping[str, Any], *, aside: bool) -> Iterator[Step]:
     if status not in ("success", "error", "cancelled"):
         return
     text = "\n".join(filter(None, map(_answer, blocks(made.get("result"))))) or text_of(made.get("resultDisplay"))
-    text = _WRAPPING.sub(r"\1", text)
-    codes = []
+    codes: list[str] = []
     if _KINDS.get(name) == "run":
-        codes = _EXIT_CODE.findall(text[-500:])
-        text = _AROUND_OUTPUT.sub("", text)
+        text, codes = _of_command(text)
     yield result(
         text,
         call=named(made.get("id")),
@@ -129,6 +129,14 @@ def _results(made: Mapping[str, Any], *, aside: bool) -> Iterator[Step]:
         at=moment(made.get("timestamp")),
         aside=aside,
     )
+
+
+def _of_command(text: str) -> tuple[str, list[str]]:
+    """Return what a command printed, and the codes with which it may have ended, the real one last."""
+    opening, closing = _WRAPPING
+    text = text.strip().removeprefix(opening).removesuffix(closing).strip("\n").removeprefix("Output: ")
+    end = text[-_END:]
+    return text[:-_END] + _AFTER_OUTPUT.sub("", end), _EXIT_CODE.findall(end)
 
 
 def _answer(part: Mapping[str, Any]) -> str:

@@ -145,7 +145,7 @@ def _matching(root: str, *pattern: str) -> Iterator[str]:
 
 def _lies_in(inner: str, outer: str) -> bool:
     """Return whether a folder is another one or lies below it, whatever links lead there."""
-    if not inner:
+    if not os.path.isabs(inner):
         return False
     pairs = ((inner, outer), (os.path.realpath(inner), os.path.realpath(outer)))
     return any(
