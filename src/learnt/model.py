@@ -523,7 +523,7 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `verification`, `review`, `words`, `revert` or `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `review`, `words`, `revert` or `model`."""
     failed: str = ""
     """The command or the file that failed."""
     error: str = ""

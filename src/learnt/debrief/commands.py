@@ -41,6 +41,7 @@ _USAGE = re.compile(
     r"non-fast-forward",
     re.IGNORECASE,
 )
+_UNKNOWN = re.compile(r"unknown (?:flag|option|argument|shorthand|switch)|unrecogni[sz]ed|not defined", re.IGNORECASE)
 _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d", "--data", "--input"))
 _ABOUT_THE_CALL = re.compile(
     r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand|revision)|unrecogni[sz]ed|no such |not found|"
@@ -83,8 +84,8 @@ def is_about_the_call(failed: Failed) -> bool:
 def correction_of_command(failed: Failed, worked: Worked) -> Answer:
     """Return whether a command that worked settles a failed one, and what is learnt from the two."""
     wrong = _wrong_part(failed)
-    if wrong is None:
-        return False, None
+    if wrong is None or (wrong.program in _FILE_TOOLS and NOT_THERE.search(failed.error)):
+        return False, None  # of a missing file it only matters where it is
     for right in worked.ran:
         if right.words == wrong.words:
             return True, _same_again(failed, wrong, right, worked)
@@ -158,6 +159,8 @@ def wrong_folder(failed: Failed, worked: Worked, right: str = "") -> Discovery |
         return None
     folder = worked.folder
     went, command = folder_of(failed.call.text), shown(wrong, folder)
+    if went.startswith("/") or "…" in right:
+        return None  # it was not where the shell stood
     target = general(folder_of(worked.call.text), folder)
     return Discovery(
         type="blocker",
@@ -178,12 +181,15 @@ def _changed(failed: Failed, wrong: Part, right: Part, worked: Worked) -> Discov
     removed, added = changed_words(wrong, right)
     if before == after or "/tmp/…" in after or not _explains(removed, added, failed.error, likeness(wrong, right)):  # noqa: S108
         return None
-    short = len(before) + len(after) <= _SHORT or not (removed or added)
-    change = f"Run `{after}`, not `{before}`" if short else _difference(wrong, removed, added, folder)
+    text = f"Run `{after}`, not `{before}`: {failed.told(folder)}"
+    if option := _refused_option(removed, failed.error):
+        text = f"`{' '.join(wrong.intent)}` has no `{option}`: use `{after}`"
+    elif len(before) + len(after) > _SHORT and (removed or added):
+        text = f"{_difference(wrong, removed, added, folder)}: {failed.told(folder)}"
     return Discovery(
         type="blocker",
         rule="command",
-        text=f"{change}: {failed.told(folder)}",
+        text=text,
         failed=before,
         error=failed.told(folder),
         worked=after,
@@ -191,15 +197,25 @@ def _changed(failed: Failed, wrong: Part, right: Part, worked: Worked) -> Discov
     )
 
 
+def _refused_option(removed: Sequence[str], error: str) -> str:
+    """Return the option that the error says is unknown."""
+    options = (word.partition("=")[0] for word in removed if word.startswith("-"))
+    return next((option for option in options if _UNKNOWN.search(error) and option.strip("-") in error), "")
+
+
 def _difference(wrong: Part, removed: Sequence[str], added: Sequence[str], folder: str) -> str:
     """Return only what differs between two commands that are too long to be told in full."""
     command = " ".join(wrong.intent)
-    if len(removed) == len(added) == 1:
-        if added[0].strip("'\"") == removed[0]:
-            return f"Quote `{shown(Part(words=(removed[0],)), folder)}` for `{command}`"
-        if "/" in removed[0] and "/" in added[0]:
-            removed, added = ((path,) for path in apart(removed[0], added[0]))
-    less, more = (shown(Part(words=tuple(words)), folder) if words else "" for words in (removed, added))
+    fewer, further = ([shown(Part(words=(word,)), folder) for word in words] for words in (removed, added))
+    less, more = ([word for word in fewer if word not in further], [word for word in further if word not in fewer])
+    if len(less) == len(more) == 1:
+        if more[0].strip("'\"") == less[0]:
+            return f"Quote `{less[0]}` for `{command}`"
+        less[0], more[0] = apart(less[0], more[0])
+    return _told_apart(command, " ".join(less), " ".join(more))
+
+
+def _told_apart(command: str, less: str, more: str) -> str:
     if not more:
         return f"`{command}` without `{less}`"
     return f"`{command}` with `{more}`, not `{less}`" if less else f"`{command}` with `{more}`"

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LONGEST = 200
 _HALF = 10_000
 _MOST_LINES = 400
+_LONGEST_LINE = 1_000
+_LONGEST_TOLD = 4_000
 _MARKUP = re.compile(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
 _PREAMBLE = re.compile(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
@@ -56,10 +58,10 @@ _ID = re.compile(
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
 _TIME = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_PLACE = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)]|$)|\(\d+,\d+\)")
+_PLACE = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
 _LINE_NUMBER = re.compile(r"\b(line|column) \d+")
 _JSON_MESSAGE = re.compile(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = re.compile(r"(?<![\w.-])\d{3,}(?![\w.-])")
+_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])\d{3,}(?![\w.-])")
 _VARIABLE = re.compile(r"[()]|<\w+>|~?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
 
 _DIAGNOSTIC = re.compile(
@@ -103,7 +105,7 @@ def why(text: str) -> str:
                 return line
     for sign in (_PLAIN, _MARKED, _ABOUT_FAILURE):
         for line in lines:
-            if sign.search(line) and len(line) < 1_000:
+            if sign.search(line):
                 return line
     return lines[0] if len(lines) == 1 else ""
 
@@ -120,6 +122,7 @@ def is_conflict(text: str) -> bool:
 
 def general(text: str, folder: str = "") -> str:
     """Return a text without homes, temporary places, ids, times and line numbers, and paths relative to the folder."""
+    text = text[:_LONGEST_TOLD]
     if len(folder) > 1:
         root = re.escape(folder.rstrip("/"))
         text = re.sub(rf"{root}(?![\w.-])", "<root>", re.sub(rf"{root}/(?=[\w.])", "", text))
@@ -148,7 +151,7 @@ def diagnostics(text: str) -> Iterator[Diagnostic]:
     seen = set()
     lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")
     for line, below in pairwise([*lines, ""]):
-        found = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()))
+        found = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
         if found is None:
             continue
         message, rule = found["message"], ""
@@ -166,6 +169,6 @@ def diagnostics(text: str) -> Iterator[Diagnostic]:
 
 def _lines(text: str) -> list[str]:
     plain = _MARKUP.sub("", clean(beginning_and_end(text, _HALF)))
-    stripped = (line.strip() for line in plain.split("\n"))
+    stripped = (line.strip()[:_LONGEST_LINE] for line in plain.split("\n"))
     lines = [line for line in stripped if line and not _PREAMBLE.match(line)]
     return lines if len(lines) <= _MOST_LINES else lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :]

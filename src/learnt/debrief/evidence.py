@@ -5,6 +5,8 @@ A command is told without what is true of one machine or one day only, and witho
 
 from __future__ import annotations
 
+import re
+
 from learnt.debrief.complaint import general, reason
 from learnt.debrief.shell import Part
 from learnt.model import Value
@@ -20,6 +22,8 @@ _LONGEST_SHOWN = 100
 _LONGEST_WORD = 60
 _LONGEST_PROSE = 30
 _LONGEST_ERROR = 300
+_ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree pr".split())
+_BRANCH = re.compile(r"[\w-]+(?:/[\w-]+)+")
 
 
 class Failed(Value):
@@ -69,7 +73,9 @@ def shown(part: Part, folder: str) -> str:
     for place, word in enumerate(part.words):
         if word.isdigit() and place and not part.words[place - 1].startswith("-"):
             words.append("<n>")
-        elif len(word) > (_LONGEST_PROSE if " " in word or "\n" in word else _LONGEST_WORD):
+        elif _names_branches(part) and _BRANCH.fullmatch(word) and not word.startswith("origin/"):
+            words.append("<branch>")
+        elif len(word) > (_LONGEST_PROSE if _is_prose(word) else _LONGEST_WORD):
             words.append(_shortened(word))
         else:
             words.append(word)
@@ -83,4 +89,12 @@ def _shortened(word: str) -> str:
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         return f"{name}={value[:1]}…{value[-1:]}" if value[:1] in "'\"" else f"{name}=…"
-    return f"{word[0]}…{word[0]}" if word[0] in "'\"" and " " in word else word[: _LONGEST_WORD - 1] + "…"
+    return f"{word[0]}…{word[0]}" if word[0] in "'\"" and _is_prose(word) else word[: _LONGEST_WORD - 1] + "…"
+
+
+def _names_branches(part: Part) -> bool:
+    return part.program in ("git", "gh") and not _ABOUT_BRANCHES.isdisjoint(part.intent[1:])
+
+
+def _is_prose(word: str) -> bool:
+    return (" " in word or "\n" in word) and "$(" not in word[:3]

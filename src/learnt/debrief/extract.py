@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _LONGEST_PARAGRAPH = 1_000
 _CODE = re.compile(r"`([^`]+)`")
 _LEAST_REASON = 20
+_LEAST_STATEMENT = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
 _AVOIDS = re.compile(
     r"\bnot\b|\brejects\b|\bfails?\b|\bnever\b|\bwithout\b|n't\b|\btoo large\b|\bavoid\b", re.IGNORECASE
@@ -91,6 +92,8 @@ def _title(text: str, error: str) -> str:
     if head != text and len(head) + _LEAST_REASON <= TITLE_LIMIT:
         return _cut_words(text)
     candidate = head if head != text else _without_reason(text)
+    if candidate == text and "`" not in text[_LEAST_STATEMENT:]:
+        return _cut_words(text)
     if len(candidate) <= TITLE_LIMIT:
         return candidate.rstrip(" :;,.")
     for length in _SPAN_LENGTHS:
@@ -108,11 +111,12 @@ def _without_reason(text: str) -> str:
     place = plain.rfind(": ")
     while place > TITLE_LIMIT:
         place = plain.rfind(": ", 0, place)
-    return text[:place] if place >= 40 else text
+    return text[:place] if place >= _LEAST_STATEMENT else text
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+    """Cut out the middle: of paths and commands the end says most."""
+    return text if len(text) <= most else text[: most // 3].rstrip() + "…" + text[-(most - most // 3 - 1) :].lstrip()
 
 
 def _cut_words(text: str) -> str:

@@ -43,7 +43,7 @@ _NAMED_FIRST = re.compile(
 )
 _COMMAND_MOOD = re.compile(r"^(?:always|never|don't|do not|avoid)\b", re.IGNORECASE)
 _REASONED = re.compile(
-    r"^(?:use|run|call|prefer|pass|write|set)\b[^.]{3,120}\b(?:instead of|rather than|not)\b.{3,}(?:\bbecause\b|"
+    r"^(?:use|run|call|prefer|pass|write|set)\b[^.]{3,120}\b(?:instead of|rather than|not)\b.*(?:\bbecause\b|"
     r"\bsince\b|: |; | — | - )",
     re.IGNORECASE,
 )
@@ -166,7 +166,7 @@ def _lesson(sentence: str) -> str:
     if not _CONCRETE.search(sentence) or _NO_LESSON.match(sentence) or _TALK.search(sentence):
         return ""
     prose = re.sub(r"`[^`]*`", "x", sentence)
-    if _COMMAND_MOOD.match(prose) or _REASONED.match(prose):
+    if (_COMMAND_MOOD.match(prose) and "`" in sentence) or _REASONED.match(prose):
         return "pattern"
     if _AT_HAND.search(prose):
         return ""

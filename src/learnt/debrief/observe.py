@@ -130,7 +130,7 @@ class _Watch:
                 yield from repaired(rejected, between, self._folder)
                 yield from formatted(rejected, between, self._folder)
         if complaint:
-            failing = _failing(checks, complaint)
+            failing = _failing(checks, complaint, has_rule=any(diagnostic.rule for diagnostic in found))
             left.append(Rejected(part=failing, diagnostics=tuple(found[:20]), output=_kept(complaint), at=self._now))
         self._rejected = left[-_MOST_FAILED:]
 
@@ -145,10 +145,10 @@ def _complains(checks: list[Part], output: str) -> bool:
     ) or any(diagnostic.rule for diagnostic in diagnostics(output))
 
 
-def _failing(checks: list[Part], complaint: str) -> Part:
-    """Return the check that most likely complained: the one that the output names as failed, or the last."""
+def _failing(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:
+    """Return the check that most likely complained: the one that the output names, a linter for a rule, or the last."""
     for part in checks:
-        if f"[{part.intent[-1]}] ERROR" in complaint:
+        if f"[{part.intent[-1]}] ERROR" in complaint or (has_rule and "lint" in " ".join(part.intent)):
             return part
     return checks[-1]
 

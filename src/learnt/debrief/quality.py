@@ -31,7 +31,8 @@ _LINE = re.compile(r"\blines? \d+|\b[\w/-]+\.\w{1,5}:\d+")
 _PLATITUDE = re.compile(
     r"\b(?:write|add|run|have) (?:\w+ ){0,2}tests\b|\bbe (?:more )?careful\b|"
     r"\bfollow (?:\w+ ){0,4}(?:conventions?|practices?|guidelines?|"
-    r"standards?|patterns?)\b|\bbest practices?\b|\bclean code\b|\bhandle (?:all )?errors? (?:properly|correctly|"
+    r"standards?|patterns?)\b|\b(?:best|good) practices?\b|\bclean code\b|\bhandle (?:all )?errors? (?:properly|"
+    r"correctly|"
     r"gracefully)\b|"
     r"\bdouble[- ]check|\btest thoroughly\b|\bthorough(?:ly)? test|\bread the (?:docs|documentation|code)\b|"
     r"\bmeaningful names?\b|\bkeep (?:it|things|the code) (?:simple|clean)\b|\bmake sure (?:that )?(?:it|"
@@ -85,6 +86,8 @@ def _names_something(*texts: str) -> bool:
 def _empty_code(title: str) -> str:
     """A title whose only code are placeholders was true of one machine or one day."""
     spans = _CODE.findall(title)
+    if len(spans) > 1 and spans[-1] == spans[-2] != "`…`":
+        return "too vague: what failed and what worked read the same"
     if spans and all(len(re.findall(r"\w", _PLACEHOLDERS.sub("", span))) < 2 for span in spans):
         return "an incident: without the names of that day nothing is left"
     return ""

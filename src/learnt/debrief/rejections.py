@@ -52,8 +52,8 @@ _API = re.compile(
     r"cannot find (?:function|value|type) `(?P<j>\w+)"
 )
 _IMPORTS = re.compile(r"^\s*(?:package|imports) ([\w./-]+)", re.MULTILINE)
-_RANGE = re.compile(r"^[\d<>n-]+ (?=lines)")
-_AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$")
+_AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
+_AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
 
 
@@ -167,9 +167,9 @@ def _by_name(rejected: Rejected, diagnostic: Diagnostic, name: str, change: _Cha
 
 def _principle(message: str) -> str:
     """Return a message without what it says of one place only: quoted names, numbers of lines, further clauses."""
-    message = _AT_ITS_END.sub("", _RANGE.sub("", _QUOTED.sub("`…`", message)))
+    message = _AT_ITS_START.sub("", _QUOTED.sub("`…`", message))
     place = message.find(": ", 30)
-    return message[:place] if place > 0 else message
+    return _AT_ITS_END.sub("", message[:place] if place > 0 else message)
 
 
 def _told(change: _Change | None) -> str:

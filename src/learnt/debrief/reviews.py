@@ -43,8 +43,8 @@ _NO_FINDING = re.compile(
     re.IGNORECASE,
 )
 _LABEL = re.compile(
-    r"^(?:\W*(?:must[- ]fix|blocker|blocking|critical|high|major|medium|moderate|minor|low|nit|bug|security|"
-    r"severity)\b\W*)+",
+    r"^(?:\W*+(?:must[- ]fix|blocker|blocking|critical|high|major|medium|moderate|minor|low|nit|bug|security|"
+    r"severity)\b[^\w`]*+)++",
     re.IGNORECASE,
 )
 _DETAILS = re.compile(r"`[^`]*`|\"[^\"]*\"|\b[\w./-]+\.\w{1,5}\b(?::\d+)*|\d+")
