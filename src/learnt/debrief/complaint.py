@@ -1,0 +1,174 @@
+"""Find the line in which a tool tells what is wrong, and say it without what is true of one machine or one day only.
+
+A check's output is also taken apart into diagnostics: which file, what is wrong, by which rule. Any text gives an
+answer, none an error; of a long one the beginning and the end are read.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from learnt.model import Value
+from learnt.text.clean import clean, fold
+from learnt.text.patterns import beginning_and_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST = 200
+_HALF = 10_000
+_MOST_LINES = 400
+_LONGEST_LINE = 1_000
+_LONGEST_TOLD = 4_000
+_MARKUP = re.compile(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = re.compile(
+    r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
+    r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
+)
+_SHELL = re.compile(
+    r"^\(eval\):(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
+)
+_TRACEBACK_END = re.compile(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_PLAIN = re.compile(
+    r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
+    r"no matches found|"
+    r"not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|not found|"
+    r"parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|requires|"
+    r"unexpected|"
+    r"unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
+    re.IGNORECASE,
+)
+_MARKED = re.compile(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = re.compile(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+_NO_OWN_ERROR = re.compile(
+    r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
+    r"user doesn't want|operation was aborted",
+    re.IGNORECASE,
+)
+# A conflict is what a merge finds, not a mistake in how it was asked for.
+_CONFLICT = re.compile(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+
+_HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = re.compile(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY = re.compile(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = re.compile(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
+    r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
+)
+_TIME = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_PLACE = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = re.compile(r"\b(line|column) \d+")
+_JSON_MESSAGE = re.compile(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])\d{3,}(?![\w.-])")
+_VARIABLE = re.compile(r"[()]|<\w+>|~?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
+
+_DIAGNOSTIC = re.compile(
+    r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
+)
+_TASK = re.compile(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
+_RULES = (
+    re.compile(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    re.compile(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    re.compile(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    re.compile(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+)
+
+
+class Diagnostic(Value):
+    """What a check says about a file."""
+
+    file: str
+    message: str
+    rule: str = ""
+    source: str = ""
+    """The line of code that it shows."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Equal for the same complaint about the same file."""
+        return (self.file.rpartition("/")[2], self.rule, self.message)
+
+
+def first_line(text: str) -> str:
+    """Return the first line that says something: in it, the clients' own tools tell what is wrong."""
+    return next(iter(_lines(text)), "")
+
+
+def why(text: str) -> str:
+    """Return the line that tells why something failed, or nothing where none does."""
+    lines = _lines(text)
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        for line in reversed(lines):
+            if _TRACEBACK_END.match(line):
+                return line
+    for sign in (_PLAIN, _MARKED, _ABOUT_FAILURE):
+        for line in lines:
+            if sign.search(line):
+                return line
+    return lines[0] if len(lines) == 1 else ""
+
+
+def is_no_error(text: str) -> bool:
+    """Say whether a call failed only because another did, or because somebody stopped it."""
+    return _NO_OWN_ERROR.search(text[:300]) is not None
+
+
+def is_conflict(text: str) -> bool:
+    """Say whether a merge found conflicts."""
+    return _CONFLICT.search(text) is not None
+
+
+def general(text: str, folder: str = "") -> str:
+    """Return a text without homes, temporary places, ids, times and line numbers, and paths relative to the folder."""
+    text = text[:_LONGEST_TOLD]
+    if len(folder) > 1:
+        root = re.escape(folder.rstrip("/"))
+        text = re.sub(rf"{root}(?![\w.-])", "<root>", re.sub(rf"{root}/(?=[\w.])", "", text))
+    text = _WORKTREE.sub("", text)
+    text = _TEMPORARY.sub("/tmp/…", text)  # noqa: S108 - a word for such places, not one that we write to
+    text = _HOME.sub("~", text)
+    text = _TIME.sub("<time>", _ID.sub("<id>", text))
+    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _PLACE.sub("", text))))
+
+
+def reason(text: str, folder: str = "") -> str:
+    """Return an error in general terms, without what a shell or a program sets before each of its errors."""
+    told = _JSON_MESSAGE.match(text)
+    return general(_SHELL.sub("", told[1] if told else text), folder).rstrip(" .:")
+
+
+def stable(text: str) -> str:
+    """Return the longest piece of an error that will read the same the next time, or nothing."""
+    pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
+    best = max(pieces, key=len, default="")
+    return best if len(best) >= 10 and " " in best else ""
+
+
+def diagnostics(text: str) -> Iterator[Diagnostic]:
+    """Yield what a check complains about, each once."""
+    seen = set()
+    lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")
+    for line, below in pairwise([*lines, ""]):
+        found = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
+        if found is None:
+            continue
+        message, rule = found["message"], ""
+        for form in _RULES:
+            told = form.match(message)
+            if told:
+                message, rule = told["message"], told["rule"]
+                break
+        source = _TASK.sub("", below).strip()
+        diagnostic = Diagnostic(file=found["file"], message=fold(message)[:LONGEST], rule=rule, source=source[:LONGEST])
+        if diagnostic.key not in seen:
+            seen.add(diagnostic.key)
+            yield diagnostic
+
+
+def _lines(text: str) -> list[str]:
+    plain = _MARKUP.sub("", clean(beginning_and_end(text, _HALF)))
+    stripped = (line.strip()[:_LONGEST_LINE] for line in plain.split("\n"))
+    lines = [line for line in stripped if line and not _PREAMBLE.match(line)]
+    return lines if len(lines) <= _MOST_LINES else lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :]

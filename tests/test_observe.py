@@ -1,0 +1,463 @@
+"""What is observed in an agent's work: errors that it overcame, lessons in words, reviews; and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnt.clients.transcript import Step
+from learnt.debrief.complaint import diagnostics, general, stable, why
+from learnt.debrief.lessons import observe_attempts, observe_commit, observe_words
+from learnt.debrief.observe import observe_steps
+from learnt.debrief.reviews import findings, observe_reviews, recurring
+from learnt.debrief.shell import parts
+from learnt.model import Discovery, Failure
+
+FOLDER = "/home/ada/work/shop"
+_numbers = count(1)
+
+
+def ran(command: str, output: str = "", *, failed: bool = False, denied: bool = False) -> list[Step]:
+    """A command and its result."""
+    call = f"call_{next(_numbers)}"
+    return [
+        Step(kind="call", call=call, tool="Bash", does="run", text=command),
+        Step(kind="result", call=call, text=output, failed=failed, denied=denied),
+    ]
+
+
+def used(
+    tool: str, path: str, output: str = "", *, failed: bool = False, text: str = "", before: str = ""
+) -> list[Step]:
+    """A call of a file tool and its result."""
+    call = f"call_{next(_numbers)}"
+    does = {"Edit": "edit", "Write": "edit", "Read": "read"}.get(tool, "other")
+    return [
+        Step(kind="call", call=call, tool=tool, does=does, path=path, text=text, before=before),
+        Step(kind="result", call=call, text=output, failed=failed),
+    ]
+
+
+def observed(*steps: list[Step], folder: str = FOLDER) -> list[Discovery]:
+    return list(observe_steps((step for some in steps for step in some), folder=folder))
+
+
+def only(discoveries: list[Discovery]) -> Discovery:
+    assert len(discoveries) == 1, discoveries
+    return discoveries[0]
+
+
+def test_a_command_that_failed_and_the_changed_one_that_worked_are_a_discovery() -> None:
+    found = only(
+        observed(
+            ran("python -m pytest tests", "Exit code 1\n/usr/bin/python: No module named pytest", failed=True),
+            ran("ls"),
+            ran("uv run pytest tests", "12 passed"),
+        )
+    )
+
+    assert (found.type, found.rule) == ("blocker", "command")
+    assert (found.failed, found.worked) == ("python -m pytest tests", "uv run pytest tests")
+    assert "No module named pytest" in found.error
+
+
+def test_an_option_that_a_program_does_not_have_is_named() -> None:
+    found = only(
+        observed(
+            ran("gh pr diff 88 --stat", "Exit code 1\nunknown flag: --stat\n\nUsage: gh pr diff", failed=True),
+            ran("gh pr diff 88 --name-only", "shop.py"),
+        )
+    )
+
+    assert found.text == "`gh pr diff` has no `--stat`: use `gh pr diff <n> --name-only`"
+
+
+def test_a_word_that_had_to_be_quoted_is_said_to_be_quoted() -> None:
+    found = only(
+        observed(
+            ran(
+                "gh api repos/ada/shop/pulls/7/comments?per_page=100 --paginate",
+                "zsh: no matches found: repos",
+                failed=True,
+            ),
+            ran('gh api "repos/ada/shop/pulls/7/comments?per_page=100" --paginate', "[]"),
+        )
+    )
+
+    assert found.text.startswith("Quote `repos/ada/shop/pulls/7/comments?per_page=<n>` for `gh api`")
+
+
+def test_the_command_that_an_error_asked_for_is_learnt() -> None:
+    found = only(
+        observed(
+            ran("make test", "Exit code 1\ngo: updates to go.mod needed; to update it:\n\tgo mod tidy", failed=True),
+            ran("go mod tidy"),
+            ran("make test", "ok"),
+        )
+    )
+
+    assert found.text.startswith("Run `go mod tidy` before `make test`")
+
+
+def test_a_command_in_the_wrong_folder_tells_that_the_shell_stays() -> None:
+    found = only(
+        observed(
+            ran("cd web && npm run build", "(eval):cd:1: no such file or directory: web", failed=True),
+            ran(f"cd {FOLDER} && npm run build", "done"),
+        )
+    )
+
+    assert "wrong folder" in found.text
+    assert found.worked == "cd <root> && npm run build"
+
+
+@pytest.mark.parametrize(
+    ("refusal", "advice"),
+    [
+        (
+            "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
+            "`Read` the file",
+        ),
+        ("<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>", "Copy the text"),
+        (
+            "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>",
+            "enough lines",
+        ),
+        (
+            "<tool_use_error>File has been modified since read, either by the user or by a linter.</tool_use_error>",
+            "again",
+        ),
+    ],
+)
+def test_a_refused_edit_and_what_it_took_are_told_once(refusal: str, advice: str) -> None:
+    path = f"{FOLDER}/shop.py"
+    round_trip = [
+        *used("Edit", path, refusal, failed=True, text="x = 2", before="x = 1"),
+        *used("Read", path, "x  = 1"),
+        *used("Edit", path, "ok", text="x = 2", before="x  = 1"),
+    ]
+
+    found = only(observed(round_trip, round_trip))
+
+    assert found.rule == "edit"
+    assert advice in found.text
+
+
+def test_a_formatter_that_rewrote_a_file_is_named() -> None:
+    path = f"{FOLDER}/shop.py"
+    found = only(
+        observed(
+            used("Edit", path, "File has been modified since read", failed=True, text="a", before="b"),
+            ran("make format", "reformatted"),
+            used("Edit", path, text="a", before="b"),
+        )
+    )
+
+    assert "`make format`" in found.text
+
+
+def test_a_file_that_is_too_large_is_read_in_parts() -> None:
+    path = f"{FOLDER}/data/orders_test.go"
+    found = only(
+        observed(
+            used("Read", path, "File content (26800 tokens) exceeds maximum allowed tokens (25000).", failed=True),
+            used("Read", path, "lines 1 to 50"),
+        )
+    )
+
+    assert found.files == ("data/orders_test.go",)
+    assert "offset and limit" in found.text
+
+
+def test_a_file_that_is_elsewhere_is_told_with_both_places() -> None:
+    found = only(
+        observed(
+            used("Read", f"{FOLDER}/src/orders/total.py", "File does not exist.", failed=True),
+            used("Read", f"{FOLDER}/src/prices/total.py", "def total(): ..."),
+        )
+    )
+
+    assert found.text == "`src/orders/total.py` does not exist: it is in `src/prices`"
+    assert found.worked == "src/prices/total.py"
+
+
+def test_a_wrong_parameter_is_told_with_the_tools_own_words() -> None:
+    refusal = (
+        "InputValidationError: Grep failed due to the following issue:\nAn unexpected parameter `file` was provided"
+    )
+    found = only(observed(used("Grep", "", refusal, failed=True), used("Grep", "", "shop.py:1")))
+
+    assert found.text == "`Grep`: An unexpected parameter `file` was provided"
+
+
+LINT = """Exit code 1
+[lint] $ golangci-lint run ./...
+shop/total.go:12:9: error returned from external package is unwrapped: sig: func os.ReadFile() (wrapcheck)
+\treturn nil, err
+\t        ^
+[lint] ERROR task failed"""
+
+
+def test_what_a_linter_rejected_and_the_edit_that_it_accepted_are_a_constraint() -> None:
+    found = only(
+        observed(
+            ran("make lint", LINT, failed=True),
+            used(
+                "Edit",
+                f"{FOLDER}/shop/total.go",
+                before="\treturn nil, err\n",
+                text='\treturn nil, fmt.Errorf("total: %w", err)\n',
+            ),
+            ran("make lint", "ok"),
+        )
+    )
+
+    assert (found.type, found.rule) == ("constraint", "verification")
+    assert found.text == "`make lint` rejects (wrapcheck): error returned from external package is unwrapped"
+    assert found.worked == '`return nil, fmt.Errorf("total: %w", err)` instead of `return nil, err`'
+
+
+def test_an_edit_that_was_rejected_again_is_not_the_one_that_is_learnt() -> None:
+    wrong = used("Edit", f"{FOLDER}/shop/total.go", before="\treturn nil, err\n", text="\treturn nil, (err)\n")
+    right = used("Edit", f"{FOLDER}/shop/total.go", before="\treturn nil, (err)\n", text="\treturn nil, wrap(err)\n")
+    again = LINT.replace("\treturn nil, err", "\treturn nil, (err)")
+
+    found = only(
+        observed(
+            ran("make lint", LINT, failed=True), wrong, ran("make lint", again, failed=True), right, ran("make lint")
+        )
+    )
+
+    assert found.worked == "`return nil, wrap(err)` instead of `return nil, (err)`"
+
+
+def test_a_name_that_does_not_exist_and_the_right_one_are_learnt() -> None:
+    found = only(
+        observed(
+            ran("go build ./...", "shop/cart.go:3:5: undefined: price.Total", failed=True),
+            used("Edit", f"{FOLDER}/shop/cart.go", before="x := price.Total()", text="x := price.Sum()"),
+            ran("go build ./..."),
+        )
+    )
+
+    assert found.text == "undefined: `price.Total`: write `x := price.Sum()`"
+
+
+def test_a_cycle_of_imports_that_was_taken_apart_is_a_constraint() -> None:
+    cycle = "package a/cart\n\timports a/price from cart.go\n\timports a/cart from price.go: import cycle not allowed"
+    found = only(observed(ran("go build ./...", cycle, failed=True), ran("go build ./...")))
+
+    assert found.text.startswith("`price` must not import `cart`")
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [*ran("pytest", "Exit code 1\nE  assert 1 == 2\n1 failed", failed=True), *ran("pytest", "1 passed")],
+        [
+            *ran("git merge main", "CONFLICT (content): Merge conflict in a.py", failed=True),
+            *ran("git merge main --no-edit"),
+        ],
+        [
+            *ran("gh pr view", "<tool_use_error>Sibling tool call errored</tool_use_error>", failed=True),
+            *ran("gh pr view 7"),
+        ],
+        [*ran("rm -r x", "Permission to use Bash has been denied", failed=True, denied=True), *ran("rm x")],
+        [*ran("grep -n total shop.py", "Exit code 1", failed=True), *ran("grep -n sum shop.py", "3: sum")],
+        [*ran("git show 1234567", "fatal: bad object 1234567", failed=True), *ran("git show 7654321", "commit")],
+        [*ran("git status", "fatal: Unable to create '.git/index.lock'", failed=True), *ran("git status --short")],
+        ran("frobnicate --all", "unknown option: --all", failed=True),
+        [
+            *ran("go vet ./...", 'shop/cart.go:3:2: "io" imported and not used', failed=True),
+            *used("Edit", "/x/shop/cart.go", before='"io"\n"os"', text='"os"'),
+            *ran("go vet ./..."),
+        ],
+    ],
+    ids=[
+        "red test",
+        "conflict",
+        "sibling",
+        "denied",
+        "no match",
+        "other commit",
+        "lock",
+        "not overcome",
+        "unused import",
+    ],
+)
+def test_what_teaches_nothing_is_not_observed(steps: list[Step]) -> None:
+    assert observed(steps) == []
+
+
+def test_an_own_function_that_is_being_changed_teaches_nothing() -> None:
+    assert (
+        observed(
+            used("Edit", "/x/shop/cart.go", before="func Sum(a int) {", text="func Sum(a, b int) {"),
+            ran("go build ./...", "shop/main.go:3:5: not enough arguments in call to Sum", failed=True),
+            used("Edit", "/x/shop/main.go", before="Sum(1)", text="Sum(1, 2)"),
+            ran("go build ./..."),
+        )
+        == []
+    )
+
+
+def test_a_sub_agents_success_does_not_correct_the_agents_failure() -> None:
+    failed = ran("gh pr diff --stat", "unknown flag: --stat", failed=True)
+    aside = [step.replace(aside=True) for step in ran("gh pr diff --name-only")]
+
+    assert observed(failed, aside) == []
+
+
+def test_a_long_conversation_is_read_as_a_stream() -> None:
+    def endless() -> Iterator[Step]:
+        for number in range(5_000):
+            yield Step(kind="call", call=f"open_{number}", tool="Bash", does="run", text="make never-answered")
+            yield from ran(f"make step-{number}", "Exit code 2\nmake: unknown option -- x" * 50, failed=True)
+        yield from ran("make --help")
+
+    assert len(list(observe_steps(endless()))) <= 50
+
+
+texts = st.text(max_size=200)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Step,
+            kind=st.sampled_from(("prompt", "said", "call", "result")),
+            text=texts
+            | st.sampled_from(("a.go:1:2: undefined: b.C", "unknown flag: --x", "x " * 3_000, "cd 'a && b", "<<EOF")),
+            call=st.sampled_from(("1", "2")),
+            tool=st.sampled_from(("Bash", "Edit", "Read", "")),
+            does=st.sampled_from(("run", "edit", "read", "other", "")),
+            path=texts,
+            before=texts,
+            failed=st.booleans(),
+            aside=st.booleans(),
+        ),
+        max_size=30,
+    ),
+    texts,
+)
+def test_no_conversation_is_an_error(steps: list[Step], folder: str) -> None:
+    for discovery in observe_steps(steps, folder=folder):
+        assert discovery.text
+
+
+@given(texts)
+def test_no_text_is_an_error(text: str) -> None:
+    list(observe_words(text))
+    list(observe_reviews(text, text))
+    list(recurring([findings(text), findings(text)]))
+    observe_commit(text, text, [text])
+    observe_attempts(Failure(attempt="attempt_1", task="task_1", error=text), summary=text, said=text)
+    list(diagnostics(text))
+    parts(text), why(text), stable(text), general(text, text)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The `release` workflow only supports a token for the tap, not an app.",
+        "Never call `Store.close` inside of a transaction, it waits for itself.",
+        "Use `uv run pytest` instead of `pytest`: the system Python lacks the plugins.",
+        "`--generate` requires `--checkpoint` with the id of one.",
+    ],
+)
+def test_a_rule_in_the_agents_own_words_is_observed(sentence: str) -> None:
+    found = only(list(observe_words(f"Done with the first part.\n\n{sentence} Moving on.")))
+
+    assert found.rule == "words"
+    assert found.text == sentence
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Let me check whether `shop.py` requires a newer version of it.",
+        "I'll use `uv run pytest` instead of `pytest`: it has the plugins.",
+        "Does `shop.py` support negative prices, or must they be refused?",
+        "The issue was that `Total` was never called with a discount here.",
+        "You must always be careful and never forget what matters most.",
+        "The tests pass now and `make lint` is happy with all of the code.",
+        "> The `release` workflow only supports a token for the tap.",
+        "```\nThe `release` workflow only supports a token for the tap.\n```",
+    ],
+)
+def test_plans_questions_accounts_and_quotations_are_no_lessons(sentence: str) -> None:
+    assert list(observe_words(sentence)) == []
+
+
+def test_an_attempt_that_passed_tells_what_the_check_wanted() -> None:
+    earlier = Failure(
+        attempt="attempt_1",
+        task="task_1",
+        reason="the verification failed",
+        error="ImportError: cannot import name 'total' from 'shop.prices'",
+        files=("shop/prices.py",),
+    )
+
+    found = observe_attempts(earlier, summary="Exported `total` from `shop/prices.py`.", said="All good.")
+
+    assert found is not None
+    assert "cannot import name" in found.error
+    assert found.worked == "Exported `total` from `shop/prices.py`."
+    assert observe_attempts(earlier, summary="Done.", said="It works.") is None
+
+
+def test_a_revert_is_learnt_with_its_reason() -> None:
+    body = "This reverts commit 0123456789abcdef0123456789abcdef01234567.\n\nThe cache broke the price of bundles."
+
+    found = observe_commit('Revert "Cache all prices"', body, ["shop/prices.py"])
+
+    assert found is not None
+    assert found.rule == "revert"
+    assert found.text == "Do not redo “Cache all prices”: The cache broke the price of bundles."
+    assert observe_commit('Revert "Cache all prices"', body.partition("\n\n")[0]) is None
+
+
+def test_a_lesson_in_a_commit_message_is_learnt_and_an_account_is_not() -> None:
+    found = observe_commit(
+        "Pin the driver", "The `fastsql` driver does not support arrays on Windows.\n\nSigned-off-by: A"
+    )
+
+    assert found is not None
+    assert found.text.startswith("The `fastsql` driver")
+    assert observe_commit("Add totals", "Adds totals to the cart page.") is None
+
+
+REVIEW = """## Review
+
+1. **Must fix**: `shop/cart.py:12` swallows the database error without logging it
+2. Minor: the docstring of `shop/price.py` is outdated
+- Looks good otherwise
+"""
+
+
+def test_findings_are_the_items_that_name_a_file_or_how_grave_they_are() -> None:
+    first, second = findings(REVIEW)
+
+    assert (first.file, first.severity) == ("shop/cart.py", "must-fix")
+    assert (second.file, second.severity) == ("shop/price.py", "low")
+    assert findings("No lists here, only prose on shop/cart.py.") == ()
+
+
+def test_a_finding_that_an_improvement_closed_is_learnt() -> None:
+    found = only(list(observe_reviews(REVIEW, "Log the database error before it is swallowed.\nRenamed a variable.")))
+
+    assert found.text.startswith("`shop/cart.py` swallows the database error")
+    assert found.worked == "Log the database error before it is swallowed."
+
+
+def test_a_finding_of_two_reviews_is_a_pattern() -> None:
+    later = "- Blocker: `shop/stock.py:90` swallows the database error without logging it"
+
+    found = only(list(recurring([findings(REVIEW), findings(later)])))
+
+    assert found.type == "pattern"
+    assert list(recurring([findings(REVIEW), findings("- Minor: `a.py` has a long line")])) == []

@@ -1,0 +1,62 @@
+"""What is no learning, and what is one although it is short or plain."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learnt.debrief.extract import Draft
+from learnt.debrief.quality import flaw, flaw_of
+
+
+@pytest.mark.parametrize(
+    ("title", "reason"),
+    [
+        ("On 2026-03-04 the build of the shop failed", "incident"),
+        ("Commit 3f9a2b1c broke the totals of the cart", "incident"),
+        ("See /home/ada/notes for how prices are rounded", "incident"),
+        ("Pull request #123 changed how prices are rounded", "incident"),
+        ("Rename the variable in line 42 of the cart module", "narrow"),
+        ("The null check in shop/cart.py:12 is inverted", "narrow"),
+        ("Fix it", "vague"),
+        ("Various things broke when something was changed", "vague"),
+        ("Write more tests for new code", "platitude"),
+        ("Follow the documented naming conventions", "platitude"),
+        ("Be careful when changing the code", "platitude"),
+        ("Handle all errors properly in new code", "platitude"),
+        ("All tests pass after the change", "present state"),
+        ("The file shop.py contains the totals of the cart", "present state"),
+        ("I have added a discount to the cart", "present state"),
+        ("Implemented the discount for bundles", "present state"),
+        ("`…` with `<n>`, not as before", "incident"),
+        ("`gh api` with `repos/…/comments`, not `repos/…/comments`", "vague"),
+    ],
+)
+def test_what_is_no_learning_is_refused_with_a_reason(title: str, reason: str) -> None:
+    assert reason in flaw(Draft(title=title))
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Run `uv run pytest`, not `python -m pytest`: No module named pytest",
+        "Close the cursor before the commit",
+        "`make lint` rejects (errcheck): Error return value of `…` is not checked",
+        "Run `make fixtures` before the tests of the shop: they read its database",
+        "Prices are integers of cents in every table; convert at the door only",
+        "`src/orders/total.py` does not exist: it is in `src/prices`",
+        "Follow the conventions of `docs/naming.md` for new tables: the linter reads them",
+    ],
+)
+def test_a_principle_that_can_be_acted_on_has_no_flaw(title: str) -> None:
+    assert flaw(Draft(title=title)) == ""
+
+
+def test_advice_that_repeats_what_failed_is_a_flaw() -> None:
+    assert flaw_of(title="Run `make all`, not `make`", observation="`make all` failed: no.", action="Use `make all`.")
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_text_is_judged(title: str, observation: str, action: str) -> None:
+    assert isinstance(flaw_of(title=title, observation=observation, action=action), str)

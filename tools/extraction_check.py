@@ -1,0 +1,274 @@
+"""Measure what is learnt from real transcripts: how many overcome errors become learnings, and a sample to judge.
+
+    python -m tools.extraction_check FOLDER [--half held-out|development|all] [--items FILE] [--sample N] [--seed S]
+
+`docs/extraction.md` says what is counted and how a sample is judged. What an overcome error is, is decided here anew,
+with none of the rules that find learnings. Only counts are printed; `--items` writes the learnings to be judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from learnt.clients.transcript import Step, about, steps
+from learnt.debrief.extract import Draft, Skipped, extract
+from learnt.debrief.lessons import observe_words
+from learnt.debrief.observe import observe_steps
+from learnt.debrief.quality import flaw
+from learnt.model import Discovery
+
+CHECKS = re.compile(r"\b(?:test|tests|lint|build|vet|check|checks|fmt|format|tsc|pytest|jest|clippy|mypy|ruff)\b")
+WITH_SUBCOMMANDS = {"git": 1, "go": 1, "gh": 2, "mise": 2, "npm": 2, "cargo": 1, "docker": 1, "uv": 2, "make": 1}
+ABOUT_FILES = {"ls", "cat", "grep", "rg", "find", "head", "tail", "wc", "sed", "stat"}
+NO_PROGRAMS = {"cd", "echo", "export", "sleep", "printf", "true", "head", "tail", "pwd"}
+STOPPED = re.compile(r"sibling tool call errored|interrupted|cancell?ed|user doesn't want", re.IGNORECASE)
+MISSING = re.compile(r"does not exist|no such file", re.IGNORECASE)
+
+
+class Happened(NamedTuple):
+    """A call and what came of it."""
+
+    call: Step
+    result: Step
+
+
+class Overcome(NamedTuple):
+    """A call that failed, what happened since, and the one that then worked."""
+
+    failed: Happened
+    since: list[Step]
+    worked: Step
+    is_check: bool
+
+
+class Found(NamedTuple):
+    """A learning, and how it was found."""
+
+    draft: Draft
+    rule: str
+
+
+def main() -> None:
+    """Print the counts, and write the items to be judged if a file is named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--half", choices=("held-out", "development", "all"), default="held-out")
+    parser.add_argument("--items", type=Path)
+    parser.add_argument("--missed", type=Path)
+    parser.add_argument("--sample", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=7)
+    arguments = parser.parse_args()
+    paths = [path for path in sorted(arguments.folder.glob("*.jsonl")) if _is_in(path, arguments.half)]
+    report = Report()
+    for path in paths:
+        report.read(path)
+    print(json.dumps(report.counts(), indent=1))
+    if arguments.items:
+        items = report.items(arguments.sample, arguments.seed)
+        arguments.items.write_text(json.dumps(items, indent=1, ensure_ascii=False), encoding="utf-8")
+    if arguments.missed:
+        arguments.missed.write_text("\n".join(report.missed), encoding="utf-8")
+
+
+def _is_in(path: Path, half: str) -> bool:
+    odd = int(sha256(path.stem.encode()).hexdigest(), 16) % 2
+    return half == "all" or (half == "held-out") == bool(odd)
+
+
+class Report:
+    """What was counted over all transcripts."""
+
+    def __init__(self) -> None:
+        self.figures: Counter[str] = Counter()
+        self.rules: Counter[str] = Counter()
+        self.skipped: Counter[str] = Counter()
+        self.titles: Counter[str] = Counter()
+        self.drafts: dict[str, Found] = {}
+        self.missed: list[str] = []
+
+    def read(self, path: Path) -> None:
+        """Count one transcript."""
+        found = list(self._learnings(path))
+        self.figures["transcripts"] += 1
+        self.figures["transcripts with a learning"] += bool(found)
+        self.figures["learnings"] += len(found)
+        for one in found:
+            self.rules[one.rule] += 1
+            self.titles[one.draft.title] += 1
+            self.drafts.setdefault(one.draft.title, one)
+        for overcome in overcome_errors(_happened(path)):
+            kind = "checks" if overcome.is_check else "others"
+            covered = any(covers(one.draft, overcome) for one in found)
+            self.figures[f"overcome errors, {kind}"] += 1
+            self.figures[f"overcome errors, {kind}, covered"] += covered
+            if not covered:
+                self.missed.append(_as_line(path, overcome))
+
+    def counts(self) -> dict[str, object]:
+        """Return all counts."""
+        figures = self.figures
+        checks, others = (figures[f"overcome errors, {kind}"] for kind in ("checks", "others"))
+        covered_checks, covered = (figures[f"overcome errors, {kind}, covered"] for kind in ("checks", "others"))
+        return {
+            **figures,
+            "distinct learnings": len(self.titles),
+            "coverage without checks": round(covered / max(others, 1), 3),
+            "coverage with checks": round((covered + covered_checks) / max(others + checks, 1), 3),
+            "learnings per transcript": round(figures["learnings"] / max(figures["transcripts"], 1), 2),
+            "by rule": dict(self.rules.most_common()),
+            "left out, by reason": dict(self.skipped.most_common()),
+        }
+
+    def items(self, most: int, seed: int) -> list[dict[str, str]]:
+        """Return a shuffled sample of the distinct learnings, with nothing but what they say."""
+        titles = sorted(self.drafts)
+        random.Random(seed).shuffle(titles)
+        drafts = [self.drafts[title].draft for title in titles[:most]]
+        return [
+            {"item": str(number), "title": draft.title, "observation": draft.observation, "action": draft.action}
+            for number, draft in enumerate(drafts, 1)
+        ]
+
+    def _learnings(self, path: Path) -> Iterator[Found]:
+        for discovery in discoveries(path):
+            draft = extract(discovery)
+            reason = draft.reason if isinstance(draft, Skipped) else flaw(draft)
+            if reason:
+                self.skipped[reason] += 1
+            elif isinstance(draft, Draft):
+                yield Found(draft, discovery.rule)
+
+
+def discoveries(path: Path) -> Iterator[Discovery]:
+    """Yield what a transcript teaches, by what was done and by what was said."""
+    yield from observe_steps(steps(str(path)), folder=about(str(path)).folder)
+    for step in steps(str(path)):
+        if step.kind == "said":
+            yield from observe_words(step.text)
+
+
+def overcome_errors(happened: list[Happened]) -> Iterator[Overcome]:
+    """Yield each call that failed and the first later one that did the same with success."""
+    for place, failed in enumerate(happened):
+        if not failed.result.failed or failed.result.denied or STOPPED.search(failed.result.text[:300]):
+            continue
+        for later, other in enumerate(happened[place + 1 :], place + 1):
+            since = [between.call for between in happened[place + 1 : later] if not between.result.failed]
+            if other.result.failed or not _same_intent(failed, other.call):
+                continue
+            if _identical(failed.call, other.call) and not _changed_since(failed.call, since):
+                continue
+            is_check = failed.call.does == "run" and CHECKS.search(" ".join(_programs(failed.call.text))) is not None
+            yield Overcome(failed, since, other.call, is_check)
+            break
+
+
+def covers(draft: Draft, overcome: Overcome) -> bool:
+    """Say whether a learning names what failed and what worked, for this error."""
+    failed, worked = overcome.failed.call, overcome.worked
+    text = f"{draft.title} {draft.observation} {draft.action}"
+    told = " ".join(overcome.failed.result.text.lower().split())
+    same_error = any(" ".join(error.lower().split()) in told for error in draft.triggers.errors)
+    if failed.does != "run":
+        name = failed.path.rpartition("/")[2]
+        return same_error and (f"`{failed.tool}`" in text or (bool(name) and name in text))
+    names_failed = any(program in text for program in _programs(failed.text)) or any(
+        name in text for name in _names(failed.text) & _names(overcome.failed.result.text)
+    )
+    if not names_failed or (overcome.is_check and not same_error):
+        return False
+    if _identical(failed, worked):
+        edited = {call.path.rpartition("/")[2] for call in overcome.since if call.does == "edit"}
+        ran = {" ".join(call.text.split()[:3]) for call in overcome.since if call.does == "run"}
+        return same_error and any(name in text for name in edited | ran)
+    new, gone = _words(worked.text) - _words(failed.text), _words(failed.text) - _words(worked.text)
+    told_words = _without_numbers(text)
+    named = any(word in told_words for word in (new or gone))
+    return (same_error or not draft.triggers.errors) and (named or overcome.is_check)
+
+
+def _happened(path: Path) -> list[Happened]:
+    calls: dict[str, Step] = {}
+    happened = []
+    for step in steps(str(path)):
+        if step.aside:
+            continue
+        if step.kind == "call":
+            calls[step.call] = step
+        elif step.kind == "result" and step.call in calls:
+            happened.append(Happened(calls.pop(step.call), step))
+    return happened
+
+
+def _same_intent(failed: Happened, call: Step) -> bool:
+    before = failed.call
+    if before.does == "run":
+        return call.does == "run" and _same_programs(before.text, call.text)
+    if call.tool != before.tool:
+        return False
+    if MISSING.search(failed.result.text) and before.path:
+        return call.path.rpartition("/")[2] == before.path.rpartition("/")[2]
+    return call.path == before.path
+
+
+def _same_programs(before: str, after: str) -> bool:
+    wanted = set(_programs(before))
+    if not wanted or not wanted <= set(_programs(after)):
+        return False
+    return bool(_names(before) & _names(after)) if wanted & ABOUT_FILES else True
+
+
+def _programs(command: str) -> list[str]:
+    """Return the words that say which programs a command line starts, and for what."""
+    found = []
+    for segment in re.split(r"&&|\|\||[;|\n]", re.sub(r"<<.*", "", command, flags=re.DOTALL)):
+        words = [word for word in segment.split() if not re.match(r"[A-Z_]+=|\d?>", word)]
+        if not words or not re.match(r"[\w./-]+$", words[0]) or words[0] in NO_PROGRAMS:
+            continue
+        plain = [word for word in words[1:] if re.match(r"[a-z][\w:-]*$", word)]
+        found.append(" ".join([words[0], *plain[: WITH_SUBCOMMANDS.get(words[0], 0)]]))
+    return found
+
+
+def _names(text: str) -> set[str]:
+    return {word.rpartition("/")[2] for word in re.findall(r"[\w.~/-]*[\w-]\.\w+|[\w.~-]+/[\w./-]+", text)} - {""}
+
+
+def _words(command: str) -> set[str]:
+    """Return the words of a command without quotes, numbers and the folders of absolute paths."""
+    words = (word.strip("'\"`()") for word in command.split())
+    plain = {_without_numbers(word.rpartition("/")[2] if word.startswith("/") else word) for word in words}
+    return {word for word in plain if len(word) > 1}
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"<\w+>|\d{3,}", "", text)
+
+
+def _identical(failed: Step, worked: Step) -> bool:
+    return (failed.text, failed.path, failed.before) == (worked.text, worked.path, worked.before)
+
+
+def _changed_since(failed: Step, since: list[Step]) -> bool:
+    if failed.does == "run":
+        return any(call.does == "edit" for call in since)
+    return any(call.path == failed.path or call.does in ("edit", "run") for call in since)
+
+
+def _as_line(path: Path, overcome: Overcome) -> str:
+    failed = overcome.failed
+    call, worked = failed.call, overcome.worked
+    fields = (call.tool, call.path, call.text[:300], failed.result.text[:400], worked.text[:300], worked.path)
+    return json.dumps([path.stem, overcome.is_check, *fields])
+
+
+if __name__ == "__main__":
+    main()
