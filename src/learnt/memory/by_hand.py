@@ -157,7 +157,7 @@ class ByHand(Stores):
             for member in before.replaces if before.status == "proposed" else ():
                 if learnings.find(store.database, member):
                     change = self._change("supersede", at=now, reason=reason)
-                    learnings.change(store.database, member, _replaced_by(id), change)
+                    learnings.change(store.database, member, replaced_by(id), change)
         return after.replace(scope=store.place.scope)
 
     def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
@@ -194,7 +194,7 @@ class ByHand(Stores):
         after = self._alter(
             event.subject,
             "undo",
-            lambda learning: _taking_back(event, learning),
+            lambda learning: taking_back(event, learning),
             reason=reason,
             undoes=event.id,
             also=lambda store: self._undo_mark(store, event),
@@ -226,7 +226,7 @@ def _to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: {"status": status, "superseded_by": ""}
 
 
-def _replaced_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
+def replaced_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
     """Supersede what is still active."""
     return lambda one: {"status": "superseded", "superseded_by": successor} if one.status == "active" else {}
 
@@ -253,7 +253,8 @@ def _last_undoable(history: list[Event]) -> Event:
     raise WrongRequest("every change of this learning is undone already", hint="`learnt history ID` shows them")
 
 
-def _taking_back(event: Event, learning: Learning) -> dict[str, Any]:
+def taking_back(event: Event, learning: Learning) -> dict[str, Any]:
+    """Return what taking a change back changes of a learning; raise when that was changed again since."""
     if not event.old:
         return {"status": "archived", "superseded_by": ""}  # what was added is put away: nothing is deleted
     present = as_record(learning)

@@ -8,7 +8,7 @@ import time
 from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue
 from learnt.memory.stores import Stores
-from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id, text_id
+from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, is_id, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, events, learnings
 from learnt.store.learnings import Filter
 from learnt.text.records import PLACE, read_fields
@@ -19,7 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from learnt.store.learnings import Change
+
 _IMPORTED_AT_ONCE = 500
+TEMPLATE_TAG = "template"
+_TEMPLATE_FIELDS = (
+    "title",
+    *PARAGRAPHS,
+    "tags",
+    "domain",
+    "category",
+    "kind",
+    "polarity",
+    "triggers",
+    "confidence",
+    "pinned",
+)
 
 
 class Imported(Value):
@@ -30,6 +45,14 @@ class Imported(Value):
     unchanged: int = 0
     kept: int = 0
     """Changed here after the file was written, so the file's version was not taken."""
+
+
+class Started(Value):
+    """What became of the learnings of a template."""
+
+    added: int = 0
+    known: int = 0
+    """The store holds the same already, in whatever state: what a person put away does not come back."""
 
 
 class Transfer(Stores):
@@ -54,6 +77,26 @@ class Transfer(Stores):
             progress(start)
         self.store.grew_by(counts["added"] + counts["updated"])
         return Imported(**counts)
+
+    def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> Started:
+        """Add the learnings of a template that are not there yet; of records from elsewhere, only what they say counts.
+
+        What is archived, hidden or superseded where they come from is left out.
+        """
+        everything = [self._record(record) for record in records]
+        for number, record in enumerate(everything, 1):
+            self._check_import(record, number)
+        now = self._clock()
+        change = self._change("import", at=now, reason=f"template {template}".strip())
+        added = known = 0
+        with self.store.transaction():
+            self.store.database.lock_words()  # of two that start at once, the second must see what the first added
+            for record in everything:
+                if record.get("status", "active") == "active":
+                    is_new = self._add_if_new(self._of_template(record, now=now + added), change)
+                    added, known = added + is_new, known + (not is_new)
+        self.store.grew_by(added)
+        return Started(added=added, known=known)
 
     def purge(self, id: str) -> int:
         """Really delete a learning: rows, history, spool, backups and log. Return how many backups held it.
@@ -136,6 +179,21 @@ class Transfer(Stores):
         fields.setdefault("created_at", now)
         fields.setdefault("updated_at", fields["created_at"])
         return Learning(**{"title": "", **fields})
+
+    def _of_template(self, record: dict[str, Any], *, now: int) -> Learning:
+        """Return a fresh learning that says what a record says, and nothing of what became of it elsewhere."""
+        said = {name: record[name] for name in record if name in _TEMPLATE_FIELDS}
+        learning = self._imported(said, now=now)
+        tags = sorted({*learning.tags, TEMPLATE_TAG})[:TAG_LIMIT]
+        return learning.replace(id=new_id("learn", now), tags=tuple(tags))
+
+    def _add_if_new(self, learning: Learning, change: Change) -> bool:
+        """Within a transaction: add a learning unless there is one that says the same."""
+        database = self.store.database
+        if any(learnings.same_as(database, text) for text in (learning.observation, learning.title) if text):
+            return False
+        learnings.add(database, learning, change)
+        return True
 
     def _take_in(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
         """Add or update one learning; what the record does not state stays as it is here."""

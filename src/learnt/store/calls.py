@@ -130,3 +130,19 @@ def summed(database: Database, *, since: int) -> list[Spent]:
 
 def _call(row: Row) -> ModelCall:
     return ModelCall(**{field: row[field] for field in ModelCall.fields})
+
+
+def latest_failures(database: Database, *, limit: int) -> list[ModelCall]:
+    """Return the latest calls that gave no answer, the newest first."""
+    rows = database.rows(
+        """
+        select *
+          from model_call
+         where project = :project
+           and result != 'done'
+         order by at desc, id desc
+         limit :limit
+        """,
+        limit=limit,
+    )
+    return [_call(row) for row in rows]

@@ -14,7 +14,7 @@ from learnt.store import tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from learnt.store.database import Database
@@ -155,3 +155,21 @@ def count_use(database: Database, id: str, *, at: int) -> None:
         at=at,
         id=id,
     )
+
+
+def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> bool:
+    """Say whether one of these tasks was given a learning since a moment."""
+    found = database.value(
+        f"""
+        select 1 as found
+          from injection
+         where project = :project
+           and {database.one_of("task", "tasks")}
+           and held_out = 0
+           and injected_at >= :since
+         limit 1
+        """,
+        tasks=database.list_value(of_tasks),
+        since=since,
+    )
+    return found is not None

@@ -73,6 +73,8 @@ COMMANDS = (
     Command(name="update", group="Learnings", summary="Learn from finished tasks, write learnings.md", module="files"),
     Command(name="clear", group="Learnings", summary="Delete learnings.md; the learnings stay", module="files"),
     Command(name="history", group="Learnings", summary="Show every change of a learning", module="learnings"),
+    Command(name="review", group="Learnings", summary="Decide on what waits for you, one key each", module="review"),
+    Command(name="stats", group="Learnings", summary="Show what the learnings did", module="stats"),
     Command(name="edit", group="Change a learning", summary="Change a learning's text or fields", module="learnings"),
     Command(name="archive", group="Change a learning", summary="Put a learning away", module="verbs"),
     Command(name="restore", group="Change a learning", summary="Make a learning active again", module="verbs"),
@@ -87,5 +89,6 @@ COMMANDS = (
     Command(name="backup", group="In and out", summary="Copy the whole store into one file", module="transfer"),
     Command(name="tidy", group="Upkeep", summary="Let unused learnings fade, and put old ones away", module="tidy"),
     Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
+    Command(name="usage", group="Upkeep", summary="Show what calls to models cost", module="stats"),
     Command(name="doctor", group="Upkeep", summary="Check the store and say what to do", module="doctor"),
 )

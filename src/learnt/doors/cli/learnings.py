@@ -45,7 +45,7 @@ def add_run(arguments: argparse.Namespace) -> None:
     fields = given_fields(arguments) | ({"pinned": True} if arguments.pin else {})
     with open_memory(arguments) as memory:
         if arguments.edit:
-            added = _edited({"title": arguments.title or "", **fields}, lambda edited: memory.add_all([edited]))
+            added = edited({"title": arguments.title or "", **fields}, lambda edited: memory.add_all([edited]))
         elif arguments.title in (None, "-"):
             added = memory.add_all([{**fields, **record} for record in _records_on_stdin(arguments.title)])
         else:
@@ -156,7 +156,7 @@ def edit_run(arguments: argparse.Namespace) -> None:
             return memory.edit(arguments.id, reason=arguments.reason, **tags, **changes)
 
         if arguments.edit or (not fields and not any(tags.values()) and is_terminal(sys.stdin)):
-            after = _edited({**_editable(before), **fields}, lambda edited: keep(_differing(before, edited)))
+            after = edited({**editable(before), **fields}, lambda edited: keep(differing(before, edited)))
         elif fields or any(tags.values()):
             after = keep(fields)
         else:
@@ -274,7 +274,7 @@ def _records_on_stdin(title: str | None) -> list[dict[str, Any]]:
     return records
 
 
-def _differing(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
+def differing(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
     """Return what the person changed; the rest may have been changed by others meanwhile."""
     return {name: value for name, value in edited.items() if getattr(before, name) != value}
 
@@ -288,11 +288,12 @@ def _refuse_changed_meanwhile(before: Learning, now: Learning, changes: dict[str
             )
 
 
-def _editable(learning: Learning) -> dict[str, Any]:
+def editable(learning: Learning) -> dict[str, Any]:
+    """Return what an editor shows of a learning."""
     return {name: getattr(learning, name) for name in ("title", *PARAGRAPHS)}
 
 
-def _edited(fields: dict[str, Any], keep: Callable[[dict[str, Any]], Kept]) -> Kept:
+def edited(fields: dict[str, Any], keep: Callable[[dict[str, Any]], Kept]) -> Kept:
     """Let the person change the title and the paragraphs in an editor, and keep the result; other fields stay."""
     from learnt.doors.cli.editor import edit_text
     from learnt.text.entries import read_entries, render_form

@@ -5,30 +5,45 @@ from __future__ import annotations
 import os
 
 from learnt import config, project
-from learnt.doors.cli.arguments import add_user
+from learnt.doors.cli.arguments import add_user, tell_redactions
 from learnt.doors.cli.screen import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
+from learnt.memory.starters import template, templates
 from learnt.model import Value
 from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from typing import Any
 
     from learnt.memory import Memory
 
 
 def init_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--database", metavar="ADDRESS", help="keep the learnings in this PostgreSQL database")
+    parser.add_argument(
+        "--template",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"start with common learnings: {', '.join(templates())}, or a file that `learnt import` reads; `list` "
+        "tells what each is about; repeatable",
+    )
     add_user(parser, "create the user-wide store instead")
 
 
 def init_run(arguments: argparse.Namespace) -> None:
     from learnt.memory import Memory
 
+    if "list" in arguments.template:
+        _list_templates(arguments)
+        return
+    chosen = {name: _template(name) for name in arguments.template}  # before anything is made
     if arguments.user:
         with Memory.open_user() as memory:
             place = memory.store.database.path
+            started = {name: memory.start_with(records, template=name) for name, records in chosen.items()}
         written, remark = None, ""
     else:
         here = project.find_project(".") or project.new_project(".")
@@ -37,16 +52,39 @@ def init_run(arguments: argparse.Namespace) -> None:
         with Memory.open(arguments.database or ".") as memory:
             place = memory.store.database.path
             remark = _joined(memory)
+            started = {name: memory.start_with(records, template=name) for name, records in chosen.items()}
         written = _write_settings(here, arguments.database)
     if arguments.json:
-        show_json({"id": place, "database": place, "settings": written})
+        told = {"templates": {name: one.as_dict() for name, one in started.items()}} if started else {}
+        show_json({"id": place, "database": place, "settings": written, **told})
         return
     say(f"Learnings are kept in {place}")
     if remark:
         say(remark)
     if written:
         say(f"Settings are in {written}" + ("" if arguments.database else ", all commented out"))
+    for name, one in started.items():
+        known = f"; {one.known} were there already" if one.known else ""
+        say(f"Template {name}: {one.added} learnings added{known}")
+    tell_redactions(memory)
     say('Next: `learnt add "…"` keeps a learning' + (", with `--user`" if arguments.user else ""))
+
+
+def _list_templates(arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        show_json([{"id": name, "about": about} for name, about in templates().items()])
+        return
+    for name, about in templates().items():
+        say(f"{name:<12} {about}")
+
+
+def _template(name: str) -> list[dict[str, Any]]:
+    """Return the learnings of a template that comes along, or of a file; what looks like a path is one."""
+    from learnt.doors.cli.transfer import content_of, records_in
+
+    if name not in templates() and (os.path.basename(name) != name or "." in name):
+        return list(records_in(content_of(name), name, None))
+    return template(name)
 
 
 def config_arguments(parser: argparse.ArgumentParser) -> None:

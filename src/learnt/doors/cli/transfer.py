@@ -56,8 +56,8 @@ def import_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def import_run(arguments: argparse.Namespace) -> None:
-    content = _content(arguments.file)
-    records = _records(content, arguments.file, arguments.format)
+    content = content_of(arguments.file)
+    records = records_in(content, arguments.file, arguments.format)
     with open_memory(arguments) as memory, Progress("Importing", None) as progress:
         imported = memory.import_all(records, progress=progress.show)
     tell_redactions(memory)
@@ -125,7 +125,8 @@ def _object(record: object, where: str) -> dict[str, Any]:
     return record
 
 
-def _records(content: bytes, name: str, format: str | None) -> Iterable[dict[str, Any]]:
+def records_in(content: bytes, name: str, format: str | None) -> Iterable[dict[str, Any]]:
+    """Return the learnings of a file; without a format, it is seen from the name and the content."""
     if format is None:
         looks_like_json = content.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
         format = "markdown" if name.endswith(_MARKDOWN_ENDINGS) or not looks_like_json else "jsonl"
@@ -141,7 +142,8 @@ def _records(content: bytes, name: str, format: str | None) -> Iterable[dict[str
     return entries
 
 
-def _content(name: str) -> bytes:
+def content_of(name: str) -> bytes:
+    """Return the bytes of a file, or of stdin for `-`."""
     if name == "-":
         return sys.stdin.buffer.read()
     try:

@@ -14,11 +14,13 @@ from learnt.config import SETTINGS
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.files import state_line, state_record
+from learnt.doors.cli.review import told_waiting
 from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
 from learnt.loop import runs
 from learnt.loop.attempt import LOGS, check_agent
+from learnt.memory.curating import OPINIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from learnt.strategy.figures import Figure
 
 _MOST_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
+_STOPPED_BY = "stopped by "
 _STOP_PATIENCE_S = 30.0
 _GLANCE_S = 1.0
+_QUESTION = "Did the learnings help? [y]es / [n]o / [u]nsure / [d]on't ask again "
+_OPINIONS = {"y": "yes", "n": "no", "u": "unsure", "d": "don't ask again"}
 _OTHER_SCREEN, _OWN_SCREEN, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[J"
 
 
@@ -76,14 +81,19 @@ def work_run(arguments: argparse.Namespace) -> int:
     screen = _Screen(quiet=arguments.json)
     worker = Worker(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=screen.show)
     endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
-    for number in endings:
-        signal.signal(number, lambda number, _: worker.stop(f"stopped by {signal.Signals(number).name}"))
+    before = {
+        number: signal.signal(number, lambda number, _: worker.stop(_STOPPED_BY + signal.Signals(number).name))
+        for number in endings
+    }
     with runs.Registered(folder):
         summary = worker.run()
     if not arguments.json:
         _tell_summary(summary)
         with open_memory(arguments) as memory:
             tell_waiting_in_vain(memory.waiting_in_vain())
+            for number, handler in before.items():
+                signal.signal(number, handler)  # there is nothing left to stop but a question
+            _ask_opinion(memory, summary)
     else:
         show_json(_summary_record(summary))
     return 1 if summary.escalated or summary.stopped else 0
@@ -164,6 +174,32 @@ def _tell_summary(summary: Summary) -> None:
         say(f"{_waiting(summary.escalated)} for a person: `learnt escalations`")
     if summary.stopped:
         say(f"Ended early: {summary.stopped}.")
+
+
+def _ask_opinion(memory: Memory, summary: Summary) -> None:
+    """At a terminal, ask once whether the learnings helped, if there were any; no answer is fine."""
+    from learnt.doors.cli.keys import Keys, is_at_keyboard
+
+    began = time.time_ns() // 1_000_000 - summary.duration_ms
+    is_wanted = memory.settings.learnings_ask and summary.done and not summary.stopped.startswith(_STOPPED_BY)
+    if not (is_wanted and is_at_keyboard() and is_terminal(sys.stderr)):
+        return
+    if not memory.were_given_learnings([ended.task.id for ended in summary.ended], since=began):
+        return
+    try:
+        with Keys() as keys:
+            keys.forget_typed_ahead()
+            print(_QUESTION, end="", file=sys.stderr, flush=True)
+            answer = _OPINIONS.get(keys.read(), "")
+        print(answer, file=sys.stderr)
+        if answer in OPINIONS:
+            memory.tell_opinion(answer)
+        elif answer:
+            note("`ask = false` under [learnings] in learnt.toml switches this question off")
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    except LearntError as error:
+        note(f"the answer could not be kept: {error.message}")  # the run itself went well
 
 
 def _count(number: int, noun: str) -> str:
@@ -254,6 +290,7 @@ def _state(memory: Memory) -> dict[str, Any]:
         "tasks": memory.task_counts(),
         "escalations": len(memory.escalations()),
         "learnings_file": state_record(memory.files_state()),
+        "review": memory.review_counts(),
     }
 
 
@@ -271,6 +308,8 @@ def _show_state(state: dict[str, Any]) -> None:
     line = state_line(state["learnings_file"])
     if line:
         say(line)
+    if state["review"]:
+        say(f"{told_waiting(state['review'])}: `learnt review`")
     if not state["runs"]:
         say("Nobody works on this machine now.")
         if state["last_background"]:

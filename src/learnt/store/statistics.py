@@ -1,0 +1,252 @@
+"""Sums over what happened, made by the database: no figure asks for all rows.
+
+What belongs to a time is summed by day, counted in UTC from 1970 on; weeks and months are made of days.
+"""
+
+from __future__ import annotations
+
+from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from learnt.store.database import Database, Row
+
+_DAY_MS = 86_400_000
+_ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
+
+
+class Ranked(Value):
+    """A learning with its counts."""
+
+    id: str
+    title: str
+    status: str
+    times_injected: int
+    times_helpful: int
+    times_not_helpful: int
+    recurrences: int
+
+
+class Day(Value):
+    """What fell on one day: how many, and their sum."""
+
+    day: int
+    count: int
+    total: float
+
+
+class Effect(Value):
+    """The tasks that were begun on one day, before or after there was a learning."""
+
+    day: int
+    after: bool
+    tasks: int
+    done: int
+    at_first: int
+    """Done by the first attempt."""
+    attempts: int
+    """At those that were done."""
+
+
+class Sign(Value):
+    """How an attempt failed."""
+
+    task: str
+    text: str
+    at: int
+
+
+class Regenerated(Value):
+    """What the making of learnings files came to."""
+
+    made: int
+    unchanged: int
+    failed: int
+    added: int
+    removed: int
+    churn: float
+    """The mean share of bullets that came or went, of those that changed something."""
+    cost_usd: float
+
+
+def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
+    """Return the learnings with the most of one count, without those that have none of it."""
+    assert order in _ORDERS  # noqa: S101 - it becomes part of the statement
+    rows = database.rows(
+        f"""
+        select id, title, status, times_injected, times_helpful, times_not_helpful, recurrences
+          from learning
+         where project = :project
+           and {order} > 0
+         order by {order} desc, id
+         limit :limit
+        """,
+        limit=limit,
+    )
+    return [Ranked(**row) for row in rows]
+
+
+def task_lengths(database: Database, *, since: int) -> list[Day]:
+    """Return how many tasks came on each day, and how many characters their texts have."""
+    rows = database.rows(
+        f"""
+        select created_at / {_DAY_MS} as day, count(*) as count, sum(length(title) + length(text)) as total
+          from task
+         where project = :project
+           and type != 'session'
+           and created_at >= :since
+         group by 1
+         order by 1
+        """,
+        since=since,
+    )
+    return _days(rows)
+
+
+def brief_tokens(database: Database, *, since: int) -> list[Day]:
+    """Return how many briefs were given on each day, and their tokens."""
+    rows = database.rows(
+        f"""
+        select created_at / {_DAY_MS} as day, count(*) as count, sum(tokens) as total
+          from brief
+         where project = :project
+           and created_at >= :since
+         group by 1
+         order by 1
+        """,
+        since=since,
+    )
+    return _days(rows)
+
+
+def spent(database: Database) -> list[Day]:
+    """Return how many calls to models were made on each day, and what they cost."""
+    rows = database.rows(
+        f"""
+        select at / {_DAY_MS} as day, count(*) as count, coalesce(sum(cost_usd), 0) as total
+          from model_call
+         where project = :project
+         group by 1
+         order by 1
+        """
+    )
+    return _days(rows)
+
+
+def first_learning_at(database: Database) -> int | None:
+    """Return when there was the first learning; None for never."""
+    found = database.value("select min(created_at) as first from learning where project = :project")
+    return None if found is None else int(found)
+
+
+def effects(database: Database, *, learnt_at: int) -> list[Effect]:
+    """Return how it went with the tasks that were begun on each day; interrupted attempts say nothing."""
+    rows = database.rows(
+        f"""
+        select begun_at / {_DAY_MS} as day,
+               case when begun_at >= :learnt_at then 1 else 0 end as later,
+               count(*) as tasks,
+               sum(case when done > 0 then 1 else 0 end) as done,
+               sum(case when done > 0 and attempts = 1 then 1 else 0 end) as at_first,
+               sum(case when done > 0 then attempts else 0 end) as attempts
+          from (
+              select attempt.task as task, min(attempt.started_at) as begun_at, count(*) as attempts,
+                     sum(case when attempt.result = 'done' then 1 else 0 end) as done
+                from attempt
+                join task on task.project = attempt.project and task.id = attempt.task
+               where attempt.project = :project
+                 and attempt.result != 'interrupted'
+                 and task.type != 'session'
+               group by attempt.task
+          ) tried
+         group by 1, 2
+         order by 1, 2
+        """,
+        learnt_at=learnt_at,
+    )
+    whole = ("day", "tasks", "done", "at_first", "attempts")
+    return [Effect(after=bool(row["later"]), **{name: int(row[name]) for name in whole}) for row in rows]
+
+
+def failure_signs(database: Database, *, limit: int) -> list[Sign]:
+    """Return how the latest attempts failed, the newest first; conversations are none."""
+    rows = database.rows(
+        """
+        select failure.task as task, failure.created_at as at,
+               case when failure.error != '' then failure.error else failure.reason end as text
+          from failure
+          join task on task.project = failure.project and task.id = failure.task
+         where failure.project = :project
+           and task.type != 'session'
+         order by failure.created_at desc, failure.attempt
+         limit :limit
+        """,
+        limit=limit,
+    )
+    return [Sign(**row) for row in rows]
+
+
+def attempt_starts(database: Database, *, limit: int) -> list[int]:
+    """Return when the latest attempts at tasks began that were not interrupted, the newest first."""
+    rows = database.rows(
+        """
+        select attempt.started_at as at
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and attempt.result != 'interrupted'
+           and task.type != 'session'
+         order by attempt.started_at desc
+         limit :limit
+        """,
+        limit=limit,
+    )
+    return [int(row["at"]) for row in rows]
+
+
+def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | None:
+    """Return the id and title of the learning that helped most of those learnt from some tasks, or None."""
+    row = database.row(
+        f"""
+        select id, title
+          from learning
+         where project = :project
+           and status = 'active'
+           and ({database.one_of("task", "tasks")}
+                or id in (select learning
+                            from discovery
+                           where project = :project
+                             and learning != ''
+                             and {database.one_of("task", "tasks")}))
+         order by times_helpful desc, recurrences desc, created_at, id
+         limit 1
+        """,
+        tasks=database.list_value(tasks),
+    )
+    return None if row is None else (row["id"], row["title"])
+
+
+def regenerated(database: Database) -> Regenerated:
+    """Return what all regenerations came to; one that still runs is none yet."""
+    row = database.row(
+        """
+        select coalesce(sum(case when result = 'done' then 1 else 0 end), 0) as made,
+               coalesce(sum(case when result = 'unchanged' then 1 else 0 end), 0) as unchanged,
+               coalesce(sum(case when result = 'failed' then 1 else 0 end), 0) as failed,
+               coalesce(sum(case when result = 'done' then added else 0 end), 0) as added,
+               coalesce(sum(case when result = 'done' then removed else 0 end), 0) as removed,
+               coalesce(avg(case when result = 'done' then churn end), 0) as churn,
+               coalesce(sum(cost_usd), 0) as cost_usd
+          from regeneration
+         where project = :project
+        """
+    )
+    assert row is not None  # noqa: S101 - sums without groups are one row
+    whole = ("made", "unchanged", "failed", "added", "removed")
+    return Regenerated(**{**row, **{name: int(row[name]) for name in whole}})
+
+
+def _days(rows: Sequence[Row]) -> list[Day]:
+    return [Day(day=int(row["day"]), count=int(row["count"]), total=float(row["total"])) for row in rows]

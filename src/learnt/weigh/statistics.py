@@ -1,0 +1,152 @@
+"""What the record says in numbers that a person can trust: by week and month, and never from too few.
+
+A share or a mean of fewer than `FEWEST` says more about chance than about the work, so there is none.
+"""
+
+from __future__ import annotations
+
+import time
+
+from learnt.model import Value
+from learnt.text.normalise import normalised_error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+FEWEST = 5
+# After so many attempts without it, or after so many days with some attempts, an error counts as gone.
+GONE_AFTER_ATTEMPTS = 20
+_GONE_AFTER_MS = 30 * 86_400_000
+_TASKS_OF_A_REPEATED_ERROR = 2
+_DAY_MS = 86_400_000
+_MONDAY = 4  # 1970-01-05
+_LETTERS_OF_A_TOKEN = 4
+
+
+class Period(Value):
+    """A week or a month: how many there were in it, and what they came to."""
+
+    start: str
+    """Its first day, or its month: 2026-11-02, 2026-11."""
+    count: int = 0
+    total: float = 0.0
+
+    @property
+    def mean(self) -> float | None:
+        """What one came to; None for none."""
+        return self.total / self.count if self.count else None
+
+
+class Outcomes(Value):
+    """How it went with some tasks."""
+
+    tasks: int = 0
+    done: int = 0
+    at_first: int = 0
+    attempts: int = 0
+
+    @property
+    def share_at_first(self) -> float | None:
+        """The share of tasks that the first attempt did; None when there are too few to tell."""
+        return self.at_first / self.tasks if self.tasks >= FEWEST else None
+
+    @property
+    def attempts_per_done(self) -> float | None:
+        """How many attempts a task took that was done; None when there are too few to tell."""
+        return self.attempts / self.done if self.done >= FEWEST else None
+
+    def plus(self, tasks: int, done: int, at_first: int, attempts: int) -> Outcomes:
+        """Return these and some more."""
+        return Outcomes(
+            tasks=self.tasks + tasks,
+            done=self.done + done,
+            at_first=self.at_first + at_first,
+            attempts=self.attempts + attempts,
+        )
+
+
+class Gone(Value):
+    """An error that several tasks met, and that was not seen for long."""
+
+    error: str
+    """As it was said last."""
+    tasks: tuple[str, ...]
+    times: int
+    last_at: int
+
+
+def week_of(day: int) -> str:
+    """Return the Monday of a day's week."""
+    return time.strftime("%Y-%m-%d", time.gmtime((day - (day - _MONDAY) % 7) * 86_400))
+
+
+def month_of(day: int) -> str:
+    """Return the month of a day."""
+    return time.strftime("%Y-%m", time.gmtime(day * 86_400))
+
+
+def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) -> list[Period]:
+    """Return the last weeks up to now, the oldest first, also those without anything, from sums by day."""
+    today = now_ms // _DAY_MS
+    starts = dict.fromkeys(week_of(today - 7 * ago) for ago in range(count - 1, -1, -1))
+    found = _summed(days, week_of)
+    return [found.get(start, Period(start=start)) for start in starts]
+
+
+def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
+    """Return the months in which there was something, the oldest first, from sums by day."""
+    return list(_summed(days, month_of).values())
+
+
+def mean_of(periods: Iterable[Period]) -> float | None:
+    """Return what one of all in some periods came to; None when there are too few to tell."""
+    counted = list(periods)
+    count = sum(period.count for period in counted)
+    return sum(period.total for period in counted) / count if count >= FEWEST else None
+
+
+def share(part: int, whole: int) -> float | None:
+    """Return a share; None when there are too few to tell."""
+    return part / whole if whole >= FEWEST else None
+
+
+def tokens_of_letters(letters: float) -> float:
+    """Return about how many tokens so many characters are."""
+    return letters / _LETTERS_OF_A_TOKEN
+
+
+def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms: int) -> list[Gone]:
+    """Return the errors of several tasks that no longer occur, those of the most tasks first.
+
+    `signs`: task, error and time of failed attempts; `starts`: when the latest attempts began, the newest first. Where
+    nobody works, nothing fails: an error is gone only when there were attempts without it.
+    """
+    found: dict[str, list[tuple[str, str, int]]] = {}
+    for sign in signs:
+        error = normalised_error(sign[1])
+        if error:
+            found.setdefault(error, []).append(sign)
+    groups = [_group(group) for group in found.values()]
+    repeated = [one for one in groups if len(one.tasks) >= _TASKS_OF_A_REPEATED_ERROR]
+    quiet = [one for one in repeated if _is_gone(one.last_at, starts, now_ms)]
+    return sorted(quiet, key=lambda one: (-len(one.tasks), -one.times, -one.last_at, one.error))
+
+
+def _summed(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
+    found: dict[str, Period] = {}
+    for day, count, total in days:
+        start = name(day)
+        before = found.get(start, Period(start=start))
+        found[start] = before.replace(count=before.count + count, total=before.total + total)
+    return found
+
+
+def _group(signs: Sequence[tuple[str, str, int]]) -> Gone:
+    _, error, last_at = max(signs, key=lambda sign: sign[2])
+    return Gone(error=error, tasks=tuple(sorted({task for task, _, _ in signs})), times=len(signs), last_at=last_at)
+
+
+def _is_gone(last_at: int, starts: Sequence[int], now_ms: int) -> bool:
+    since = sum(start > last_at for start in starts[:GONE_AFTER_ATTEMPTS])
+    return since >= GONE_AFTER_ATTEMPTS or (since >= FEWEST and last_at < now_ms - _GONE_AFTER_MS)
