@@ -37,7 +37,7 @@ class CorruptDatabase(LearntError):
 class ModelFailed(LearntError):
     """A model gave no answer that can be used; `result` is what the record of the call says."""
 
-    def __init__(self, message: str, *, result: str, hint: str = "") -> None:
+    def __init__(self, message: str, *, result: str = "failed", hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.result = result
 

@@ -106,9 +106,8 @@ class Briefing(Tasks):
 
         `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
         the task was given before, and keep no record of having nothing to say. `without`: learnings that the agent is
-        given in another way. `model` and `model_reason`: who will
-        work, told in the loop's status. `keep=False`: only look, and leave no record. `max_chars`: another limit
-        beside the budget, for a client that takes no more.
+        given in another way. `model` and `model_reason`: who will work, told in the loop's status. `keep=False`: only
+        look, and leave no record. `max_chars`: another limit beside the budget, for a client that takes no more.
         """
         from learnt.brief.receipt import write_receipt
         from learnt.brief.render import fit
@@ -123,18 +122,16 @@ class Briefing(Tasks):
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
-        seen = dict.fromkeys(self._injected(known.id) if only_new else (), "shown before in this conversation")
-        seen |= dict.fromkeys(without, "stands in the learnings file of the prompt")
+        seen = self._given(known.id if only_new else "", without)
         hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
         worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
         everything = self._content(known, choices, now=now, worker=worker)
         content, no_room = fit(everything, budget, max_chars=max_chars)
-        also = {"goal": known.goal, "exclude_goal": fold(exclude_goal or ""), "only_new": only_new}
         receipt = write_receipt(
             query=text,
-            asked={**_asked(situation), **also},
+            asked=_asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new),
             choices=choices,
             content=content,
             no_room=no_room,
@@ -336,6 +333,11 @@ class Briefing(Tasks):
         finally:
             store.database.wait_at_most(wait_ms)
 
+    def _given(self, task: str, without: Sequence[str]) -> dict[str, str]:
+        """Return what an agent need not be told, each with the reason."""
+        given = dict.fromkeys(self._injected(task) if task else (), "shown before in this conversation")
+        return given | dict.fromkeys(without, "stands in the learnings file of the prompt")
+
     def _injected(self, task: str) -> dict[str, bool]:
         from learnt.store.happened import injected
 
@@ -366,9 +368,10 @@ def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence
     )
 
 
-def _asked(situation: Situation) -> dict[str, Any]:
+def _asked(situation: Situation, **also: Any) -> dict[str, Any]:
     """Return what a brief was asked for beside the text, for its receipt."""
     return {
+        **also,
         "paths": list(situation.paths),
         "command": situation.command,
         "tools": list(situation.tools),

@@ -42,6 +42,7 @@ from learnt.project import STORE_FOLDER
 from learnt.store import calls, counters, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
 from learnt.store.spool import Locked
+from learnt.text.redact import redact
 from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
@@ -75,7 +76,7 @@ class File(Value):
     @property
     def is_new(self) -> bool:
         """Whether it is to be written."""
-        return self.found is None or self.after != self.before
+        return self.after != self.before
 
     @property
     def diff(self) -> str:
@@ -113,7 +114,9 @@ class _Merged:
         self.path = path
         self.before = before
         self.text = (before or b"").decode("utf-8", "replace")
-        self.parsed: Parsed = parse(self.text)
+        # What is stored has no secrets: only without them are texts the same.
+        self.safe = redact(self.text)[0]
+        self.parsed: Parsed = parse(self.safe)
         self.base: Rendering | None = None
         self.edits = Edits()
 
@@ -271,7 +274,9 @@ class Filing(Mining):
         """Within a transaction: return a file as it should be, and what is to be recorded of it."""
         rendering, tasks = self._rendered(database, file, begun, window)
         says = file.parsed.replace(rendering="")
-        is_new = file.base is None or parse(rendering.text).replace(rendering="") != says
+        is_new = file.base is None or parse(rendering.text).replace(rendering="") != says or file.safe != file.text
+        if file.before is None and not rendering.bullets:
+            is_new = False  # there is nothing to show yet
         delta = churn(file.base, rendering)
         made = File(
             goal=file.goal,
