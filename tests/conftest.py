@@ -73,6 +73,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("LOGNAME", "anna")
+    monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "0")  # no process outlives a test that does not wait for it
     return folder
 
 
