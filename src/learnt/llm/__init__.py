@@ -58,7 +58,7 @@ def _way_to(provider: Provider) -> Callable[[Request, Provider], Answer]:
             raise NoModel("the model's provider is `command`, but no command is set", hint=_HOW_TO_NAME_ONE)
         return partial(command.ask, words)
     if not provider.model:
-        hint = 'set `model = "…"` under [model] in learnt.toml'
+        hint = 'set `name = "…"` under [model] in learnt.toml'
         raise NoModel(f"the provider `{provider.name}` needs the name of a model", hint=hint)
     return anthropic_api.ask if provider.name == "anthropic" else openai_api.ask
 
