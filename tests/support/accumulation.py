@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+import pytest
 
 from learnt import Memory
 from learnt.brief.learnings_file import parse
 from learnt.memory.accumulating import State
 from learnt.model import Learning
 from learnt.store.regenerations import Regeneration
+from tests.support.service_stub import Reply, ServiceStub
 from tests.support.shop import Shop
 
 PATIENCE_S = 60
@@ -171,9 +175,68 @@ def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+# Answers as `replies` says, the last again and again, and keeps what it was asked, with its sign.
+PROGRAM = """
+import json, os, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+asked = os.path.join(here, "asked.jsonl")
+with open(asked, "a") as file:
+    file.write(json.dumps({"prompt": sys.stdin.read(), "internal": os.environ.get("LEARNT_INTERNAL")}) + "\\n")
+replies = json.load(open(os.path.join(here, "replies.json")))
+reply = replies[min(sum(1 for _ in open(asked)), len(replies)) - 1]
+if reply["silent"]: time.sleep(600)
+print(reply["text"], file=sys.stderr if reply["status"] != 200 else sys.stdout)
+sys.exit(reply["status"] != 200)
+"""
+
+
+class Model:
+    """The model that the settings name, while the `with` lasts: a service over its real package, or a program."""
+
+    def __init__(
+        self, provider: str, folder: Path, patch: pytest.MonkeyPatch, *replies: Reply | str, **settings: object
+    ) -> None:
+        self._replies = [Reply(reply) if isinstance(reply, str) else reply for reply in replies]
+        self._stub = ServiceStub(*self._replies) if provider != "command" else None
+        self._provider = provider
+        self._folder = folder / "model"
+        self._patch = patch
+        self._settings = {"input_price": 1.0, "output_price": 5.0, **settings}
+
+    def __enter__(self) -> Self:
+        if self._stub:
+            self._stub.__enter__()
+            address = self._stub.address + ("/v1" if self._provider == "openai" else "")
+            settings = {"base_url": address, "name": "small", **self._settings}
+            self._patch.setenv(f"{self._provider.upper()}_API_KEY", "key-of-a-test")
+        else:
+            self._folder.mkdir(exist_ok=True)
+            (self._folder / "model.py").write_text(PROGRAM)
+            (self._folder / "asked.jsonl").write_text("")
+            replies = [{"text": one.text, "status": one.status, "silent": one.silent} for one in self._replies]
+            (self._folder / "replies.json").write_text(json.dumps(replies))
+            settings = {"command": f"{sys.executable} {self._folder / 'model.py'}", **self._settings}
+        for name, value in {"provider": self._provider, **settings}.items():
+            self._patch.setenv(f"LEARNT_MODEL_{name.upper()}", str(value))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._stub:
+            self._stub.__exit__(*error)
+
+    @property
+    def asked(self) -> list[str]:
+        """What it was asked, whole."""
+        if self._stub:
+            return [_said(one.body) for one in self._stub.asked]
+        return [json.loads(line)["prompt"] for line in (self._folder / "asked.jsonl").read_text().splitlines()]
+
+    @property
+    def signs(self) -> list[str]:
+        """Of a program: by what it could tell that the call is ours."""
+        return [json.loads(line)["internal"] for line in (self._folder / "asked.jsonl").read_text().splitlines()]
+
+
+def _said(body: dict[str, Any]) -> str:
+    texts = [body.get("system", ""), *(message["content"] for message in body["messages"])]
+    return "\n".join(text if isinstance(text, str) else json.dumps(text) for text in texts)

@@ -27,6 +27,7 @@ from learnt.text.command_line import split
 __all__ = ["Completion", "Ledger", "Provider", "Request", "complete"]
 
 _LONGEST_PAUSE_S = 1.0
+_HINT = "try again later, or name another model under [model] in learnt.toml; `learnt usage` tells of all calls"
 _HOW_TO_NAME_ONE = 'in learnt.toml: [model] provider = "command", command = "claude -p --model haiku"'
 
 
@@ -44,7 +45,7 @@ def complete(
         sleep(random.uniform(0.1, _LONGEST_PAUSE_S) if answer.wait_s is None else answer.wait_s)
         answer, completion = _try(request, provider, ledger, ask)
     if completion is None:
-        raise ModelFailed(f"{_name_of(provider)}: {answer.reason}", result=answer.result, hint=answer.hint)
+        raise ModelFailed(f"{_name_of(provider)}: {answer.reason}", result=answer.result, hint=answer.hint or _HINT)
     return completion
 
 
