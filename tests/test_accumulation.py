@@ -31,6 +31,13 @@ def shop(project: Path, learnt: Callable[..., Done], monkeypatch: pytest.MonkeyP
     return shop
 
 
+def finish(shop: Workshop, numbers: range) -> None:
+    """Let tasks be done, as an agent's client tells it."""
+    with shop.open() as memory:
+        for number in numbers:
+            memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
+
+
 # Twenty tasks, and people who edit
 
 
@@ -356,20 +363,22 @@ def test_the_model_reads_the_task_what_was_said_what_is_known_and_the_project_s_
     known = shop.learn("Check tills with `bin/check`")["id"]
     prompts = shop.folder / ".learnt" / "prompts"
     with model(answer()) as asked:
-        shop.done([1])
-        shop.update()
+        shop.done([1, 2])
+        with shop.open() as memory:
+            memory.update()
         prompts.mkdir()
         (prompts / "extract.md").write_text("Speak like a pirate.\n---\nOf $material tell what you learnt.\n")
-        shop.done([2])
-        shop.update()
+        finish(shop, range(3, 4))
+        with shop.open() as memory:
+            memory.update()
 
-        ours, theirs = asked.asked
+        ours, _, theirs = asked.asked
         if provider == "command":
-            assert asked.signs == ["1", "1"]
+            assert asked.signs == ["1", "1", "1"]
     for part in ("Check 1", lesson(1), known, "Check tills with `bin/check`"):
         assert part in ours
     assert "Speak like a pirate." in theirs
-    assert lesson(2) in theirs
+    assert lesson(3) in theirs
     assert "patterns that can be used again" not in theirs
 
 
@@ -378,7 +387,7 @@ def test_no_model_is_asked_that_nobody_named(
 ) -> None:
     with model(answer(addition(1))) as asked:
         monkeypatch.delenv("LEARNT_MODEL_PROVIDER")
-        shop.done(range(1, 6))
+        finish(shop, range(1, 6))
         shop.wait(1)
         shop.update()
         assert asked.asked == []
@@ -441,11 +450,10 @@ def test_a_model_that_fails_changes_nothing_and_what_it_should_have_read_is_read
 
 
 def test_what_a_model_said_before_it_failed_was_paid_for_and_is_kept(
-    shop: Workshop, model: Callable[..., Model]
+    database: str, shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with shop.open() as memory, model(answer(addition(1)), Reply("hm")) as asked:
-        for number in (1, 2):
-            memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
+    with Model("command", shop.folder.parent, monkeypatch, answer(addition(1)), Reply("hm")) as asked:
+        finish(shop, range(1, 3))
         shop.update(code=1)
         assert not shop.path.exists()
         assert addition(1)["title"] in shop.all()
@@ -507,13 +515,6 @@ class Held:
 @pytest.fixture
 def held(project: Path, monkeypatch: pytest.MonkeyPatch) -> Held:
     return Held(project.parent / "held", monkeypatch)
-
-
-def finish(shop: Workshop, numbers: range) -> None:
-    """Let tasks be done, as an agent's client tells it."""
-    with shop.open() as memory:
-        for number in numbers:
-            memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
 
 
 def debriefed(shop: Workshop, number: int) -> subprocess.Popen[bytes]:
