@@ -61,7 +61,7 @@ _TIME = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+
 _PLACE = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
 _LINE_NUMBER = re.compile(r"\b(line|column) \d+")
 _JSON_MESSAGE = re.compile(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])\d{3,}(?![\w.-])")
+_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
 _VARIABLE = re.compile(r"[()]|<\w+>|~?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
 
 _DIAGNOSTIC = re.compile(

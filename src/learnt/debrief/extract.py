@@ -36,6 +36,7 @@ _CATEGORIES = {
     "review": "review",
     "revert": "pitfall",
 }
+_WRONG_FOLDER = "in the wrong folder"
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
@@ -132,7 +133,7 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
         if text.startswith("Run `") and "` before `" in text:
             return f"`{failed}` failed: {error}. After `{worked}` it passed.", f"Run `{worked}`, then `{failed}`."
         seen = f"`{failed}` failed: {error}. `{worked}` worked."
-        if "wrong folder" in text:
+        if _WRONG_FOLDER in text:
             return seen, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
         return seen, f"Use `{worked}`."
     if discovery.rule == "verification" and worked:
@@ -184,7 +185,8 @@ def _command(discovery: Discovery) -> tuple[str, ...]:
 
 
 def _triggers(discovery: Discovery) -> Triggers:
-    command = _command(discovery)
+    # Every command may be run in the wrong folder: only the error tells.
+    command = () if _WRONG_FOLDER in discovery.text else _command(discovery)
     # One word alone (`grep`) would match too often: with the option that failed it is told apart.
     if discovery.rule == "command" and len(command) == 1:
         words = parts(discovery.failed)[-1].words

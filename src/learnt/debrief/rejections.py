@@ -54,6 +54,7 @@ _API = re.compile(
 _IMPORTS = re.compile(r"^\s*(?:package|imports) ([\w./-]+)", re.MULTILINE)
 _AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
 _AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
+_IN_BRACKETS = re.compile(r" \(.*\)$")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
 
 
@@ -152,12 +153,12 @@ def _by_rule(rejected: Rejected, diagnostic: Diagnostic, change: _Change | None,
 
 
 def _by_name(rejected: Rejected, diagnostic: Diagnostic, name: str, change: _Change, folder: str) -> Discovery:
-    message = general(diagnostic.message, folder)
+    message = _IN_BRACKETS.sub("", general(diagnostic.message, folder))
     return Discovery(
         type="constraint",
         rule="verification",
         text=f"{message.replace(name, f'`{name}`')}: write `{change[1]}`",
-        failed=name,
+        failed=" ".join(rejected.part.intent),
         error=general(diagnostic.message, folder),
         worked=_told(change),
         excerpt=rejected.output[:1_000],
