@@ -67,9 +67,9 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Dr
     if discovery.type == "dependency":
         return Skipped(reason="a dependency holds for its task only")
     text = fold(discovery.text)
-    if not text:
+    title = fold(_title(text, fold(discovery.error)))
+    if not title:
         return Skipped(reason="the discovery says nothing")
-    title = _title(text, fold(discovery.error))
     observation, action = _told(discovery, text)
     return Draft(
         title=title,
@@ -185,10 +185,11 @@ def _command(discovery: Discovery) -> tuple[str, ...]:
 
 
 def _triggers(discovery: Discovery) -> Triggers:
-    # Every command may be run in the wrong folder: only the error tells.
-    command = () if _WRONG_FOLDER in discovery.text else _command(discovery)
+    # Every command may be run in the wrong folder: only a `cd` is told apart.
+    moved = tuple(discovery.failed.split()[:2]) if discovery.failed.startswith("cd ") else ()
+    command = moved if _WRONG_FOLDER in discovery.text else _command(discovery)
     # One word alone (`grep`) would match too often: with the option that failed it is told apart.
-    if discovery.rule == "command" and len(command) == 1:
+    if discovery.rule == "command" and len(command) == 1 and not moved:
         words = parts(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]

@@ -82,7 +82,8 @@ def accepted_by_edit(
         if not sign or sign in told or sign in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
         change = _change(diagnostic, name, between)
-        if diagnostic.rule and (change is not None or _edited(diagnostic.file, between)):
+        edited = not diagnostic.of_types and _edited(diagnostic.file, between)
+        if diagnostic.rule and (change is not None or edited):
             told.add(sign)
             yield _by_rule(rejected, diagnostic, change, folder)
         elif change is not None and not _is_its_own(name, before):
@@ -90,10 +91,10 @@ def accepted_by_edit(
             yield _by_name(rejected, diagnostic, name, change, folder)
 
 
-def repaired(rejected: Rejected, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
-    """Yield the command that a check had asked for and without which it would not have passed."""
+def repaired(rejected: Rejected, complaint: str, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield the command that a check had asked for, and that it asks for no more."""
     remedy = asked_for(rejected.output, (part for happened in between for part in happened.ran))
-    if remedy is not None and not any(happened.call.does == "edit" for happened in between):
+    if remedy is not None and " ".join(remedy.words[:3]) not in complaint:
         line = next((line for line in rejected.output.split("\n") if remedy.words[0] in line and ":" in line), "")
         yield needs_first(rejected.part, remedy, line or rejected.output[:80], rejected.output, folder)
 
