@@ -36,6 +36,7 @@ _CATEGORIES = {
     "review": "review",
     "revert": "pitfall",
 }
+_WRONG_FOLDER = "in the wrong folder"
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
@@ -66,9 +67,9 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Dr
     if discovery.type == "dependency":
         return Skipped(reason="a dependency holds for its task only")
     text = fold(discovery.text)
-    if not text:
+    title = fold(_title(text, fold(discovery.error)))
+    if not title:
         return Skipped(reason="the discovery says nothing")
-    title = _title(text, fold(discovery.error))
     observation, action = _told(discovery, text)
     return Draft(
         title=title,
@@ -132,7 +133,7 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
         if text.startswith("Run `") and "` before `" in text:
             return f"`{failed}` failed: {error}. After `{worked}` it passed.", f"Run `{worked}`, then `{failed}`."
         seen = f"`{failed}` failed: {error}. `{worked}` worked."
-        if "wrong folder" in text:
+        if _WRONG_FOLDER in text:
             return seen, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
         return seen, f"Use `{worked}`."
     if discovery.rule == "verification" and worked:
@@ -184,9 +185,11 @@ def _command(discovery: Discovery) -> tuple[str, ...]:
 
 
 def _triggers(discovery: Discovery) -> Triggers:
-    command = _command(discovery)
+    # Every command may be run in the wrong folder: only a `cd` is told apart.
+    moved = tuple(discovery.failed.split()[:2]) if discovery.failed.startswith("cd ") else ()
+    command = moved if _WRONG_FOLDER in discovery.text else _command(discovery)
     # One word alone (`grep`) would match too often: with the option that failed it is told apart.
-    if discovery.rule == "command" and len(command) == 1:
+    if discovery.rule == "command" and len(command) == 1 and not moved:
         words = parts(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]

@@ -52,7 +52,7 @@ _AT_HAND = re.compile(
     r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
     r"issue|problem|this|these|"
     r"root cause|users?|copilot|reviewer|comment|pr|commit message|before|after that|also|so that|existing|new|"
-    r"currently|still|never)\b",
+    r"currently|still|which|already|never)\b",
     re.IGNORECASE,
 )
 _NO_LESSON = re.compile(
