@@ -96,9 +96,8 @@ def _tell(update: Update) -> None:
     proposed = sum(len(one.proposed) + len(one.escalated) for one in update.mined)
     if update.mined:
         skipped = sum(len(one.skipped) for one in update.mined)
-        say(
-            f"Mined {counted(len(update.mined), 'task')}: {counted(len(learnt), 'new learning')}, {counted(skipped, 'finding')} skipped."
-        )
+        figures = f"{counted(len(learnt), 'new learning')}, {counted(skipped, 'finding')} skipped"
+        say(f"Mined {counted(len(update.mined), 'task')}: {figures}.")
     if proposed:
         say(f"{counted(proposed, 'proposal')} for you to decide on: `learnt review`")
     if update.edits:
