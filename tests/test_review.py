@@ -116,9 +116,6 @@ class TestWhatWaits:
 
     def test_it_comes_with_its_evidence_and_with_what_it_would_replace(self, full: Memory) -> None:
         new = by_title(full, "Found by an agent")
-        seen = Discovery(
-            type="blocker", text="It fails", excerpt="make: *** no rule", task="task_7", files=("Makefile",)
-        )
         with full.store.transaction():
             mined.add(full.store.database, SEEN, at=1, learning=new.id)
         items = {item.kind: item for item in full.review_items()}
@@ -380,9 +377,6 @@ class TestAtATerminal:
         assert sqlite_memory.get(old.id).status == "superseded"
 
     def test_evidence_is_shown(self, shop: Memory, project: Path) -> None:
-        seen = Discovery(
-            type="blocker", text="It fails", excerpt="make: *** no rule", task="task_7", files=("Makefile",)
-        )
         with shop.store.transaction():
             mined.add(shop.store.database, SEEN, at=1, learning=by_title(shop, "Second").id)
         screen = self.walk(project, "q")
