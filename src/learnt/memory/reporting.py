@@ -21,7 +21,7 @@ _MONTH_MS = 30 * _DAY_MS
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
 # How many failed attempts are compared: more would be slow, and older ones say little about today.
-_SIGNS_READ = 5_000
+_SIGNS_READ = 2_000
 
 
 class Usage(Value):
