@@ -435,7 +435,7 @@ def test_an_attempt_that_passed_tells_what_the_check_wanted() -> None:
 
     assert found is not None
     assert "cannot import name" in found.error
-    assert found.worked == "Exported `total` from `shop/prices.py`."
+    assert found.worked == "Export `total` from `shop/prices.py`."
     assert observe_attempts(earlier, summary="Done.", said="It works.") is None
 
 

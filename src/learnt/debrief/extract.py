@@ -25,9 +25,6 @@ _CODE = re.compile(r"`([^`]+)`")
 _LEAST_REASON = 20
 _LEAST_STATEMENT = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
-_AVOIDS = re.compile(
-    r"\bnot\b|\brejects\b|\bfails?\b|\bnever\b|\bwithout\b|n't\b|\btoo large\b|\bavoid\b", re.IGNORECASE
-)
 _CATEGORIES = {
     "command": "pitfall",
     "edit": "tools",
@@ -52,7 +49,6 @@ class Draft(Value):
     tags: tuple[str, ...] = ()
     category: str = ""
     kind: str = "solution"
-    polarity: str = "do"
     triggers: Triggers = Triggers()
 
 
@@ -80,7 +76,6 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Dr
         tags=tags_in(" ".join((text, discovery.worked, *discovery.files))),
         category=_CATEGORIES.get(discovery.rule, "decision" if discovery.type == "decision" else "pitfall"),
         kind=kind_of(discovery.type),
-        polarity="avoid" if _AVOIDS.search(_CODE.sub("", title)) else "do",
         triggers=_triggers(discovery),
     )
 
