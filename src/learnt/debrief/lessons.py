@@ -165,7 +165,8 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
     The summary is what the later attempt says that it did, `said` all that it said.
     """
     complaint = why(earlier.error) or fold(earlier.reason)
-    closed = _what_closed(summary, said, " ".join((complaint, *earlier.files)))
+    names = _named_in(complaint) or _named_in(" ".join(earlier.files))
+    closed = _what_closed(summary, said, names)
     if not complaint or not closed:
         return None
     told = general(complaint)[:200].rstrip(" .")
@@ -209,15 +210,17 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
     )
 
 
-def _what_closed(summary: str, said: str, complaint: str) -> str:
+def _named_in(text: str) -> set[str]:
+    """Return the files, commands and names that a text speaks of."""
+    return {name.strip("`'\"").rpartition("/")[2] for name in (*_CONCRETE.findall(text), *_QUOTED.findall(text))}
+
+
+def _what_closed(summary: str, said: str, names: set[str]) -> str:
     """Return the sentence that tells what closed a complaint: a lesson first, then one that names a thing in it."""
     sentences = [*_own_sentences(summary), *_own_sentences(said[-_LONGEST_TEXT:])]
     for sentence in sentences:
         if _lesson(sentence):
             return general(sentence)
-    names = {
-        name.strip("`'\"").rpartition("/")[2] for name in (*_CONCRETE.findall(complaint), *_QUOTED.findall(complaint))
-    }
     for sentence in sentences:
         did = _DID.match(sentence)
         if did and not _TALK.search(sentence) and any(name in sentence for name in names):
