@@ -233,7 +233,7 @@ class TestServices:
         assert "401" in told.reason
         assert KEY not in told.reason + told.book.entries[0].end["reason"]
         assert told.failure is not None
-        assert "api_key" in told.failure.hint
+        assert "_API_KEY in the environment" in told.failure.hint
 
     @pytest.mark.parametrize("reply", [Reply(silent=True), Reply(drips=True)], ids=["silent", "a byte now and then"])
     def test_a_service_that_does_not_finish_is_left_at_the_time_limit(

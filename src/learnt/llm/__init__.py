@@ -27,6 +27,7 @@ from learnt.text.command_line import split
 __all__ = ["Completion", "Ledger", "Provider", "Request", "complete"]
 
 _LONGEST_PAUSE_S = 1.0
+_HINT = "try again later, or name another model under [model] in learnt.toml; `learnt usage` tells of all calls"
 _HOW_TO_NAME_ONE = 'in learnt.toml: [model] provider = "command", command = "claude -p --model haiku"'
 
 
@@ -44,7 +45,7 @@ def complete(
         sleep(random.uniform(0.1, _LONGEST_PAUSE_S) if answer.wait_s is None else answer.wait_s)
         answer, completion = _try(request, provider, ledger, ask)
     if completion is None:
-        raise ModelFailed(f"{_name_of(provider)}: {answer.reason}", result=answer.result, hint=answer.hint)
+        raise ModelFailed(f"{_name_of(provider)}: {answer.reason}", result=answer.result, hint=answer.hint or _HINT)
     return completion
 
 
@@ -58,7 +59,7 @@ def _way_to(provider: Provider) -> Callable[[Request, Provider], Answer]:
             raise NoModel("the model's provider is `command`, but no command is set", hint=_HOW_TO_NAME_ONE)
         return partial(command.ask, words)
     if not provider.model:
-        hint = 'set `model = "…"` under [model] in learnt.toml'
+        hint = 'set `name = "…"` under [model] in learnt.toml'
         raise NoModel(f"the provider `{provider.name}` needs the name of a model", hint=hint)
     return anthropic_api.ask if provider.name == "anthropic" else openai_api.ask
 

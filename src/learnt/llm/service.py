@@ -44,7 +44,7 @@ def ask(
             hint=f"pip install 'learnt[{provider.name}]'",
             reached=False,
         )
-    key_hint = f"set `api_key` under [model] in learnt.toml, or {variable} in the environment"
+    key_hint = f"put the key into {variable} in the environment; it is kept in no file of ours"
     return within(
         lambda: _told(package, getattr(package, root), lambda: send(package), read, key_hint), provider.time_limit_s
     )

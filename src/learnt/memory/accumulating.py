@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from learnt.memory.looking_back import Past
     from learnt.memory.mining import Mined
     from learnt.model import Debrief, Task
+    from learnt.store.mined import Found
     from learnt.store.regenerations import Regeneration
 
 FILE = "learnings.md"
 FOLDER_OF_GOALS = "learnings"
 LOCK = "update.lock"
+KILLED = "it was killed"
 _LOG = "update.log"
 _INTERNAL = "LEARNT_INTERNAL"
 _NO_HURRY_S = 24 * 3600.0
@@ -38,6 +40,11 @@ class State(Value):
     every: int
     """After how many tasks they are made anew by themselves; 0 for never."""
     last: Regeneration | None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether enough tasks were done since."""
+        return 0 < self.every <= self.tasks_since
 
 
 class Accumulating(Debriefing, ByHand):
@@ -87,6 +94,12 @@ class Accumulating(Debriefing, ByHand):
 
         return LookingBack(self).learn_from_commit(commit)
 
+    def evidence(self, id: str) -> list[Found]:
+        """Return what was seen that speaks for a learning, the oldest first."""
+        from learnt.store.mined import evidence_for
+
+        return evidence_for(self.store.database, id)
+
     def learnings_for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""
         if self.settings.learnings_injection_strategy == "none" or task.skip_learnings or not self.root:
@@ -111,10 +124,9 @@ class Accumulating(Debriefing, ByHand):
         from learnt.store import counters, regenerations
 
         latest = regenerations.latest(self.store.database, limit=1)
-        last = latest[0] if latest else None
-        running = last is not None and last.result == "running" and self.is_updating()
+        last = self._as_it_is(latest[0]) if latest else None
         return State(
-            running_since=last.started_at if running and last else None,
+            running_since=last.started_at if last and last.result == "running" else None,
             tasks_since=counters.value(self.store.database, counters.TASKS_SINCE_UPDATE),
             every=self.settings.learnings_regenerate_every if self.settings.learnings_enabled else 0,
             last=last,
@@ -124,10 +136,18 @@ class Accumulating(Debriefing, ByHand):
         """Return the latest makings of learnings files, the newest first."""
         from learnt.store import regenerations
 
-        return regenerations.latest(self.store.database, limit=limit)
+        return [self._as_it_is(one) for one in regenerations.latest(self.store.database, limit=limit)]
+
+    def _as_it_is(self, one: Regeneration) -> Regeneration:
+        """Return a making as failed that says it runs while nobody is at it."""
+        is_left = one.result == "running" and not self.is_updating()
+        return one.replace(result="failed", reason=KILLED) if is_left else one
 
     def is_updating(self) -> bool:
-        """Say whether somebody makes the learnings files at this moment."""
+        """Say whether somebody makes the learnings files at this moment.
+
+        Whoever asks holds the lock for an instant: ask only when somebody says that they are at it.
+        """
         from learnt.store.spool import Locked
 
         try:
@@ -138,13 +158,11 @@ class Accumulating(Debriefing, ByHand):
 
     def update_when_due(self) -> None:
         """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
-        from learnt.store import counters
-
-        every = self.settings.learnings_regenerate_every
-        if not (self.settings.learnings_enabled and every and self.root) or os.environ.get(_INTERNAL):
+        if not self.root or os.environ.get(_INTERNAL):
             return
         try:
-            if counters.value(self.store.database, counters.TASKS_SINCE_UPDATE) >= every and not self.is_updating():
+            state = self.files_state()
+            if state.is_due and state.running_since is None:
                 self._start_worker()
         except (LearntError, OSError):
             return  # whoever finished a task must not fail for it; the next one tries again

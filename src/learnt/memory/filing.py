@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from functools import partial
 
 from learnt.brief.learnings_file import (
@@ -35,7 +36,7 @@ from learnt.brief.learnings_file import (
 )
 from learnt.brief.learnings_file.lines import AVOID
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.memory.accumulating import FOLDER_OF_GOALS, LOCK, read_file
+from learnt.memory.accumulating import FOLDER_OF_GOALS, KILLED, LOCK, read_file
 from learnt.memory.mining import Mined, Mining, Reading
 from learnt.model import TEXT_LIMIT, Value, new_id
 from learnt.project import STORE_FOLDER
@@ -47,7 +48,7 @@ from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from learnt.model import Learning, Task
@@ -135,12 +136,7 @@ class Filing(Mining):
         if window is not None and window < 1:
             raise WrongRequest(f"a window of {window} tasks shows nothing", hint="give a number from 1 on")
         deadline = time.monotonic() + limit_s
-        self.store.make_folder()
-        with Locked(os.path.join(self.store.place.folder, LOCK), wait=False) as alone:
-            if not alone:
-                raise TryAgain(
-                    "the learnings files are being made already", hint="`learnt status` shows it; wait a bit"
-                )
+        with self._alone():
             if dry_run:
                 return self._previewed(window, deadline)
             return self._updated(window, cause, deadline)
@@ -150,12 +146,24 @@ class Filing(Mining):
 
         The learnings stay: the next update writes them again.
         """
-        files = [file for file in self._files() if file.before is not None]
-        with self.store.transaction():
-            self._take_over(self.store.database, files)
-        for file in files:
-            os.unlink(file.path)
+        with self._alone():
+            files = [file for file in self._files() if file.before is not None]
+            with self.store.transaction():
+                self._take_over(self.store.database, files)
+            for file in files:
+                os.unlink(file.path)
         return [file.path for file in files]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Have the files to oneself, or raise."""
+        self.store.make_folder()
+        with Locked(os.path.join(self.store.place.folder, LOCK), wait=False) as alone:
+            if not alone:
+                raise TryAgain(
+                    "the learnings files are being made already", hint="`learnt status` shows it; wait a bit"
+                )
+            yield
 
     def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""
@@ -184,7 +192,7 @@ class Filing(Mining):
     def _updated(self, window: int | None, cause: str, deadline: float) -> Update:
         begun = _begun(cause, self._clock())
         with self.store.transaction():
-            regenerations.end_running(self.store.database, at=begun.started_at, reason="it was killed")
+            regenerations.end_running(self.store.database, at=begun.started_at, reason=KILLED)
             regenerations.put(self.store.database, begun)
             counted = counters.value(self.store.database, counters.TASKS_SINCE_UPDATE)
         readings, failure = self._readings(self._waiting(window), begun.id, deadline)
@@ -215,14 +223,17 @@ class Filing(Mining):
             with self.store.transaction():
                 for reading in paid:
                     self._take_in(self.store.database, reading)
-                failed = begun.replace(
+                # What is in the store already stays known: a file that was written before the failure names it.
+                reached = regenerations.find(self.store.database, begun.id) or begun
+                failed = reached.replace(
                     result="failed",
                     reason=self._line(error.message, 500),
                     cost_usd=calls.spent_on(self.store.database, begun.id),
                     finished_at=self._clock(),
                 )
                 regenerations.put(self.store.database, failed)
-                counters.add(self.store.database, counters.TASKS_SINCE_UPDATE, -counted)
+                if reached.result == "running":
+                    counters.add(self.store.database, counters.TASKS_SINCE_UPDATE, -counted)
         except LearntError:
             return  # the first error tells the story
 

@@ -203,23 +203,26 @@ class Mining(Asking):
         *,
         origin: str = "agent",
         status: str = "active",
-        replaces: tuple[str, ...] = (),
+        revises: Learning | None = None,
         reason: str = "",
     ) -> Learning:
-        """Within a transaction: keep a new learning."""
+        """Within a transaction: keep a new learning; what a draft does not say stays as in the one that it revises."""
         now = self._clock()
         fields = {name: value for name, value in draft.as_dict().items() if name in _DRAFTED and value}
+        if revises is not None:
+            fields = {**{name: getattr(revises, name) for name in _DRAFTED}, **fields}
         learning = Learning(
             id=new_id("learn", now),
             **read_fields(self._record(fields)),
             origin=origin,
-            goal=task.goal,
+            goal=revises.goal if revises else task.goal,
             task="" if task.type == "commit" else task.id,
             discovery=discovery.type,
             commit=discovery.commit,
             confidence=confidence.start_of_discovery(discovery.type),
             status=status,
-            replaces=replaces,
+            replaces=(revises.id,) if revises else (),
+            pinned=revises is not None and revises.pinned,
             created_at=now,
             updated_at=now,
         )
@@ -266,11 +269,16 @@ class Mining(Asking):
         from learnt.debrief.quality import flaw_of
 
         now = self._clock()
+        known = learnings.find(database, change.id) if change.id else None
         if change.do == "KEEP":
             return
-        if change.do == "REMOVE":
-            outcome.escalated.append(self._propose_removal(database, change, task))
+        if change.do != "ADD" and known is None:
+            outcome.skipped.append(f"`{change.id}` is no more")
             return
+        if change.do == "REMOVE" and known is not None:
+            outcome.escalated.append(self._propose_removal(database, known, change, task))
+            return
+        change = _completed(change, known) if known else change
         discovery = self._safe(
             Discovery(type=change.type, text=change.observation or change.title, rule="model", excerpt=change.reason),
             task,
@@ -280,9 +288,7 @@ class Mining(Asking):
             mined.add(database, discovery, at=now, skipped=reason)
             outcome.skipped.append(reason)
         elif change.do == "REVISE":
-            made = self._new(
-                database, change, discovery, task, origin="model", status="proposed", replaces=(change.id,)
-            )
+            made = self._new(database, change, discovery, task, origin="model", status="proposed", revises=known)
             mined.add(database, discovery, at=now, learning=made.id)
             outcome.proposed.append(made.id)
         else:
@@ -296,8 +302,7 @@ class Mining(Asking):
                 outcome.learnings.append(known.id)
             mined.add(database, discovery, at=now, learning=known.id)
 
-    def _propose_removal(self, database: Database, change: Proposed, task: Task) -> str:
-        learning = learnings.get(database, change.id)
+    def _propose_removal(self, database: Database, learning: Learning, change: Proposed, task: Task) -> str:
         why = self._line(change.reason, 500) or "it does not hold any more"
         escalation = Escalation(
             id=text_id("esc", f"remove {learning.id} {task.id}"),
@@ -345,6 +350,12 @@ class _Outcome:
             escalated=tuple(self.escalated),
             skipped=tuple(self.skipped),
         )
+
+
+def _completed(change: Proposed, known: Learning) -> Proposed:
+    """Return a revision with the type and the texts that it leaves as they are."""
+    kept = {name: getattr(change, name) or getattr(known, name) for name in ("title", "observation", "action")}
+    return change.replace(type=change.type or known.discovery or "pattern", **kept)
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -52,7 +52,8 @@ def _update_in_background(memory: Memory) -> None:
     limit_s = memory.settings.learnings_time_limit_s
     try:
         with Deadline((limit_s + 60) * 1000):  # for whatever does not heed the limit by itself
-            memory.update(cause="count", limit_s=limit_s)
+            while memory.files_state().is_due:  # others may finish as many tasks meanwhile
+                memory.update(cause="count", limit_s=limit_s)
     except LearntError as error:
         note(f"{error.message}; {error.hint}")
 

@@ -116,8 +116,10 @@ def show_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
+        evidence = memory.evidence(arguments.id)
     if arguments.json:
-        show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning)})
+        seen = [one.discovery.as_dict() for one in evidence]
+        show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning), "evidence": seen})
         return
     say(paint(learning.title, "bold"))
     say(paint(_summary(learning), "dim"))
@@ -128,6 +130,11 @@ def show_run(arguments: argparse.Namespace) -> None:
     for name, value in _particulars(learning, supersedes).items():
         if value:
             say(f"{name + ':':<15}{value}")
+    if evidence:
+        from learnt.doors.cli.review import show_evidence
+
+        say()
+        show_evidence(evidence)
 
 
 def edit_arguments(parser: argparse.ArgumentParser) -> None:

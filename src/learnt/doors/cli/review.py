@@ -254,10 +254,7 @@ def _show(item: ReviewItem) -> None:
                 say(f"{paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
         for one in item.replaces:
             say(f"{paint('would replace', 'cyan')} {one.id}: {one.title}")
-    for found in item.evidence[:_EVIDENCE_SHOWN]:
-        _show_evidence(found)
-    if len(item.evidence) > _EVIDENCE_SHOWN:
-        say(paint(f"  … and {len(item.evidence) - _EVIDENCE_SHOWN} more", "dim"))
+    show_evidence(item.evidence)
 
 
 def _show_difference(old: Learning, new: Learning) -> None:
@@ -271,7 +268,15 @@ def _show_difference(old: Learning, new: Learning) -> None:
                 say(paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green"))
 
 
-def _show_evidence(found: Found) -> None:
+def show_evidence(evidence: Sequence[Found]) -> None:
+    """Show what was seen that speaks for a learning, the first of it in its own words."""
+    for found in evidence[:_EVIDENCE_SHOWN]:
+        _show_found(found)
+    if len(evidence) > _EVIDENCE_SHOWN:
+        say(paint(f"  … and {len(evidence) - _EVIDENCE_SHOWN} more", "dim"))
+
+
+def _show_found(found: Found) -> None:
     seen = found.discovery
     where = "  ".join(part for part in (seen.task, seen.type, ", ".join(seen.files[:5])) if part)
     say(paint(f"seen in {where}" if where else "seen", "dim"))

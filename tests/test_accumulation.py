@@ -1,0 +1,464 @@
+"""Learnings accumulate: from finished tasks into a file that people edit, with a model and without, whatever fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnt.brief.learnings_file import parse
+from learnt.text.tokens import estimate_tokens
+from tests.conftest import Done
+from tests.support.accumulation import AGENT, Model, Workshop, lesson
+from tests.support.service_stub import TOKENS_IN, TOKENS_OUT, Reply
+
+
+@pytest.fixture
+def shop(project: Path, learnt: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """A project whose file is made anew after five tasks, with an agent that says a lesson for each."""
+    monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "5")
+    shop = Workshop(project, learnt)
+    shop.agent(AGENT)
+    return shop
+
+
+# Twenty tasks, and people who edit
+
+
+@pytest.mark.parametrize("max_tokens", [2_000, 260])
+def test_over_twenty_tasks_no_edit_by_hand_is_lost_and_nothing_deleted_comes_back(
+    shop: Workshop, max_tokens: int
+) -> None:
+    shop.settings(learnings_max_tokens=max_tokens)
+    shop.versioned()
+    shop.done(range(1, 5))
+    assert not shop.path.exists(), "four tasks are too few"
+    shop.done([5])
+    shop.wait(1)
+    assert sum(lesson(number) in shop.text for number in range(1, 6)) == 5
+    shop.commit("first file")
+
+    shop.append("Ask Anna before `vat.py` is touched.")
+    shop.rewrite(lesson(2), "Run `bin/check2` only on Mondays: the till is closed then")
+    shop.delete("bin/check3")
+    shop.move("bin/check4", "House rules")
+    shop.done(range(6, 11))
+    shop.wait(2)
+    _holds(shop, max_tokens)
+    with shop.path.open("a") as file:
+        subprocess.run(["echo", "- Bring coffee to the `till-7` people."], stdout=file, check=True)
+    shop.delete("bin/check10")
+    shop.rewrite("before `vat.py` is touched", "before anything in `vat/` is touched")
+
+    shop.done(range(11, 16))
+    shop.wait(3)
+    _holds(shop, max_tokens)
+    shop.move("Bring coffee", "House rules")
+    shop.path.write_bytes(shop.text.replace("\n", "\r\n").encode())
+    shop.done(range(16, 21))
+    makings = shop.wait(4)
+
+    _holds(shop, max_tokens)
+    assert [one.result for one in makings] == ["done"] * 4
+    assert [one.cause for one in makings] == ["count"] * 4
+    known = shop.all()
+    by_hand = {
+        "Ask Anna before anything in `vat/` is touched.": "",
+        "Run `bin/check2` only on Mondays: the till is closed then": known[lesson(1)].category,
+        "Bring coffee to the `till-7` people.": "house_rules",
+        lesson(4): "house_rules",
+    }
+    assert {title: (known[title].status, known[title].category) for title in by_hand} == {
+        title: ("active", category) for title, category in by_hand.items()
+    }
+    for deleted in (lesson(3), lesson(10)):
+        assert known[deleted].status == "hidden"
+        assert deleted not in shop.text
+    for written in ("Ask Anna before anything in `vat/` is touched.", "Bring coffee to the `till-7` people."):
+        assert shop.bullets.count(written) == 1
+    assert len(known) == 20 + 2
+    assert (lesson(20) in shop.text) or max_tokens < 2_000
+
+
+def _holds(shop: Workshop, max_tokens: int) -> None:
+    """The file stays within its bound, and shows each learning once."""
+    assert estimate_tokens(shop.text) <= max_tokens
+    ids = [bullet.id for bullet in parse(shop.text).bullets]
+    assert len(ids) == len(set(ids))
+    assert all(ids)
+
+
+def test_what_people_did_on_branches_arrives_with_the_merge_and_old_branches_bring_nothing_back(shop: Workshop) -> None:
+    shop.versioned()
+    shop.done(range(1, 6))
+    shop.wait(1)
+    shop.commit("first file")
+    shop.git("branch", "side")
+    shop.git("branch", "old")
+    side = shop.folder.parent / "side"
+    shop.git("worktree", "add", "-q", str(side), "side")
+    theirs = side / ".learnt" / "learnings.md"
+
+    with theirs.open("a") as file:
+        file.write("- Ask Bert about `ean.py` first.\n")
+    shop.delete("bin/check1", theirs)
+    shop.rewrite(lesson(3), "Run `bin/check3` only by night: the till is closed then", theirs)
+    shop.commit("by hand on a branch", side)
+    shop.delete("bin/check5")
+    shop.done(range(6, 11))
+    shop.wait(2)
+    shop.commit("second file")
+    assert lesson(1) in shop.text, "on this branch nobody deleted it"
+
+    _merge(shop, "side")
+    shop.done(range(11, 16))
+    shop.wait(3)
+    shop.commit("third file")
+
+    assert "Ask Bert about `ean.py` first." in shop.bullets
+    assert "Run `bin/check3` only by night: the till is closed then" in shop.text
+    known = shop.all()
+    assert [known[lesson(number)].status for number in (1, 5)] == ["hidden", "hidden"]
+    assert "Run `bin/check3` only by night: the till is closed then" in known
+    assert not {lesson(1), lesson(3), lesson(5)} & {text.removeprefix("Avoid: ") for text in shop.bullets}
+
+    # A branch from before all that: first in a worktree of its own, then merged.
+    ancient = shop.folder.parent / "ancient"
+    shop.git("worktree", "add", "-q", str(ancient), "old")
+    own = ancient / ".learnt" / "learnings.md"
+    assert lesson(1) in own.read_text()
+    before = shop.text
+    with own.open("a") as file:
+        file.write("- Greet the `cash-desk` first.\n")
+    shop.commit("by hand on an old branch", ancient)
+    _merge(shop, "old")
+    shop.update()
+    shop.update(cwd=ancient)
+
+    for text in (shop.text, own.read_text()):
+        bullets = [bullet.text.removeprefix("Avoid: ") for bullet in parse(text).bullets]
+        assert bullets.count("Greet the `cash-desk` first.") == 1
+        assert not {lesson(1), lesson(3), lesson(5)} & set(bullets)
+        assert lesson(15) in bullets
+    assert [shop.all()[lesson(number)].status for number in (1, 5)] == ["hidden", "hidden"]
+    assert len(shop.all()) == 15 + 2
+    assert set(parse(before).bullets) <= set(parse(shop.text).bullets)
+
+
+def test_while_a_merge_conflicts_nothing_is_read_and_what_a_person_makes_of_it_counts(shop: Workshop) -> None:
+    shop.versioned()
+    shop.done(range(1, 6))
+    shop.wait(1)
+    shop.commit("first file")
+    shop.git("checkout", "-q", "-b", "side")
+    shop.rewrite(lesson(5), "Run `bin/check5` on the fake till")
+    shop.append("Ask Bert about `ean.py` first.")
+    shop.update()
+    shop.commit("by hand on a branch")
+    shop.git("checkout", "-q", "main")
+    shop.delete("bin/check4")
+    shop.append("Ask Anna before `vat.py` is touched.")
+    shop.update()
+    shop.commit("by hand")
+
+    with pytest.raises(subprocess.CalledProcessError):
+        shop.git("merge", "side")
+    conflicting = shop.text
+    assert "<<<<<<<" in conflicting
+    before = shop.everything()
+    assert "conflict" in shop.update(code=2)
+    shop.done(range(6, 11))
+    assert [one.result for one in shop.wait(5)] == ["done", "done", "done", "failed", "failed"]
+    assert shop.text == conflicting
+    assert shop.everything()["events"] == before["events"]
+    assert "conflict" in shop.learnt("status").out
+
+    _resolve(shop)
+    shop.update()
+    shop.commit("merged")
+
+    bullets = {text.removeprefix("Avoid: ") for text in shop.bullets}
+    assert {
+        "Ask Anna before `vat.py` is touched.", "Ask Bert about `ean.py` first.", "Run `bin/check5` on the fake till",
+        *map(lesson, (1, 2, 3, *range(6, 11))),
+    } == bullets  # fmt: skip
+    assert shop.all()[lesson(4)].status == "hidden"
+
+
+def _merge(shop: Workshop, branch: str) -> None:
+    """Merge a branch as people do: with their own hands where git cannot."""
+    try:
+        shop.git("merge", "-q", "-m", f"merge {branch}", branch)
+    except subprocess.CalledProcessError:
+        _resolve(shop)
+        shop.commit(f"merge {branch}")
+
+
+def _resolve(shop: Workshop) -> None:
+    """Keep the lines of both sides, but our own date and last line, and no bullet twice."""
+    kept: list[str] = []
+    is_theirs = False
+    for line in shop.text.split("\n"):
+        is_theirs = line.startswith("=======") or (is_theirs and not line.startswith(">>>>>>>"))
+        generated = line.startswith(("Last updated", "<!-- learnt:"))
+        if not line.startswith(("<<<<<<<", "=======", ">>>>>>>")) and not (is_theirs and generated):
+            kept.append(line)
+    shop.path.write_text("\n".join(kept))
+
+
+def test_a_task_that_is_to_have_no_learnings_neither_gets_nor_feeds_the_file(shop: Workshop) -> None:
+    shop.settings(learnings_injection_strategy="global_only")
+    shop.done(range(1, 6))
+    shop.wait(1)
+    (task,) = shop.queue([6], skip_learnings=True)
+    assert lesson(5) not in shop.learnt("task", "prompt", task).out
+    assert shop.learnt("task", "add", "Check 7", "--no-learnings").code == 0
+
+    shop.work("--all")
+
+    assert all(lesson(5) not in (shop.folder / f"prompt-{number}.txt").read_text() for number in (6, 7))
+    assert shop.state().tasks_since == 0
+    shop.update()
+    assert not {lesson(6), lesson(7)} & set(shop.all())
+    shop.queue([8])
+    shop.work("--all")
+    assert lesson(5) in (shop.folder / "prompt-8.txt").read_text()
+
+
+# A model that is named
+
+PROVIDERS = ("anthropic", "openai", "command")
+
+
+def change(do: str, **fields: Any) -> dict[str, Any]:
+    return {"do": do, **fields}
+
+
+def answer(*changes: dict[str, Any]) -> str:
+    return json.dumps({"changes": changes})
+
+
+def addition(number: int) -> dict[str, Any]:
+    return change(
+        "ADD",
+        type="blocker",
+        title=f"Give `bin/check{number}` a stage, or it takes the real till",
+        observation=f"Without a stage `bin/check{number}` ran on the real till.",
+        action=f"Run `bin/check{number} --stage test`.",
+        tags=["tills"],
+        category="Testing Patterns",
+        reason=f"the agent warns of till {number}",
+    )
+
+
+@pytest.fixture(params=PROVIDERS)
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def model(provider: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Model]:
+    """Return what names a model that answers so."""
+    return lambda *replies, **settings: Model(provider, project.parent, monkeypatch, *replies, **settings)
+
+
+def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_decide(
+    shop: Workshop, provider: str, model: Callable[..., Model]
+) -> None:
+    wrong = shop.learnt(
+        "add", "Check tills with `bin/check`", "--action", "Just run it.", "--on-command", "bin/check", "--json"
+    )
+    revised = json.loads(wrong.out)["id"]
+    stale, kept = (shop.learn(f"Check tills {when}")["id"] for when in ("by `telnet`", "twice with `bin/check`"))
+    replies = [
+        answer(addition(1)),
+        answer(change("REVISE", id=revised, action="Run it with `--stage test`.", reason="it ran on the real till")),
+        answer(change("REMOVE", id=stale, reason="there is no telnet any more")),
+        answer(change("KEEP", id=kept), change("REVISE", id="learn_nobody", title="x"), {"do": "DANCE"}),
+        f"Here you are:\n```json\n{answer(*map(addition, range(50, 55)))}\n```",
+        answer(),
+    ]
+    before = {id: shop.learnt("show", id, "--json").out for id in (stale, kept)}
+
+    with model(*replies) as asked:
+        tasks = shop.done(range(1, 6))
+        shop.wait(1)
+        assert len(asked.asked) == 5, "one call for each task"
+        assert [one.result for one in shop.made()] == ["done"], shop.made()[0].reason
+        shop.done(range(6, 11))
+        shop.wait(2)
+        assert len(asked.asked) == 10
+
+    known = shop.all()
+    new = known[addition(1)["title"]]
+    assert (new.status, new.origin, new.task, new.discovery) == ("active", "model", tasks[0], "blocker")
+    assert (new.confidence, new.category, new.times_helpful) == (0.7, "Testing Patterns", 0)
+    assert new.title in shop.bullets
+    shown = shop.learnt("show", new.id).out
+    assert " · trial · " in shown
+    assert f"seen in {tasks[0]}" in shown
+    assert "the agent warns of till 1" in shown
+    assert [addition(number)["title"] in known for number in range(50, 55)] == [True, True, True, False, False]
+    for id, was in before.items():
+        assert _lasting(shop.learnt("show", id, "--json").out) == _lasting(was)
+    _waits_for_a_person(shop, revised, stale)
+    _is_in_the_book(shop, provider, calls=10)
+
+
+def _lasting(shown: str) -> dict[str, Any]:
+    """What `show` tells, but for what being shown to agents changes."""
+    changing = ("times_injected", "last_injected_at", "impact")
+    return {name: value for name, value in json.loads(shown).items() if name not in changing}
+
+
+def _waits_for_a_person(shop: Workshop, revised: str, stale: str) -> None:
+    items = {item["kind"]: item for item in json.loads(shop.learnt("review", "--json").out)}
+    proposal = items["revised"]["learning"]
+    assert (proposal["status"], proposal["replaces"]) == ("proposed", [revised])
+    assert (proposal["title"], proposal["action"]) == ("Check tills with `bin/check`", "Run it with `--stage test`.")
+    assert proposal["triggers"]["commands"] == ["bin/check"], "what a model cannot say stays"
+    assert "Run it with `--stage test`." not in shop.text
+    (asked,) = json.loads(shop.learnt("escalations", "--json").out)
+    assert (asked["subject"], asked["id"]) == (stale, items["removed"]["id"])
+    assert "there is no telnet any more" in asked["question"]
+
+    assert shop.learnt("review", stdin=f"{proposal['id']} yes\n{asked['id']} yes\n").code == 0
+    with shop.open() as memory:
+        assert memory.get(revised).superseded_by == proposal["id"]
+        assert memory.get(proposal["id"]).status == "active"
+        assert memory.get(stale).status == "hidden"
+
+
+def _is_in_the_book(shop: Workshop, provider: str, *, calls: int) -> None:
+    usage = json.loads(shop.learnt("usage", "--calls", "100", "--json").out)
+    assert len(usage["calls"]) == calls
+    (ever,) = usage["ever"]
+    assert (ever["purpose"], ever["provider"], ever["calls"], ever["done"]) == ("extract", provider, calls, calls)
+    each = 0.01 if provider == "command" else (TOKENS_IN + 5 * TOKENS_OUT) / 1_000_000
+    assert ever["cost_usd"] == pytest.approx(calls * each)
+    assert ever["tokens_in"] == (0 if provider == "command" else calls * TOKENS_IN)
+    assert sum(one.cost_usd or 0 for one in shop.made()) == pytest.approx(calls * each)
+    assert all(call["task"] and call["regeneration"] for call in usage["calls"])
+
+
+def test_the_model_reads_the_task_what_was_said_what_is_known_and_the_project_s_own_words(
+    shop: Workshop, provider: str, model: Callable[..., Model]
+) -> None:
+    known = shop.learn("Check tills with `bin/check`")["id"]
+    prompts = shop.folder / ".learnt" / "prompts"
+    with model(answer()) as asked:
+        shop.done([1])
+        shop.update()
+        prompts.mkdir()
+        (prompts / "extract.md").write_text("Speak like a pirate.\n---\nOf $material tell what you learnt.\n")
+        shop.done([2])
+        shop.update()
+
+        ours, theirs = asked.asked
+        if provider == "command":
+            assert asked.signs == ["1", "1"]
+    for part in ("Check 1", lesson(1), known, "Check tills with `bin/check`"):
+        assert part in ours
+    assert "Speak like a pirate." in theirs
+    assert lesson(2) in theirs
+    assert "patterns that can be used again" not in theirs
+
+
+def test_no_model_is_asked_that_nobody_named(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, model: Callable[..., Model]
+) -> None:
+    with model(answer(addition(1))) as asked:
+        monkeypatch.delenv("LEARNT_MODEL_PROVIDER")
+        shop.done(range(1, 6))
+        shop.wait(1)
+        shop.update()
+        assert asked.asked == []
+    assert lesson(1) in shop.text
+    assert "No model was ever called." in shop.learnt("usage").out
+
+
+# A model that fails
+
+HALF = answer(addition(1))[:100]
+SLOW = Reply("slow down", status=429, headers={"retry-after": "0"})
+FAILURES: dict[str, tuple[str, Reply, dict[str, float], str]] = {
+    "anthropic says nothing": ("anthropic", Reply(silent=True), {"time_limit_s": 1}, "no answer came within"),
+    "openai says nothing": ("openai", Reply(silent=True), {"time_limit_s": 1}, "no answer came within"),
+    "a program says nothing": ("command", Reply(silent=True), {"time_limit_s": 1}, "no answer came within"),
+    "rubbish": ("openai", Reply("I would rather talk about the weather."), {}, "holds no JSON"),
+    "half a JSON": ("anthropic", Reply(HALF), {}, "broken or cut off"),
+    "a program prints half a JSON": ("command", Reply(HALF), {}, "broken or cut off"),
+    "anthropic refuses": ("anthropic", Reply("I cannot", ending="refusal"), {}, "refused"),
+    "openai refuses": ("openai", Reply("", refusal="I cannot do that"), {}, "refused"),
+    "anthropic is busy": ("anthropic", SLOW, {}, "429: slow down"),
+    "openai is broken": ("openai", Reply("the cat sat on it", status=500), {}, "500: the cat sat on it"),
+    "a program fails": ("command", Reply("no credit left", status=1), {}, "no credit left"),
+    "the daily cap": ("anthropic", Reply(answer()), {"daily_cap_usd": 0.0001}, "a day"),
+    "the monthly cap": ("command", Reply(answer()), {"monthly_cap_usd": 0.005}, "a month"),
+}
+
+
+@pytest.mark.parametrize("case", FAILURES)
+def test_a_model_that_fails_changes_nothing_and_what_it_should_have_read_is_read_the_next_time(
+    shop: Workshop, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider, reply, settings, reason = FAILURES[case]
+    with shop.open() as memory:
+        memory.debrief("task_1", f"{lesson(1)}.", result="done")
+        memory.update()
+        shop.append("Ask Anna before `vat.py` is touched.")
+        for number in (2, 3):
+            memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
+    before = shop.everything()
+
+    with Model(provider, shop.folder.parent, monkeypatch, reply, **settings):
+        told = shop.update(code=3 if "cap" in case else 1)
+
+    assert reason in told.splitlines()[0]
+    assert "hint: " in told
+    assert "Traceback" not in told
+    assert shop.everything() == before
+    for words in (["history", "--internal"], ["status"], ["usage"]):
+        assert reason in shop.learnt(*words).out, words
+    with Model(provider, shop.folder.parent, monkeypatch, answer(addition(2)), answer()) as asked:
+        for name in settings:
+            monkeypatch.delenv(f"LEARNT_MODEL_{name.upper()}")
+        with shop.open() as memory:
+            memory.update()
+        assert len(asked.asked) == 2
+    assert addition(2)["title"] in shop.bullets
+    assert "Ask Anna before `vat.py` is touched." in shop.bullets
+    assert shop.everything()["left"] == []
+
+
+def test_what_a_model_said_before_it_failed_was_paid_for_and_is_kept(
+    shop: Workshop, model: Callable[..., Model]
+) -> None:
+    with shop.open() as memory, model(answer(addition(1)), Reply("hm")) as asked:
+        for number in (1, 2):
+            memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
+        shop.update(code=1)
+        assert not shop.path.exists()
+        assert addition(1)["title"] in shop.all()
+        calls = len(asked.asked)
+        shop.update(code=1)
+        assert len(asked.asked) == calls + 2, "the first task is not asked about again"
+
+
+def test_a_model_that_fails_in_the_background_disturbs_nobody_and_is_asked_again_after_as_many_tasks(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Model("command", shop.folder.parent, monkeypatch, Reply("no credit left", status=1)):
+        shop.done(range(1, 6))
+        assert [one.result for one in shop.wait(1)] == ["failed"]
+        shop.done(range(6, 10))
+        assert len(shop.made()) == 1
+    assert "no credit left; 4 of 5 tasks since" in shop.learnt("status").out
+    with Model("command", shop.folder.parent, monkeypatch, answer()) as asked:
+        shop.done([10])
+        assert [one.result for one in shop.wait(2)] == ["failed", "unchanged"], "there is nothing to show yet"
+        assert len(asked.asked) == 10
