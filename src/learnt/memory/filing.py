@@ -36,7 +36,8 @@ from learnt.brief.learnings_file import (
 )
 from learnt.brief.learnings_file.lines import AVOID
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.memory.accumulating import FOLDER_OF_GOALS, KILLED, LOCK, read_file
+from learnt.memory.accumulating import FOLDER_OF_GOALS, read_file
+from learnt.memory.background import KILLED, LOCK
 from learnt.memory.mining import Mined, Mining, Reading
 from learnt.model import TEXT_LIMIT, Value, new_id
 from learnt.project import STORE_FOLDER

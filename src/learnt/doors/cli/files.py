@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.memory import Memory
-    from learnt.memory.accumulating import State
+    from learnt.memory.background import State
     from learnt.memory.filing import File, Update
     from learnt.store.regenerations import Regeneration
 
