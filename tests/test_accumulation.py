@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,10 @@ import pytest
 from learnt.brief.learnings_file import parse
 from learnt.text.tokens import estimate_tokens
 from tests.conftest import Done
-from tests.support.accumulation import AGENT, Model, Workshop, lesson
+from tests.support.accumulation import AGENT, Model, Workshop, lesson, until
+from tests.support.past import correction, kept_at_home
 from tests.support.service_stub import TOKENS_IN, TOKENS_OUT, Reply
+from tests.test_terminal import Terminal
 
 
 @pytest.fixture
@@ -78,8 +83,8 @@ def test_over_twenty_tasks_no_edit_by_hand_is_lost_and_nothing_deleted_comes_bac
     for deleted in (lesson(3), lesson(10)):
         assert known[deleted].status == "hidden"
         assert deleted not in shop.text
-    for written in ("Ask Anna before anything in `vat/` is touched.", "Bring coffee to the `till-7` people."):
-        assert shop.bullets.count(written) == 1
+    shown = [text.removeprefix("Avoid: ") for text in shop.bullets]
+    assert [shown.count(title) for title in by_hand] == [1] * len(by_hand), "also beyond the window"
     assert len(known) == 20 + 2
     assert (lesson(20) in shop.text) or max_tokens < 2_000
 
@@ -450,7 +455,7 @@ def test_what_a_model_said_before_it_failed_was_paid_for_and_is_kept(
 
 
 def test_a_model_that_fails_in_the_background_disturbs_nobody_and_is_asked_again_after_as_many_tasks(
-    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+    database: str, shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Model("command", shop.folder.parent, monkeypatch, Reply("no credit left", status=1)):
         shop.done(range(1, 6))
@@ -462,3 +467,367 @@ def test_a_model_that_fails_in_the_background_disturbs_nobody_and_is_asked_again
         shop.done([10])
         assert [one.result for one in shop.wait(2)] == ["failed", "unchanged"], "there is nothing to show yet"
         assert len(asked.asked) == 10
+
+
+# In the background: one at a time, whatever happens to it
+
+# Says who asked it, and answers when it may.
+HELD = """
+import os, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+sys.stdin.read()
+with open(os.path.join(here, "new"), "w") as file: file.write(str(os.getppid()))
+os.rename(os.path.join(here, "new"), os.path.join(here, "worker"))
+patience = time.monotonic() + 60
+while not os.path.exists(os.path.join(here, "over")) and time.monotonic() < patience: time.sleep(0.02)
+print('{"changes": []}')
+"""
+
+
+class Held:
+    """A model that keeps its worker waiting."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        folder.mkdir()
+        (folder / "held.py").write_text(HELD)
+        patch.setenv("LEARNT_MODEL_PROVIDER", "command")
+        patch.setenv("LEARNT_MODEL_COMMAND", f"{sys.executable} {folder / 'held.py'}")
+
+    def worker(self) -> int:
+        """Wait until it is asked; return the process that asks."""
+        until((self._folder / "worker").exists, "nobody asks the model")
+        return int((self._folder / "worker").read_text())
+
+    def answer(self) -> None:
+        """Let it answer, now and from now on."""
+        (self._folder / "over").touch()
+
+
+@pytest.fixture
+def held(project: Path, monkeypatch: pytest.MonkeyPatch) -> Held:
+    return Held(project.parent / "held", monkeypatch)
+
+
+def finish(shop: Workshop, numbers: range) -> None:
+    """Let tasks be done, as an agent's client tells it."""
+    with shop.open() as memory:
+        for number in numbers:
+            memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
+
+
+def debriefed(shop: Workshop, number: int) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "learnt", "debrief", "--task", f"task_{number}", "--result", "done"]
+    process = subprocess.Popen(words, cwd=shop.folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert process.stdin is not None
+    process.stdin.write(f"{lesson(number)}.".encode())
+    return process
+
+
+def test_of_tasks_that_finish_at_the_same_moment_none_is_missed(database: str, shop: Workshop) -> None:
+    finish(shop, range(1, 5))
+    both = [debriefed(shop, number) for number in (5, 6)]
+    for process in both:
+        process.communicate()
+        assert process.returncode == 0
+
+    (made,) = shop.wait(1)
+
+    assert (made.result, made.cause) == ("done", "count")
+    assert made.tasks + shop.state().tasks_since >= 6
+    finish(shop, range(7, 12))
+    shop.wait(2)
+    shop.update()
+    assert set(map(lesson, range(1, 12))) == {title for title in shop.all() if "bin/check" in title}
+
+
+@pytest.mark.soak
+def test_tasks_that_finish_at_the_same_moment_never_leave_the_file_behind(
+    database: str, shop: Workshop, share: Callable[[int], int]
+) -> None:
+    rounds = share(100)
+    for first in range(1, 6 * rounds, 6):
+        finish(shop, range(first, first + 4))
+        for process in [debriefed(shop, number) for number in (first + 4, first + 5)]:
+            process.communicate()
+            assert process.returncode == 0
+        with shop.open() as memory:
+            until(lambda: not memory.files_state().is_due, "the file is left behind")
+            until(lambda: not memory.is_updating(), "the worker does not end")
+    shop.update("--window", str(6 * rounds))
+    assert set(map(lesson, range(1, 6 * rounds + 1))) <= set(shop.all())
+    print(f"{rounds} rounds, {len(shop.made())} makings")
+
+
+def test_while_one_worker_runs_no_other_does_and_it_goes_on_with_what_was_done_meanwhile(
+    database: str, shop: Workshop, held: Held
+) -> None:
+    finish(shop, range(1, 6))
+    held.worker()
+
+    assert shop.learnt("update").code == 3
+    assert "being made already" in shop.update("--dry-run", code=3)
+    assert shop.learnt("clear").code == 3
+    assert "learnings.md: being made since " in shop.learnt("status").out
+    assert "by itself: running" in shop.learnt("history", "--internal").out
+    finish(shop, range(6, 11))
+    assert len(shop.made()) == 1
+    held.answer()
+
+    shop.wait(2)
+    assert shop.state().tasks_since == 0
+    assert [one.cause for one in shop.made()] == ["count", "count"]
+    assert shop.everything()["left"] == []
+
+
+def test_a_worker_that_is_killed_leaves_all_as_it_was_and_the_next_one_goes_on(
+    database: str, shop: Workshop, held: Held
+) -> None:
+    with shop.open() as memory:
+        memory.add("Ask Anna before `vat.py` is touched")
+    finish(shop, range(1, 5))
+    before = shop.everything()
+    finish(shop, range(5, 6))
+    worker = held.worker()
+
+    os.kill(worker, signal.SIGKILL)
+
+    with shop.open() as memory:
+        until(lambda: not memory.is_updating(), "the worker lives on")
+    held.answer()
+    after = shop.everything()
+    assert {**after, "left": ()} == {**before, "left": ()}
+    assert "failed: it was killed; 5 of 5 tasks since" in shop.learnt("status").out
+    assert "by itself: failed: it was killed" in shop.learnt("history", "--internal").out
+    assert "begun and never ended" in shop.learnt("usage").out
+    finish(shop, range(6, 7))
+    makings = shop.wait(2)
+    assert [(one.result, one.reason) for one in makings] == [("failed", "it was killed"), ("done", "")]
+    assert (shop.state().tasks_since, shop.everything()["left"]) == (0, [])
+
+
+def test_a_worker_ends_at_its_time_limit(shop: Workshop, held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNT_LEARNINGS_TIME_LIMIT_S", "1")
+    finish(shop, range(1, 6))
+    held.worker()
+
+    (made,) = shop.wait(1)
+
+    assert made.result == "failed"
+    assert "no answer came within" in made.reason
+    assert not shop.path.exists()
+    held.answer()
+
+
+def test_what_a_model_does_in_our_name_starts_no_worker(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNT_INTERNAL", "1")
+    finish(shop, range(1, 7))
+    assert (shop.state().tasks_since, shop.made()) == (6, [])
+    assert not (shop.folder / ".learnt" / "update.log").exists()
+    monkeypatch.delenv("LEARNT_INTERNAL")
+    finish(shop, range(7, 8))
+    shop.wait(1)
+    assert shop.state().tasks_since == 0
+
+
+def test_a_file_that_cannot_be_written_costs_no_count_and_no_edit(shop: Workshop) -> None:
+    finish(shop, range(1, 3))
+    shop.path.mkdir()
+    assert "learnings.md" in shop.update(code=1)
+    shop.path.rmdir()
+    assert shop.state().tasks_since == 0
+    finish(shop, range(3, 8))
+    shop.wait(2)
+    assert lesson(7) in shop.text
+
+
+# What agents are given of the file
+
+GIVEN = {"none": (), "global_only": (1, 2, 3, 4), "task_group": (3, 4), "both": (1, 2, 3, 4)}
+
+
+def block(prompt: str) -> str:
+    """Return the part of a prompt that is the text of learnings files."""
+    _, opening, rest = prompt.partition('<learnt-brief id="learnings">')
+    return rest.partition("</learnt-brief>")[0] if opening else ""
+
+
+@pytest.mark.parametrize("strategy", GIVEN)
+def test_a_prompt_carries_the_files_that_the_strategy_names(
+    shop: Workshop, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_LEARNINGS_INJECTION_STRATEGY", strategy)
+    shop.done([1, 2])
+    shop.done([3, 4], goal="fair")
+    shop.update()
+    (shop.folder / "spec.md").write_text("Tills have drawers.")
+
+    (task,) = shop.queue([5], goal="fair", spec="spec.md")
+    preview = shop.learnt("task", "prompt", task).out
+    shop.work()
+    sent = (shop.folder / "prompt-5.txt").read_text()
+
+    assert block(sent) == block(preview)
+    assert [number for number in range(1, 5) if lesson(number) in block(sent)] == [*GIVEN[strategy]]
+    assert "<!--" not in sent
+    assert not GIVEN[strategy] or sent.index("Tills have drawers.") < sent.index(lesson(3))
+    for number in GIVEN[strategy]:
+        assert sent.count(lesson(number)) == 1, "what the file says, the brief does not repeat"
+    (plain,) = shop.queue([6])
+    alone = (1, 2) if strategy in ("task_group", "both") else GIVEN[strategy]
+    prompt = block(shop.learnt("task", "prompt", plain).out)
+    assert [number for number in range(1, 5) if lesson(number) in prompt] == [*alone]
+
+
+def test_each_goal_has_a_file_with_a_window_of_its_own(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNT_LEARNINGS_INJECTION_STRATEGY", "both")
+    monkeypatch.setenv("LEARNT_LEARNINGS_GOAL_WINDOW_SIZE", "1")
+    shop.done([1, 2])
+    shop.done([3, 4], goal="fair")
+    shop.update()
+
+    fair = shop.folder / ".learnt" / "learnings" / "fair.md"
+    assert fair.read_text().startswith("# Learnings: fair\n")
+    assert "(from 1 recent tasks)" in fair.read_text()
+    assert [number for number in range(1, 5) if lesson(number) in fair.read_text()] == [4]
+    assert [number for number in range(1, 5) if lesson(number) in shop.text] == [1, 2]
+    assert shop.learnt("show", "--goal", "fair").out == fair.read_text()
+
+
+def test_a_bullet_that_is_moved_to_another_file_changes_its_goal_and_is_not_hidden(
+    database: str, shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_LEARNINGS_INJECTION_STRATEGY", "both")
+    shop.done([1, 2])
+    shop.done([3, 4], goal="fair")
+    shop.update()
+    fair = shop.folder / ".learnt" / "learnings" / "fair.md"
+    line = shop.cut("bin/check2")
+    with fair.open("a") as file:
+        file.write(f"{line}\n")
+    with shop.path.open("a") as file:
+        file.write(f"{shop.cut('bin/check3', fair)}\n")
+
+    shop.update()
+
+    known = shop.all()
+    moved = {number: (known[lesson(number)].goal, known[lesson(number)].status) for number in (2, 3)}
+    assert moved == {2: ("fair", "active"), 3: ("", "active")}
+    assert [lesson(2) in fair.read_text(), lesson(2) in shop.text] == [True, False]
+    assert [lesson(3) in fair.read_text(), lesson(3) in shop.text] == [False, True]
+
+
+# What clients and git have kept of the past
+
+CLIENTS = ("claude", "codex", "gemini", "opencode")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_failed_and_what_worked_then_in_a_transcript_is_a_learning_with_its_evidence(
+    shop: Workshop, client: str
+) -> None:
+    path = correction(client, shop.folder.parent / f"{client}.transcript", folder=shop.folder)
+
+    done = shop.learnt("debrief", "--transcript", path)
+
+    assert done.code == 0, done.err
+    (learning,) = shop.all().values()
+    assert f"learnt {learning.id}: {learning.title}" in done.out
+    assert "`uv run pytest tests`" in learning.title
+    assert (learning.origin, learning.status, learning.discovery) == ("agent", "active", "blocker")
+    shown = shop.learnt("show", learning.id).out
+    assert f"seen in {learning.task}  blocker" in shown
+    assert "No module named pytest" in shown
+    (seen,) = json.loads(shop.learnt("show", learning.id, "--json").out)["evidence"]
+    assert (seen["failed"], seen["worked"]) == ("python -m pytest tests", "uv run pytest tests")
+
+    again = shop.learnt("debrief", "--transcript", path)
+    assert again.code == 2
+    assert f"{path} was read already" in again.err
+    assert "hint: it is read again when it has grown" in again.err
+    assert len(shop.all()) == 1
+
+
+def test_briefs_that_an_agent_repeats_are_not_learnt_again(shop: Workshop) -> None:
+    shop.learn("Never run `bin/check` with `STAGE=prod`: it deletes the data")
+    brief = shop.learnt("brief", "Run bin/check with STAGE=prod").out
+    assert "Never run `bin/check`" in brief
+    said = f"I was told:\n\n{brief}\n\nI go on."
+    path = correction("claude", shop.folder.parent / "s-1.jsonl", folder=shop.folder, prompt=brief, said=said)
+
+    assert shop.learnt("debrief", "--transcript", path).code == 0
+
+    assert [title for title in shop.all() if "bin/check" in title] == [
+        "Never run `bin/check` with `STAGE=prod`: it deletes the data"
+    ]
+    assert shop.all()["Never run `bin/check` with `STAGE=prod`: it deletes the data"].recurrences == 0
+
+
+def reverted(shop: Workshop) -> None:
+    """Give the project a history in which something was taken back."""
+    shop.versioned()
+    for text in ("Round prices in the cache", 'Revert "Round prices in the cache"'):
+        (shop.folder / "price.py").write_text(f"# {text}\n")
+        shop.git("add", "price.py")
+        body = "" if text.startswith("Round") else "Rounded prices broke the `vat` report, because it sums them again."
+        shop.git("commit", "-q", "-m", text, "-m", body)
+
+
+def test_the_past_is_read_once_from_all_clients_and_from_git(shop: Workshop, home: Path) -> None:
+    paths = kept_at_home(home, shop.folder)
+    reverted(shop)
+
+    preview = shop.learnt("learn", "--since", "30d", "--dry-run").out
+    assert all(path in preview for path in paths)
+    assert "3 transcripts and 3 commits to read." in preview
+    assert shop.all() == {}
+    done = shop.learnt("learn", "--since", "30d")
+
+    assert done.code == 0, done.err
+    assert "Read 6 of 6 transcripts and commits." in done.out
+    titles = sorted(shop.all())
+    assert len(titles) == 2, "what all clients saw is one learning"
+    assert titles[0].startswith("Do not redo “Round prices in the cache”: Rounded prices broke the `vat` report")
+    assert "`uv run pytest tests`" in titles[1]
+    assert shop.all()[titles[1]].recurrences == 2
+    again = json.loads(shop.learnt("learn", "--dry-run", "--json").out)
+    assert (again["transcripts"], again["read_before"], again["commits"]) == ([], 3, 0)
+    assert shop.learnt("learn", "--since", "soon").code == 2
+
+
+def test_before_a_model_is_paid_for_the_past_a_person_is_asked(
+    shop: Workshop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_at_home(home, shop.folder)
+    with Model("command", shop.folder.parent, monkeypatch, answer(addition(1)), answer()) as asked:
+        told = "3 transcripts and 0 commits to read; the model is asked 3 times: about $0.03."
+        assert told in shop.learnt("learn", "--dry-run").out
+        refused = shop.learnt("learn")
+        assert refused.code == 2
+        assert told in refused.err
+        assert "--yes" in refused.err
+        code, screen = Terminal(shop.folder).run("learn", typed="n\n")
+        assert code == 2
+        assert f"{told} Go on? [y/N]" in screen
+        assert asked.asked == []
+        code, screen = Terminal(shop.folder).run("learn", typed="y\n")
+        assert code == 0
+        assert "reading" in screen
+        assert "Read 3 of 3" in screen
+        assert len(asked.asked) == 3
+        assert shop.learnt("learn", "--yes").code == 0
+        assert len(asked.asked) == 3, "there is nothing left to read"
+    assert list(shop.all()) == [addition(1)["title"]]
+
+
+def test_of_the_past_only_what_a_model_has_read_counts_as_read(
+    shop: Workshop, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_at_home(home, shop.folder)
+    with Model("command", shop.folder.parent, monkeypatch, answer(addition(1)), Reply("no credit", status=1)):
+        done = shop.learnt("learn", "--yes")
+        assert "Read 1 of 3" in done.out
+        assert "no credit" in done.err
+    with Model("command", shop.folder.parent, monkeypatch, answer()) as asked:
+        assert shop.learnt("learn", "--yes").code == 0
+        assert len(asked.asked) == 2

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _LIMIT_S = 300
 _MOST_COMMITS = 5_000
-_FIELD, _RECORD = "\x1f", "\x1e"
+_FIELD, _RECORD = "\x01", "\x02"  # no white space, as \x1f and \x1e are: what git says is stripped
 
 
 class Commit(Value):

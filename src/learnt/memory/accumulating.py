@@ -45,7 +45,7 @@ class Accumulating(Debriefing, ByHand):
         """Mine what finished tasks left, take over what people did to the learnings files, and write them anew.
 
         `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
-        neither file nor learnings change, and the reason is kept.
+        the file and what is known stay as they are, the reason is kept, and what it said of other tasks before as well.
         """
         from learnt.memory.filing import Filing
 

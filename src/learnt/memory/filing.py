@@ -132,7 +132,7 @@ class Filing(Mining):
         """Mine what finished tasks left, take over what people did to the files, and write them anew.
 
         `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
-        neither file nor learnings change, and the reason is kept.
+        the file and what is known stay as they are, the reason is kept, and what it said of other tasks before as well.
         """
         if window is not None and window < 1:
             raise WrongRequest(f"a window of {window} tasks shows nothing", hint="give a number from 1 on")
@@ -312,10 +312,12 @@ class Filing(Mining):
         goal = file.goal if self._has_goal_files() else None
         tasks = self._window(database, window, goal)
         since = mined.began(database, tasks)
+        cared_for = learnings.cared_for(database)
         chosen = select(
-            learnings.for_file(database, tasks=tasks, since=since, goal=goal),
+            learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for),
             window_tasks=frozenset(tasks),
             since_ms=since,
+            cared_for=cared_for,
             stage=stage,
             impact=impact,
         )

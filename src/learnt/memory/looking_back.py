@@ -105,9 +105,8 @@ class LookingBack(Mining):
 
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         found = observe_commit(commit.subject, commit.body, commit.files)
-        if found is None:
-            return Mined(task=task.id)
-        reading = Reading(task=task, found=(self._safe(found.replace(commit=commit.id), task),))
+        safe = () if found is None else (self._safe(found.replace(commit=commit.id), task),)
+        reading = Reading(task=task, found=safe)
         with self.store.transaction():
             learnt = self._take_in(self.store.database, reading)
             mined.note_read(self.store.database, commit.id, size=1, task="", at=self._clock())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from learnt.errors import NotFound, WrongRequest
-from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Learning, Value, new_id
+from learnt.model import KINDS, PARAGRAPHS, PROGRAM, STATUSES, Event, Learning, Value, new_id
 from learnt.store import events, index
 from learnt.text.records import as_record, read_triggers, triggers_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
@@ -302,7 +302,24 @@ def with_title(database: Database, title: str) -> list[Learning]:
     return [_learning(row) for row in rows]
 
 
-def for_file(database: Database, *, tasks: Sequence[str], since: int, goal: str | None) -> list[Learning]:
+def cared_for(database: Database) -> frozenset[str]:
+    """Return the learnings that a person reworded, moved or brought back."""
+    rows = database.rows(
+        """
+        select distinct subject
+          from event
+         where project = :project
+           and what in ('edit', 'restore')
+           and who != :program
+        """,
+        program=PROGRAM,
+    )
+    return frozenset(row["subject"] for row in rows)
+
+
+def for_file(
+    database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
+) -> list[Learning]:
     """Return the active learnings that a learnings file may show; `goal`: only those of a goal, or of none."""
     rows = database.rows(
         f"""
@@ -311,12 +328,13 @@ def for_file(database: Database, *, tasks: Sequence[str], since: int, goal: str 
          where project = :project
            and status = 'active'
            and (pinned = 1 or origin = 'person' or times_helpful > 0 or updated_at >= :since
-                or {database.one_of("task", "tasks")})
+                or {database.one_of("task", "tasks")} or {database.one_of("id", "cared_for")})
            and (:any_goal = 1 or goal = :goal)
          order by pinned desc, case when origin = 'person' or times_helpful > 0 then 0 else 1 end, created_at desc, id
          limit {_MOST_IN_A_FILE}
         """,
         tasks=database.list_value(tasks),
+        cared_for=database.list_value(sorted(cared_for)),
         since=since,
         any_goal=int(goal is None),
         goal=goal or "",

@@ -23,7 +23,7 @@ from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
 _A_FEW = 5
 _LEAST_TOKENS = 8  # no bullet with its comment costs less
@@ -64,15 +64,18 @@ def select(
     since_ms: int,
     stage: Callable[[Learning], str],
     impact: Callable[[Learning], float],
+    cared_for: Collection[str] = (),
 ) -> list[Learning]:
     """Return the learnings that the file shows, most important first, equal texts once.
 
-    Pinned and proven ones and those of people stay; others are shown while a task of the window taught them, or while
-    they are no older than the window and of no task, or were learnt again since it began.
+    Pinned and proven ones, those of people and those that people have `cared_for` stay; others are shown while a task
+    of the window taught them, or while they are no older than the window and of no task, or were learnt again since it
+    began.
     """
 
     def stands(learning: Learning) -> bool:
-        return learning.pinned or learning.origin == "person" or stage(learning) == "proven"
+        is_theirs = learning.origin == "person" or learning.id in cared_for
+        return learning.pinned or is_theirs or stage(learning) == "proven"
 
     def is_recent(learning: Learning) -> bool:
         last = learning.updated_at if learning.recurrences else 0 if learning.task else learning.created_at

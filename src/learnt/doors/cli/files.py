@@ -34,6 +34,8 @@ def update_run(arguments: argparse.Namespace) -> None:
             _update_in_background(memory)
             return
         update = memory.update(window=arguments.window, dry_run=arguments.dry_run)
+        if not arguments.dry_run:
+            memory.update_when_due()  # for tasks that were finished meanwhile: whoever did found us at it
     tell_redactions(memory)
     for remark in update.remarks:
         note(remark)
