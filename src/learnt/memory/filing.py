@@ -286,7 +286,9 @@ class Filing(Mining):
         """Within a transaction: return a file as it should be, and what is to be recorded of it."""
         rendering, tasks = self._rendered(database, file, begun, window)
         says = file.parsed.replace(rendering="")
-        is_new = file.base is None or parse(rendering.text).replace(rendering="") != says or file.safe != file.text
+        # A file must name what it shows: beside an older rendering, what was removed once would be so again and again.
+        is_new = file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text
+        is_new = is_new or parse(rendering.text).replace(rendering="") != says
         if file.before is None and not rendering.bullets:
             is_new = False  # there is nothing to show yet
         delta = churn(file.base, rendering)
