@@ -247,6 +247,35 @@ def test_a_name_that_does_not_exist_and_the_right_one_are_learnt() -> None:
     assert found.text == "undefined: `price.Total`: write `x := price.Sum()`"
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("shop/cart.go:3:5: Error return value is not checked (errcheck)", "errcheck"),
+        ("[lint:go] shop/cart.go:3:5: Error return value is not checked (errcheck)", "errcheck"),
+        ("shop/cart.py:3: error: Missing return statement  [return]", "return"),
+        ("shop/cart.py:3:5: B904 Within an except clause, raise with from", "B904"),
+        ("src/cart.ts(3,5): error TS2339: Property 'sum' does not exist on type 'Cart'.", "TS2339"),
+        ("shop/cart.go:3:5: undefined: price.Total", ""),
+    ],
+)
+def test_the_forms_of_the_checks_are_read(line: str, rule: str) -> None:
+    (found,) = diagnostics(line)
+
+    assert found.rule == rule
+    assert found.file.rpartition("/")[2].startswith("cart.")
+
+
+def test_a_type_error_that_an_edit_removed_teaches_nothing_without_an_example() -> None:
+    assert (
+        observed(
+            ran("mypy shop", "shop/cart.py:3: error: Incompatible return value type  [return-value]", failed=True),
+            used("Edit", "/x/shop/cart.py", before="return 1", text="return str(1)"),
+            ran("mypy shop"),
+        )
+        == []
+    )
+
+
 def test_a_cycle_of_imports_that_was_taken_apart_is_a_constraint() -> None:
     cycle = "package a/cart\n\timports a/price from cart.go\n\timports a/cart from price.go: import cycle not allowed"
     found = only(observed(ran("go build ./...", cycle, failed=True), ran("go build ./...")))
@@ -406,7 +435,7 @@ def test_an_attempt_that_passed_tells_what_the_check_wanted() -> None:
 
     assert found is not None
     assert "cannot import name" in found.error
-    assert found.worked == "Exported `total` from `shop/prices.py`."
+    assert found.worked == "Export `total` from `shop/prices.py`."
     assert observe_attempts(earlier, summary="Done.", said="It works.") is None
 
 

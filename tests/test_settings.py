@@ -55,6 +55,7 @@ def settings(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Settings:
     monkeypatch.chdir(project)
+    monkeypatch.delenv("LEARNT_LEARNINGS_REGENERATE_EVERY")
     return Settings(project, home, capsys, monkeypatch)
 
 

@@ -24,6 +24,7 @@ from learnt.debrief.lessons import observe_words
 from learnt.debrief.observe import observe_steps
 from learnt.debrief.quality import flaw
 from learnt.model import Discovery
+from learnt.text.patterns import Signs, Situation
 
 CHECKS = re.compile(r"\b(?:test|tests|lint|build|vet|check|checks|fmt|format|tsc|pytest|jest|clippy|mypy|ruff)\b")
 WITH_SUBCOMMANDS = {"git": 1, "go": 1, "gh": 2, "mise": 2, "npm": 2, "cargo": 1, "docker": 1, "uv": 2, "make": 1}
@@ -105,7 +106,7 @@ class Report:
             self.titles[one.draft.title] += 1
             self.drafts.setdefault(one.draft.title, one)
         for overcome in overcome_errors(_happened(path)):
-            kind = "checks" if overcome.is_check else "others"
+            kind = kind_of(overcome)
             covered = any(covers(one.draft, overcome) for one in found)
             self.figures[f"overcome errors, {kind}"] += 1
             self.figures[f"overcome errors, {kind}, covered"] += covered
@@ -115,17 +116,22 @@ class Report:
     def counts(self) -> dict[str, object]:
         """Return all counts."""
         figures = self.figures
-        checks, others = (figures[f"overcome errors, {kind}"] for kind in ("checks", "others"))
-        covered_checks, covered = (figures[f"overcome errors, {kind}, covered"] for kind in ("checks", "others"))
         return {
             **figures,
             "distinct learnings": len(self.titles),
-            "coverage without checks": round(covered / max(others, 1), 3),
-            "coverage with checks": round((covered + covered_checks) / max(others + checks, 1), 3),
+            "coverage of calls": self._coverage("calls"),
+            "coverage of calls and checks": self._coverage("calls", "checks"),
+            "coverage of all": self._coverage("calls", "checks", "unfinished code"),
             "learnings per transcript": round(figures["learnings"] / max(figures["transcripts"], 1), 2),
             "by rule": dict(self.rules.most_common()),
             "left out, by reason": dict(self.skipped.most_common()),
         }
+
+    def _coverage(self, *kinds: str) -> float:
+        all, covered = (
+            sum(self.figures[f"overcome errors, {kind}{suffix}"] for kind in kinds) for suffix in ("", ", covered")
+        )
+        return round(covered / max(all, 1), 3)
 
     def items(self, most: int, seed: int) -> list[dict[str, str]]:
         """Return a shuffled sample of the distinct learnings, with nothing but what they say."""
@@ -171,12 +177,18 @@ def overcome_errors(happened: list[Happened]) -> Iterator[Overcome]:
             break
 
 
+def kind_of(overcome: Overcome) -> str:
+    """Return `unfinished code` for red tests and compilers' errors, `checks` for other failed checks, or `calls`."""
+    if not overcome.is_check:
+        return "calls"
+    return "unfinished code" if _is_unfinished(overcome.failed.result.text) else "checks"
+
+
 def covers(draft: Draft, overcome: Overcome) -> bool:
     """Say whether a learning names what failed and what worked, for this error."""
     failed, worked = overcome.failed.call, overcome.worked
     text = f"{draft.title} {draft.observation} {draft.action}"
-    told = " ".join(overcome.failed.result.text.lower().split())
-    same_error = any(" ".join(error.lower().split()) in told for error in draft.triggers.errors)
+    same_error = _is_triggered(draft, overcome)
     if failed.does != "run":
         name = failed.path.rpartition("/")[2]
         return same_error and (f"`{failed.tool}`" in text or (bool(name) and name in text))
@@ -192,7 +204,16 @@ def covers(draft: Draft, overcome: Overcome) -> bool:
     new, gone = _words(worked.text) - _words(failed.text), _words(failed.text) - _words(worked.text)
     told_words = _without_numbers(text)
     named = any(word in told_words for word in (new or gone))
-    return (same_error or not draft.triggers.errors) and (named or overcome.is_check)
+    return same_error and (named or overcome.is_check)
+
+
+def _is_triggered(draft: Draft, overcome: Overcome) -> bool:
+    """Say whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
+    call = overcome.failed.call
+    command = call.text if call.does == "run" else ""
+    signs = Signs(Situation(text=overcome.failed.result.text, paths=(call.path,), command=command))
+    kinds = ("errors",) if draft.triggers.errors else ("commands", "files")
+    return any(signs.show(kind, pattern) for kind in kinds for pattern in getattr(draft.triggers, kind))
 
 
 def _happened(path: Path) -> list[Happened]:
@@ -261,6 +282,13 @@ def _changed_since(failed: Step, since: list[Step]) -> bool:
     if failed.does == "run":
         return any(call.does == "edit" for call in since)
     return any(call.path == failed.path or call.does in ("edit", "run") for call in since)
+
+
+def _is_unfinished(output: str) -> bool:
+    """Say whether a check failed by a red test or a compiler's error, and not by a rule or by how it was called."""
+    told = [line for line in output.split("\n") if re.match(r"(?:\[[\w:.-]+\] )?[\w./-]+\.\w+:\d+", line)]
+    by_rule = any(re.search(r"\((?!typecheck)[a-z]{3,}\)$", line) for line in told)
+    return not by_rule and (bool(told) or "--- FAIL" in output or "\nFAIL" in output)
 
 
 def _as_line(path: Path, overcome: Overcome) -> str:

@@ -12,15 +12,18 @@ import stat
 import sys
 
 from learnt import __version__, clients, config, project
+from learnt.brief.learnings_file import parse
 from learnt.clients import Request
 from learnt.errors import LearntError
 from learnt.memory import places
+from learnt.memory.accumulating import FILE, read_file
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
+from learnt.text import command_line
 from learnt.text.address import without_password
 
 TYPE_CHECKING = False
@@ -70,6 +73,8 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             place = places.own_place(here, settings)
             known_tasks = _tasks(place, clock)
             yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
+            yield from _examine_provider(settings)
+            yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
     user = places.user_place(settings)
@@ -228,6 +233,46 @@ def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iter
         yield from _examine_models(settings)
     except LearntError as error:
         yield _needed(_wrong("work: agent", error), open_tasks)
+
+
+def _examine_provider(settings: Settings) -> Iterator[Finding]:
+    """Say whether the model that the user named can be asked, without asking it."""
+    from importlib.util import find_spec
+
+    provider = settings.model_provider
+    if provider == "none":
+        return
+    try:
+        words = command_line.split(settings.model_command, setting="`command` under [model]")
+    except LearntError as error:
+        yield _wrong("model", error)
+        return
+    if provider == "command":
+        found = shutil.which(words[0]) if words else None
+        told = f"`{words[0]}` is not on PATH" if words else "no command is set"
+        remedy = "set `command` under [model] in learnt.toml"
+    else:
+        found = settings.model_name if find_spec(provider) else None
+        told = f"no `name` is set for {provider}" if find_spec(provider) else f"the package {provider} is missing"
+        remedy = f"`pip install 'learnt[{provider}]'`, and set `name` under [model] in learnt.toml"
+    if not found:
+        yield Finding(subject="model", fine=False, detail=told, remedy=remedy)
+        return
+    caps = f"at most ${settings.model_daily_cap_usd:g} a day, ${settings.model_monthly_cap_usd:g} a month"
+    yield _fine("model", f"{provider} asks {found}, {caps}; `learnt usage` shows the calls")
+
+
+def _examine_files(here: Project) -> Iterator[Finding]:
+    """Say whether the project's learnings.md can be read."""
+    path = os.path.join(here.root, project.STORE_FOLDER, FILE)
+    try:
+        content = read_file(path)
+    except LearntError as error:
+        yield _wrong(FILE, error)
+        return
+    if content is not None and parse(content.decode("utf-8", "replace")).conflict:
+        detail = f"{path} holds the markers of a merge conflict"
+        yield Finding(subject=FILE, fine=False, detail=detail, remedy="resolve it, then `learnt update`")
 
 
 def _needed(finding: Finding, open_tasks: int) -> Finding:

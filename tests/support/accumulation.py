@@ -14,7 +14,7 @@ import pytest
 
 from learnt import Memory
 from learnt.brief.learnings_file import parse
-from learnt.memory.accumulating import State
+from learnt.memory.background import State
 from learnt.model import Learning
 from learnt.store.regenerations import Regeneration
 from tests.support.service_stub import Reply, ServiceStub

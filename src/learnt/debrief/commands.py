@@ -183,7 +183,8 @@ def _changed(failed: Failed, wrong: Part, right: Part, worked: Worked) -> Discov
         return None
     text = f"Run `{after}`, not `{before}`: {failed.told(folder)}"
     if option := _refused_option(removed, failed.error):
-        text = f"`{' '.join(wrong.intent)}` has no `{option}`: use `{after}`"
+        remedy = f"use `{after}`" if len(added) == 1 else "leave it out"
+        text = f"`{' '.join(wrong.intent)}` has no `{option}`: {remedy}"
     elif len(before) + len(after) > _SHORT and (removed or added):
         text = f"{_difference(wrong, removed, added, folder)}: {failed.told(folder)}"
     return Discovery(

@@ -28,7 +28,7 @@ _PREAMBLE = re.compile(
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
 _SHELL = re.compile(
-    r"^\(eval\):(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
+    r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
 _TRACEBACK_END = re.compile(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
 _PLAIN = re.compile(
@@ -61,12 +61,16 @@ _TIME = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+
 _PLACE = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
 _LINE_NUMBER = re.compile(r"\b(line|column) \d+")
 _JSON_MESSAGE = re.compile(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])\d{3,}(?![\w.-])")
-_VARIABLE = re.compile(r"[()]|<\w+>|~?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
+_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
+_VARIABLE = re.compile(
+    r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…"
+)
 
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
+_OF_TYPES = re.compile(r"^error: .*\]$|^error TS\d|^TS\d")
+_SAID_OF_EVERYTHING = ("no such file or directory", "file does not exist", "command not found", "permission denied")
 _TASK = re.compile(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
 _RULES = (
     re.compile(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
@@ -84,6 +88,8 @@ class Diagnostic(Value):
     rule: str = ""
     source: str = ""
     """The line of code that it shows."""
+    of_types: bool = False
+    """A type checker says it: such a rule holds everywhere, and only an example would tell something."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -143,7 +149,7 @@ def stable(text: str) -> str:
     """Return the longest piece of an error that will read the same the next time, or nothing."""
     pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
     best = max(pieces, key=len, default="")
-    return best if len(best) >= 10 and " " in best else ""
+    return best if len(best) >= 10 and " " in best and best.lower() not in _SAID_OF_EVERYTHING else ""
 
 
 def diagnostics(text: str) -> Iterator[Diagnostic]:
@@ -161,7 +167,13 @@ def diagnostics(text: str) -> Iterator[Diagnostic]:
                 message, rule = told["message"], told["rule"]
                 break
         source = _TASK.sub("", below).strip()
-        diagnostic = Diagnostic(file=found["file"], message=fold(message)[:LONGEST], rule=rule, source=source[:LONGEST])
+        diagnostic = Diagnostic(
+            file=found["file"],
+            message=fold(message)[:LONGEST],
+            rule=rule,
+            source=source[:LONGEST],
+            of_types=bool(rule) and _OF_TYPES.search(found["message"]) is not None,
+        )
         if diagnostic.key not in seen:
             seen.add(diagnostic.key)
             yield diagnostic

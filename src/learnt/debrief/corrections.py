@@ -134,7 +134,9 @@ def _found_elsewhere(failed: Failed, worked: Worked) -> Answer:
 def _elsewhere(failed: Failed, worked: Worked, missing: str, path: str) -> Discovery | None:
     wrong, right = general(missing, worked.folder), general(path, worked.folder)
     if wrong == right or right.endswith("/" + wrong.removeprefix("./")) or wrong.endswith("/" + right):
-        return wrong_folder(failed, worked, right) if failed.call.does == "run" else None
+        parts = [shown(part, worked.folder) for part in failed.ran]
+        told = next((part.replace(wrong, right) for part in parts if wrong in part), right)
+        return wrong_folder(failed, worked, told) if failed.call.does == "run" else None
     if "…" in right or right.startswith("~"):
         return None  # no file of the project
     return Discovery(

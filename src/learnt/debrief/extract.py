@@ -25,9 +25,6 @@ _CODE = re.compile(r"`([^`]+)`")
 _LEAST_REASON = 20
 _LEAST_STATEMENT = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
-_AVOIDS = re.compile(
-    r"\bnot\b|\brejects\b|\bfails?\b|\bnever\b|\bwithout\b|n't\b|\btoo large\b|\bavoid\b", re.IGNORECASE
-)
 _CATEGORIES = {
     "command": "pitfall",
     "edit": "tools",
@@ -36,6 +33,7 @@ _CATEGORIES = {
     "review": "review",
     "revert": "pitfall",
 }
+_WRONG_FOLDER = "in the wrong folder"
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
@@ -51,7 +49,6 @@ class Draft(Value):
     tags: tuple[str, ...] = ()
     category: str = ""
     kind: str = "solution"
-    polarity: str = "do"
     triggers: Triggers = Triggers()
 
 
@@ -66,9 +63,9 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Dr
     if discovery.type == "dependency":
         return Skipped(reason="a dependency holds for its task only")
     text = fold(discovery.text)
-    if not text:
+    title = fold(_title(text, fold(discovery.error)))
+    if not title:
         return Skipped(reason="the discovery says nothing")
-    title = _title(text, fold(discovery.error))
     observation, action = _told(discovery, text)
     return Draft(
         title=title,
@@ -79,7 +76,6 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Dr
         tags=tags_in(" ".join((text, discovery.worked, *discovery.files))),
         category=_CATEGORIES.get(discovery.rule, "decision" if discovery.type == "decision" else "pitfall"),
         kind=kind_of(discovery.type),
-        polarity="avoid" if _AVOIDS.search(_CODE.sub("", title)) else "do",
         triggers=_triggers(discovery),
     )
 
@@ -132,7 +128,7 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
         if text.startswith("Run `") and "` before `" in text:
             return f"`{failed}` failed: {error}. After `{worked}` it passed.", f"Run `{worked}`, then `{failed}`."
         seen = f"`{failed}` failed: {error}. `{worked}` worked."
-        if "wrong folder" in text:
+        if _WRONG_FOLDER in text:
             return seen, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
         return seen, f"Use `{worked}`."
     if discovery.rule == "verification" and worked:
@@ -184,9 +180,11 @@ def _command(discovery: Discovery) -> tuple[str, ...]:
 
 
 def _triggers(discovery: Discovery) -> Triggers:
-    command = _command(discovery)
+    # Every command may be run in the wrong folder: only a `cd` is told apart.
+    moved = tuple(discovery.failed.split()[:2]) if discovery.failed.startswith("cd ") else ()
+    command = moved if _WRONG_FOLDER in discovery.text else _command(discovery)
     # One word alone (`grep`) would match too often: with the option that failed it is told apart.
-    if discovery.rule == "command" and len(command) == 1:
+    if discovery.rule == "command" and len(command) == 1 and not moved:
         words = parts(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]

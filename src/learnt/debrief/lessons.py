@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST_TEXT = 100_000
 _SHORTEST, _LONGEST = 35, 260
-_FEWEST_WORDS = 7
+_FEWEST_WORDS = 5
 _SENTENCE = re.compile(r"[^\n]+")
 _END = re.compile(r"(?<![A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?=\s+[A-Z`*\"'(]|\s*$)")
 _LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
@@ -41,7 +41,33 @@ _NAMED_FIRST = re.compile(
     r"^(?:(?:The|A|An|In|On|With|For|When|It turns out(?: that)?|"
     r"Turns out(?: that)?)[, ]+)?(?:[\w-]+ ){0,3}(?:x\b|[\w-]+/[\w./-]+|[\w-]+\.\w{1,5}\b)"
 )
-_COMMAND_MOOD = re.compile(r"^(?:always|never|don't|do not|avoid)\b", re.IGNORECASE)
+_COMMAND_MOOD = re.compile(r"^(?:(?:always|never)(?! \w+s\b)|don't|do not|avoid)\b", re.IGNORECASE)
+# What was believed before does not hold.
+_TURNS_OUT = re.compile(r"^(?:(?:so|and|but|well|ah),? )?(?:it )?turns out\b", re.IGNORECASE)
+_HOLDS = re.compile(
+    r"\b(?:must|never|always|only|cannot|can't|needs?|has to|have to|requires?|refuses?|expects?|ignores?|fails?|"
+    r"breaks?|(?:does|do|is|are)(?:n't| not)|instead of|rather than|unless|without)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:was|were|had|did|been)\b", re.IGNORECASE)
+# One named thing in the place of another.
+_INSTEAD = re.compile(
+    r"^(?:so,? )?(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install)\b[^.;]*\bx\b[^.;]*"
+    r"\b(?:instead of|rather than|not|never)\b[^.;]*\bx\b",
+    re.IGNORECASE,
+)
+_ALWAYS = re.compile(
+    r"\b(?:always|never) (?:use|run|call|pass|write|set|import|open|start|add|put|keep|edit|commit|push|touch|change|"
+    r"build|install|delete|rely|assume)\b",
+    re.IGNORECASE,
+)
+# A demand; `must be running` is a guess.
+_MUST = re.compile(r"(?<!^)\bmust\b(?! have\b| be \w+ing\b| be (?:a|an|the)\b)", re.IGNORECASE)
+_YOU_MUST = re.compile(r"^you (?:must|need to|have to|cannot|can't)\b", re.IGNORECASE)
+_LABEL = re.compile(
+    r"^(?:note|important|lesson(?: learn(?:ed|t))?|gotcha|caveat|tip|warning|beware|remember|learning)[:,]? (?:that )?",
+    re.IGNORECASE,
+)
 _REASONED = re.compile(
     r"^(?:use|run|call|prefer|pass|write|set)\b[^.]{3,120}\b(?:instead of|rather than|not)\b.*(?:\bbecause\b|"
     r"\bsince\b|: |; | — | - )",
@@ -51,8 +77,8 @@ _REASONED = re.compile(
 _AT_HAND = re.compile(
     r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
     r"issue|problem|this|these|"
-    r"root cause|users?|copilot|reviewer|comment|pr|commit message|before|after that|also|so that|existing|new|"
-    r"currently|still|never)\b",
+    r"root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|existing|new|"
+    r"currently|still|which|already)\b",
     re.IGNORECASE,
 )
 _NO_LESSON = re.compile(
@@ -81,6 +107,44 @@ _BECAUSE = re.compile(
     r"\b(?:because|since|as it|broke|breaks|caused|causes|fails?|failed|regress\w*|due to|so that|leads? to)\b",
     re.IGNORECASE,
 )
+# What somebody did, and what the next one is to do.
+_DO = {
+    "added": "Add",
+    "bumped": "Bump",
+    "called": "Call",
+    "changed": "Change",
+    "closed": "Close",
+    "created": "Create",
+    "declared": "Declare",
+    "disabled": "Disable",
+    "enabled": "Enable",
+    "escaped": "Escape",
+    "exported": "Export",
+    "generated": "Generate",
+    "imported": "Import",
+    "installed": "Install",
+    "made": "Make",
+    "moved": "Move",
+    "opened": "Open",
+    "passed": "Pass",
+    "pinned": "Pin",
+    "put": "Put",
+    "quoted": "Quote",
+    "ran": "Run",
+    "registered": "Register",
+    "removed": "Remove",
+    "renamed": "Rename",
+    "replaced": "Replace",
+    "set": "Set",
+    "started": "Start",
+    "switched": "Switch",
+    "updated": "Update",
+    "used": "Use",
+    "wrapped": "Wrap",
+    "wrote": "Write",
+}
+_QUOTED = re.compile(r"['\"][\w.-]{3,40}['\"]")
+_DID = re.compile(rf"^(?:i (?:have )?)?({'|'.join(_DO)})\b", re.IGNORECASE)
 _TRAILER = re.compile(r"^[\w-]+: \S.*$")
 
 
@@ -101,7 +165,8 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
     The summary is what the later attempt says that it did, `said` all that it said.
     """
     complaint = why(earlier.error) or fold(earlier.reason)
-    closed = _what_closed(summary, said, earlier.files)
+    names = _named_in(complaint) or _named_in(" ".join(earlier.files))
+    closed = _what_closed(summary, said, names)
     if not complaint or not closed:
         return None
     told = general(complaint)[:200].rstrip(" .")
@@ -145,32 +210,42 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
     )
 
 
-def _what_closed(summary: str, said: str, files: tuple[str, ...]) -> str:
-    """Return the sentence that tells what closed a complaint: a lesson first, then one that names a file of it."""
+def _named_in(text: str) -> set[str]:
+    """Return the files, commands and names that a text speaks of."""
+    return {name.strip("`'\"").rpartition("/")[2] for name in (*_CONCRETE.findall(text), *_QUOTED.findall(text))}
+
+
+def _what_closed(summary: str, said: str, names: set[str]) -> str:
+    """Return the sentence that tells what closed a complaint: a lesson first, then one that names a thing in it."""
     sentences = [*_own_sentences(summary), *_own_sentences(said[-_LONGEST_TEXT:])]
     for sentence in sentences:
         if _lesson(sentence):
             return general(sentence)
-    names = [path.rpartition("/")[2] for path in files]
     for sentence in sentences:
-        about_it = not names or any(name in sentence for name in names)
-        if about_it and _CONCRETE.search(sentence) and not _TALK.search(sentence):
-            return general(sentence)
+        did = _DID.match(sentence)
+        if did and not _TALK.search(sentence) and any(name in sentence for name in names):
+            return general(_DO[did[1].lower()] + sentence[did.end() :])
     return ""
 
 
 def _lesson(sentence: str) -> str:
     """Return the type of discovery that a sentence is, or nothing."""
+    sentence = _LABEL.sub("", sentence)
     if not _SHORTEST <= len(sentence) <= _LONGEST or len(sentence.split()) < _FEWEST_WORDS:
         return ""
-    if not _CONCRETE.search(sentence) or _NO_LESSON.match(sentence) or _TALK.search(sentence):
+    talks = _TALK.search(sentence) or (_NO_LESSON.match(sentence) and not _YOU_MUST.match(sentence))
+    if talks or not _CONCRETE.search(sentence):
         return ""
-    prose = re.sub(r"`[^`]*`", "x", sentence)
+    prose = _CONCRETE.sub("x", sentence)
+    if _TURNS_OUT.match(prose):
+        return "constraint" if _HOLDS.search(prose) and not _PAST.search(prose) else ""
     if (_COMMAND_MOOD.match(prose) and "`" in sentence) or _REASONED.match(prose):
         return "pattern"
     if _AT_HAND.search(prose):
         return ""
-    return "constraint" if _DEMANDS.search(prose) and _NAMED_FIRST.match(prose) else ""
+    if _INSTEAD.match(prose) or _ALWAYS.search(prose):
+        return "pattern"
+    return "constraint" if _MUST.search(prose) or (_DEMANDS.search(prose) and _NAMED_FIRST.match(prose)) else ""
 
 
 def _own_sentences(text: str) -> Iterator[str]:

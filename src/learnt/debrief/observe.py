@@ -126,8 +126,8 @@ class _Watch:
                 yield from accepted_by_edit(rejected, gone, before, between, self._folder)
             if "import cycle" not in complaint:
                 yield from uncycled(rejected, self._folder)
+            yield from repaired(rejected, complaint, between, self._folder)
             if not complaint:
-                yield from repaired(rejected, between, self._folder)
                 yield from formatted(rejected, between, self._folder)
         if complaint:
             failing = _failing(checks, complaint, has_rule=any(diagnostic.rule for diagnostic in found))

@@ -54,6 +54,7 @@ _API = re.compile(
 _IMPORTS = re.compile(r"^\s*(?:package|imports) ([\w./-]+)", re.MULTILINE)
 _AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
 _AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
+_IN_BRACKETS = re.compile(r" \(.*\)$")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
 
 
@@ -81,7 +82,8 @@ def accepted_by_edit(
         if not sign or sign in told or sign in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
         change = _change(diagnostic, name, between)
-        if diagnostic.rule and (change is not None or _edited(diagnostic.file, between)):
+        edited = not diagnostic.of_types and _edited(diagnostic.file, between)
+        if diagnostic.rule and (change is not None or edited):
             told.add(sign)
             yield _by_rule(rejected, diagnostic, change, folder)
         elif change is not None and not _is_its_own(name, before):
@@ -89,10 +91,10 @@ def accepted_by_edit(
             yield _by_name(rejected, diagnostic, name, change, folder)
 
 
-def repaired(rejected: Rejected, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
-    """Yield the command that a check had asked for and without which it would not have passed."""
+def repaired(rejected: Rejected, complaint: str, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield the command that a check had asked for, and that it asks for no more."""
     remedy = asked_for(rejected.output, (part for happened in between for part in happened.ran))
-    if remedy is not None and not any(happened.call.does == "edit" for happened in between):
+    if remedy is not None and " ".join(remedy.words[:3]) not in complaint:
         line = next((line for line in rejected.output.split("\n") if remedy.words[0] in line and ":" in line), "")
         yield needs_first(rejected.part, remedy, line or rejected.output[:80], rejected.output, folder)
 
@@ -152,12 +154,12 @@ def _by_rule(rejected: Rejected, diagnostic: Diagnostic, change: _Change | None,
 
 
 def _by_name(rejected: Rejected, diagnostic: Diagnostic, name: str, change: _Change, folder: str) -> Discovery:
-    message = general(diagnostic.message, folder)
+    message = _IN_BRACKETS.sub("", general(diagnostic.message, folder))
     return Discovery(
         type="constraint",
         rule="verification",
         text=f"{message.replace(name, f'`{name}`')}: write `{change[1]}`",
-        failed=name,
+        failed=" ".join(rejected.part.intent),
         error=general(diagnostic.message, folder),
         worked=_told(change),
         excerpt=rejected.output[:1_000],

@@ -16,10 +16,8 @@ import os
 from learnt import __version__, config, project
 from learnt.errors import NoStore, WrongRequest
 from learnt.memory.accumulating import Accumulating
-from learnt.memory.curating import Curating
 from learnt.memory.places import now_ms as system_clock
 from learnt.memory.places import own_place, read_along, settings_files, user_place
-from learnt.memory.reporting import Reporting
 from learnt.memory.stores import COMPILED_SETTINGS
 from learnt.memory.tidying import Tidying
 from learnt.memory.transfer import Transfer
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 
-class Memory(Accumulating, Curating, Transfer, Working, Tidying, Reporting):
+class Memory(Accumulating, Transfer, Working, Tidying):
     """What a project has learnt."""
 
     @classmethod

@@ -1,6 +1,7 @@
-"""Learnings that accumulate: mined from what agents did, and kept in a file that people and the program share.
+"""Learnings that accumulate: mined from what agents did, kept in a file that people and the program share, reviewed.
 
-Here is the way in; what is done stands in `mining`, `filing` and `looking_back`, which are loaded when they are needed.
+Here is the way in, and every process loads it; what is done stands in `mining`, `filing`, `looking_back`, `background`,
+`curating` and `reporting`, which are loaded when they are needed.
 """
 
 from __future__ import annotations
@@ -10,45 +11,33 @@ import os
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.by_hand import ByHand
 from learnt.memory.debriefing import Debriefing
-from learnt.model import Value
+from learnt.memory.stores import check_rows
 from learnt.project import STORE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from learnt.git import Commit
+    from learnt.memory.background import State
+    from learnt.memory.curating import Decided, ReviewItem
     from learnt.memory.filing import Update
     from learnt.memory.looking_back import Past
     from learnt.memory.mining import Mined
+    from learnt.memory.reporting import Stats, Usage
     from learnt.model import Debrief, Task
+    from learnt.store.calls import ModelCall
     from learnt.store.mined import Found
     from learnt.store.regenerations import Regeneration
 
 FILE = "learnings.md"
 FOLDER_OF_GOALS = "learnings"
-LOCK = "update.lock"
-KILLED = "it was killed"
-_LOG = "update.log"
-_INTERNAL = "LEARNT_INTERNAL"
 _NO_HURRY_S = 24 * 3600.0
 
 
-class State(Value):
-    """How the learnings files stand."""
-
-    running_since: int | None
-    tasks_since: int
-    every: int
-    """After how many tasks they are made anew by themselves; 0 for never."""
-    last: Regeneration | None
-
-    @property
-    def is_due(self) -> bool:
-        """Whether enough tasks were done since."""
-        return 0 < self.every <= self.tasks_since
-
-
 class Accumulating(Debriefing, ByHand):
-    """What is learnt over time, and shown in a file."""
+    """What is learnt over time, shown in a file, reviewed and counted."""
 
     def update(
         self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = _NO_HURRY_S
@@ -121,71 +110,106 @@ class Accumulating(Debriefing, ByHand):
 
     def files_state(self) -> State:
         """Return how the learnings files stand: made when, how many tasks ago, or being made now."""
-        from learnt.store import counters, regenerations
+        from learnt.memory import background
 
-        latest = regenerations.latest(self.store.database, limit=1)
-        last = self._as_it_is(latest[0]) if latest else None
-        return State(
-            running_since=last.started_at if last and last.result == "running" else None,
-            tasks_since=counters.value(self.store.database, counters.TASKS_SINCE_UPDATE),
-            every=self.settings.learnings_regenerate_every if self.settings.learnings_enabled else 0,
-            last=last,
-        )
+        return background.state(self.store, self.settings)
 
     def regenerations(self, *, limit: int = 50) -> list[Regeneration]:
         """Return the latest makings of learnings files, the newest first."""
-        from learnt.store import regenerations
+        from learnt.memory import background
 
-        return [self._as_it_is(one) for one in regenerations.latest(self.store.database, limit=limit)]
-
-    def _as_it_is(self, one: Regeneration) -> Regeneration:
-        """Return a making as failed that says it runs while nobody is at it."""
-        is_left = one.result == "running" and not self.is_updating()
-        return one.replace(result="failed", reason=KILLED) if is_left else one
+        return background.latest(self.store, limit=limit)
 
     def is_updating(self) -> bool:
         """Say whether somebody makes the learnings files at this moment.
 
         Whoever asks holds the lock for an instant: ask only when somebody says that they are at it.
         """
-        from learnt.store.spool import Locked
+        from learnt.memory import background
 
-        try:
-            with Locked(os.path.join(self.store.place.folder, LOCK), wait=False) as alone:
-                return not alone
-        except OSError:
-            return False
+        return background.is_updating(self.store)
 
     def update_when_due(self) -> None:
         """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
-        if not self.root or os.environ.get(_INTERNAL):
+        from learnt.memory import background
+
+        if not self.root or os.environ.get(background.INTERNAL):
             return
         try:
-            state = self.files_state()
-            if state.is_due and state.running_since is None:
-                self._start_worker()
+            background.start_when_due(self.store, self.settings, root=self.root)
         except (LearntError, OSError):
             return  # whoever finished a task must not fail for it; the next one tries again
 
-    def _start_worker(self) -> None:
-        """Start a process that makes the files and outlives us; nobody waits for it."""
-        import subprocess
-        import sys
+    def review_items(self, *, limit: int = 100, kinds: Sequence[str] = ()) -> list[ReviewItem]:
+        """Return what waits for a person, in the order in which it is best looked at; `kinds`: only these."""
+        from learnt.memory.curating import Curating
 
-        log = os.open(os.path.join(self.store.place.folder, _LOG), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        try:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "learnt", "update"],
-                cwd=self.root,
-                env={**os.environ, _INTERNAL: "1"},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=sys.platform != "win32",
-            )
-        finally:
-            os.close(log)
-        process.returncode = 0  # it is on its own: nobody is to be warned that it still runs
+        return Curating(self).items(limit=limit, kinds=kinds)
+
+    def review_item(self, id: str) -> ReviewItem:
+        """Return one thing that waits."""
+        from learnt.memory.curating import Curating
+
+        return Curating(self).item(id)
+
+    def review_counts(self) -> dict[str, int]:
+        """Return how much waits of each kind; of new ones, at most `MOST_COUNTED` are counted."""
+        from learnt.memory.curating import Curating
+
+        return Curating(self).counts()
+
+    def decide(
+        self,
+        item_id: str,
+        decision: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        version: int | None = None,
+    ) -> Decided:
+        """Accept or reject something that waits, or accept it with other words: `edit`, with the changed fields.
+
+        `version` is that of the learning which the person saw: if its text was changed since, they are told instead.
+        """
+        from learnt.memory.curating import Curating
+
+        return Curating(self).decide(item_id, decision, changes=changes, version=version)
+
+    def take_back(self, decided: Decided) -> ReviewItem:
+        """Undo a decision; return what waits again."""
+        from learnt.memory.curating import Curating
+
+        return Curating(self).take_back(decided)
+
+    def tell_opinion(self, answer: str) -> None:
+        """Keep what a person says to whether the learnings helped."""
+        from learnt.memory.curating import Curating
+
+        Curating(self).tell_opinion(answer)
+
+    def were_given_learnings(self, tasks: Sequence[str], *, since: int) -> bool:
+        """Say whether a brief of one of these tasks carried a learning since a moment."""
+        from learnt.store.happened import any_injected
+
+        return any_injected(self.store.database, tasks, since=since)
+
+    def usage(self) -> Usage:
+        """Return what model calls cost, by purpose and model."""
+        from learnt.memory.reporting import Reporting
+
+        return Reporting(self.store, settings=self.settings, clock=self._clock).usage()
+
+    def model_calls(self, *, limit: int) -> list[ModelCall]:
+        """Return the latest calls to models, the newest first."""
+        from learnt.store import calls
+
+        check_rows(limit=limit)
+        return calls.latest(self.store.database, limit=limit)
+
+    def stats(self, *, limit: int = 5, weeks: int = 12) -> Stats:
+        """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
+        from learnt.memory.reporting import Reporting
+
+        return Reporting(self.store, settings=self.settings, clock=self._clock).stats(limit=limit, weeks=weeks)
 
     def _refuse_without_project(self) -> None:
         if not self.root:

@@ -11,7 +11,6 @@ from functools import partial
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory.by_hand import replaced_by, taking_back
 from learnt.memory.stores import check_rows
-from learnt.memory.tasks import Tasks
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
 from learnt.store import escalations, events, learnings
 from learnt.text.records import read_fields
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from learnt.memory.accumulating import Accumulating
     from learnt.model import Escalation, Event
     from learnt.store import Store
     from learnt.store.database import Database
@@ -63,10 +63,17 @@ class Decided(Value):
     """The changes that were made, in their order."""
 
 
-class Curating(Tasks):
+class Curating:
     """What a person does with what others learnt."""
 
-    def review_items(self, *, limit: int = 100, kinds: Sequence[str] = ()) -> list[ReviewItem]:
+    def __init__(self, memory: Accumulating) -> None:
+        self.memory = memory
+        self.store = memory.store
+        self._clock = memory._clock
+        self._holder = memory._holder
+        self._change = memory._change
+
+    def items(self, *, limit: int, kinds: Sequence[str]) -> list[ReviewItem]:
         """Return what waits, in the order in which it is best looked at; `kinds`: only these."""
         check_rows(limit=limit)
         unknown = [kind for kind in kinds if kind not in REVIEW_KINDS]
@@ -78,7 +85,7 @@ class Curating(Tasks):
                 found += self._waiting(kind, limit=limit - len(found))
         return found
 
-    def review_counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Return how much waits of each kind; of new ones, at most `MOST_COUNTED` are counted."""
         from learnt.store import reviews
 
@@ -86,14 +93,7 @@ class Curating(Tasks):
         counted["removed"] = len(self._removals())
         return {kind: counted[kind] for kind in REVIEW_KINDS if counted.get(kind)}
 
-    def decide(
-        self,
-        item_id: str,
-        decision: str,
-        *,
-        changes: Mapping[str, Any] | None = None,
-        version: int | None = None,
-    ) -> Decided:
+    def decide(self, item_id: str, decision: str, *, changes: Mapping[str, Any] | None, version: int | None) -> Decided:
         """Accept or reject something that waits, or accept it with other words: `edit`, with the changed fields.
 
         `version` is that of the learning which the person saw: if its text was changed since, they are told instead.
@@ -102,7 +102,7 @@ class Curating(Tasks):
             raise WrongRequest(f"`{decision}` is no decision", hint=f"decisions are: {', '.join(DECISIONS)}")
         if decision != "edit" and changes:
             raise WrongRequest("only `edit` takes changes", hint="leave them out, or decide `edit`")
-        fields = read_fields(self._record(changes or {}))
+        fields = read_fields(self.memory._record(changes or {}))
         if is_id("esc", item_id):
             return self._decide_removal(item_id, decision, fields, version)
         store = self.store
@@ -129,9 +129,9 @@ class Curating(Tasks):
             else:
                 with holder.transaction():
                     self._undo_all(holder.database, decided.events)
-        return self.review_item(decided.item)
+        return self.item(decided.item)
 
-    def review_item(self, id: str) -> ReviewItem:
+    def item(self, id: str) -> ReviewItem:
         """Return one thing that waits."""
         database = self.store.database
         if is_id("esc", id):
@@ -153,13 +153,7 @@ class Curating(Tasks):
             raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now = self._clock()
         with self.store.transaction():
-            opinions.add(self.store.database, new_id("opinion", now), answer, who=self.person, at=now)
-
-    def were_given_learnings(self, tasks: Sequence[str], *, since: int) -> bool:
-        """Say whether a brief of one of these tasks carried a learning since a moment."""
-        from learnt.store.happened import any_injected
-
-        return any_injected(self.store.database, tasks, since=since)
+            opinions.add(self.store.database, new_id("opinion", now), answer, who=self.memory.person, at=now)
 
     def _waiting(self, kind: str, *, limit: int) -> list[ReviewItem]:
         from learnt.store import reviews
@@ -177,10 +171,10 @@ class Curating(Tasks):
 
     def _removals(self) -> list[Escalation]:
         """Return the questions whether a learning is to be hidden, as long as it is there."""
-        asked = [one for one in self.escalations() if is_id("learn", one.subject)]
+        asked = [one for one in self.memory.escalations() if is_id("learn", one.subject)]
         known = {
             id
-            for store in self.sound_stores()
+            for store in self.memory.sound_stores()
             for id in learnings.get_all(store.database, [one.subject for one in asked])
         }
         return [one for one in asked if one.subject in known]
@@ -239,7 +233,7 @@ class Curating(Tasks):
             if escalation.status != "open":
                 raise _answered(escalation)
             self._seen(holder.database, asked.subject, version)
-            self._answer(escalation, "hide" if hides else "keep")
+            self.memory._answer(escalation, "hide" if hides else "keep")
             if holder is self.store or not steps:
                 made = self._make(holder.database, steps)
             else:

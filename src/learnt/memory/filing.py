@@ -36,7 +36,8 @@ from learnt.brief.learnings_file import (
 )
 from learnt.brief.learnings_file.lines import AVOID
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.memory.accumulating import FOLDER_OF_GOALS, KILLED, LOCK, read_file
+from learnt.memory.accumulating import FOLDER_OF_GOALS, read_file
+from learnt.memory.background import KILLED, LOCK
 from learnt.memory.mining import Mined, Mining, Reading
 from learnt.model import TEXT_LIMIT, Value, new_id
 from learnt.project import STORE_FOLDER
@@ -285,7 +286,9 @@ class Filing(Mining):
         """Within a transaction: return a file as it should be, and what is to be recorded of it."""
         rendering, tasks = self._rendered(database, file, begun, window)
         says = file.parsed.replace(rendering="")
-        is_new = file.base is None or parse(rendering.text).replace(rendering="") != says or file.safe != file.text
+        # A file must name what it shows: beside an older rendering, what was removed once would be so again and again.
+        is_new = file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text
+        is_new = is_new or parse(rendering.text).replace(rendering="") != says
         if file.before is None and not rendering.bullets:
             is_new = False  # there is nothing to show yet
         delta = churn(file.base, rendering)

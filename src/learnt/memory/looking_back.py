@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NO_HURRY_S = 24 * 3600.0
 _LONGEST_SAID = 1_000_000
+_LONGEST_QUESTION = 1_000
 _TOKENS_OF_A_PROMPT = 2_000
 _TOKENS_OF_AN_ANSWER = 2_000
 _LETTERS_READ = 24_000
@@ -81,8 +82,9 @@ class LookingBack(Mining):
         source = _source(path)
         if mined.size_read(self.store.database, source) == size:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
-        said = self._said(path)
+        asked, said = self._words(path)
         id = task or text_id("task", source)
+        self._know(id, asked)
         debrief = self.memory.debrief(
             id, said, result=result, agent=agent, model=model or told.model, task_type="session", transcript=path
         )
@@ -110,19 +112,29 @@ class LookingBack(Mining):
             mined.note_read(self.store.database, commit.id, size=1, task="", at=self._clock())
         return learnt
 
-    def _said(self, path: str) -> str:
-        """Return the agent's own words; of very many, the last."""
+    def _know(self, id: str, asked: str) -> None:
+        """Keep a conversation as a task, named by what was asked first."""
+        title = self._line(asked) or id
+        now = self._clock()
+        with self.store.transaction():
+            tasks.ensure(self.store.database, Task(id=id, title=title, type="session", created_at=now, updated_at=now))
+
+    def _words(self, path: str) -> tuple[str, str]:
+        """Return what a person asked first, and the agent's own words; of very many, the last."""
         from learnt.clients.transcript import steps
 
+        asked = ""
         kept: list[str] = []
         length = 0
         for step in steps(path, opencode):
-            if step.kind == "said" and not step.aside:
+            if step.kind == "prompt" and not step.aside:
+                asked = asked or step.text[:_LONGEST_QUESTION]
+            elif step.kind == "said" and not step.aside:
                 kept.append(step.text)
                 length += len(step.text)
                 while length > _LONGEST_SAID and len(kept) > 1:
                     length -= len(kept.pop(0))
-        return "\n\n".join(kept)
+        return asked, "\n\n".join(kept)
 
     def _seen(self, path: str, said: str, *, folder: str) -> Iterator[Discovery]:
         from learnt.clients.transcript import steps

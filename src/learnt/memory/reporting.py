@@ -5,13 +5,15 @@ All figures are of the project's own store. The database sums, `weigh/statistics
 
 from __future__ import annotations
 
-from learnt.memory.stores import Stores, check_rows
+from learnt.memory.stores import check_rows
 from learnt.model import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from learnt.config import Settings
+    from learnt.store import Store
     from learnt.store.calls import ModelCall, Spent
     from learnt.store.statistics import Effect, Ranked, Regenerated
     from learnt.weigh.statistics import Gone, Outcomes, Period
@@ -21,7 +23,7 @@ _MONTH_MS = 30 * _DAY_MS
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
 # How many failed attempts are compared: more would be slow, and older ones say little about today.
-_SIGNS_READ = 5_000
+_SIGNS_READ = 2_000
 
 
 class Usage(Value):
@@ -75,8 +77,13 @@ class Stats(Value):
         return sum(month.total for month in self.cost)
 
 
-class Reporting(Stores):
+class Reporting:
     """What a person reads to see whether it is worth it."""
+
+    def __init__(self, store: Store, *, settings: Settings, clock: Callable[[], int]) -> None:
+        self.store = store
+        self.settings = settings
+        self._clock = clock
 
     def usage(self) -> Usage:
         """Return what model calls cost, by purpose and model."""
@@ -97,14 +104,7 @@ class Reporting(Stores):
             model=self.settings.model_name,
         )
 
-    def model_calls(self, *, limit: int) -> list[ModelCall]:
-        """Return the latest calls to models, the newest first."""
-        from learnt.store import calls
-
-        check_rows(limit=limit)
-        return calls.latest(self.store.database, limit=limit)
-
-    def stats(self, *, limit: int = 5, weeks: int = 12) -> Stats:
+    def stats(self, *, limit: int, weeks: int) -> Stats:
         """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
         from learnt.store import opinions, statistics
         from learnt.weigh import statistics as rules

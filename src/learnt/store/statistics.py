@@ -79,6 +79,7 @@ def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
         select id, title, status, times_injected, times_helpful, times_not_helpful, recurrences
           from learning
          where project = :project
+           and id > '' -- read in the order of their age, as they lie on the disk
            and {order} > 0
          order by {order} desc, id
          limit :limit
@@ -214,12 +215,17 @@ def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | N
           from learning
          where project = :project
            and status = 'active'
-           and ({database.one_of("task", "tasks")}
-                or id in (select learning
-                            from discovery
-                           where project = :project
-                             and learning != ''
-                             and {database.one_of("task", "tasks")}))
+           and id in (
+               select id
+                 from learning
+                where project = :project
+                  and {database.one_of("task", "tasks")}
+                union
+               select learning
+                 from discovery
+                where project = :project
+                  and {database.one_of("task", "tasks")}
+           )
          order by times_helpful desc, recurrences desc, created_at, id
          limit 1
         """,

@@ -19,6 +19,7 @@ FEWEST = 5
 GONE_AFTER_ATTEMPTS = 20
 _GONE_AFTER_MS = 30 * 86_400_000
 _TASKS_OF_A_REPEATED_ERROR = 2
+_NO_REPORT = "the attempt ended as "  # all that is known where an agent said nothing: that is no error
 _DAY_MS = 86_400_000
 _MONDAY = 4  # 1970-01-05
 _LETTERS_OF_A_TOKEN = 4
@@ -124,7 +125,7 @@ def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms
     """
     found: dict[str, list[tuple[str, str, int]]] = {}
     for sign in signs:
-        error = normalised_error(sign[1])
+        error = "" if sign[1].startswith(_NO_REPORT) else normalised_error(sign[1])
         if error:
             found.setdefault(error, []).append(sign)
     groups = [_group(group) for group in found.values()]

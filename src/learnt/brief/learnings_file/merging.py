@@ -116,10 +116,9 @@ class _Merging:
     def take_known(self, learning: Learning, bullets: Sequence[Bullet]) -> None:
         """Decide on the bullets of one learning: its text and its place."""
         was = self._was.get(learning.id)
-        if was is None and learning.status != "active":
-            self._stays_away(learning, bullets[0].text)
-            return
         self._take_texts(learning, was, bullets)
+        if was is None and learning.status != "active" and learning.id not in self._changed:
+            self._stays_away(learning, bullets[0].text)
         self._told.add(same_text(self._changed.get(learning.id, _present(learning))))
         if was is None or learning.status != "active":
             return

@@ -38,6 +38,7 @@ def demo_run(arguments: argparse.Namespace) -> None:
         _fail_learn_succeed(stage)
         _weed_out(stage)
         _by_hand(stage)
+        _in_a_file(stage)
         stage.say("Done. The project was a throw-away; nothing is left of it.")
     if arguments.json:
         show_json({"id": "demo", "commands": stage.commands})
@@ -109,6 +110,15 @@ def _by_hand(stage: _Stage) -> None:
     stage.run("learnt doctor")
 
 
+def _in_a_file(stage: _Stage) -> None:
+    stage.say("All of it stands in a file that people edit, too. By itself it is made after every fifth task:")
+    stage.run("learnt update")
+    stage.say("Somebody adds a line to it:")
+    stage.append(".learnt/learnings.md", "- Never put prices into shop.html by hand\n")
+    stage.run("learnt update")
+    stage.run("learnt show")
+
+
 class _Stage:
     """Runs commands in the throw-away folder, as a person would, and shows them."""
 
@@ -118,6 +128,7 @@ class _Stage:
         settings = ("LEARNT_", "XDG_")
         self._environ = {name: text for name, text in os.environ.items() if not name.startswith(settings)}
         self._environ["HOME"] = folder
+        self._environ["LEARNT_LEARNINGS_REGENERATE_EVERY"] = "0"  # nothing may work here when the folder goes
         self._quiet = quiet
         self.commands: list[str] = []
 
@@ -132,6 +143,12 @@ class _Stage:
     def write(self, name: str, text: str) -> None:
         with open(os.path.join(self._folder, name), "w", encoding="utf-8") as file:
             file.write(text)
+
+    def append(self, name: str, text: str) -> None:
+        with open(os.path.join(self._folder, name), "a", encoding="utf-8") as file:
+            file.write(text)
+        if not self._quiet:
+            say(paint(f"$ echo {shlex.quote(text.strip())} >> {name}", "cyan"))
 
     def task(self, title: str, options: str) -> str:
         task = json.loads(self.run(f"learnt task add {shlex.quote(title)} {options} --json", shows=False))

@@ -6,7 +6,7 @@ import os
 import sys
 
 from learnt.doors.cli.arguments import open_memory, tell_redactions
-from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json
+from learnt.doors.cli.screen import counted, is_terminal, moment, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 
 TYPE_CHECKING = False
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.memory import Memory
-    from learnt.memory.accumulating import State
+    from learnt.memory.background import State
     from learnt.memory.filing import File, Update
     from learnt.store.regenerations import Regeneration
 
@@ -91,7 +91,7 @@ def _preview(update: Update) -> None:
     if not any(file.is_new for file in update.files):
         say("Nothing would change.")
     if update.waiting:
-        note(f"the model would also read {_tasks(update.waiting)}")
+        note(f"the model would also read {counted(update.waiting, 'task')}")
 
 
 def _tell(update: Update) -> None:
@@ -99,11 +99,12 @@ def _tell(update: Update) -> None:
     proposed = sum(len(one.proposed) + len(one.escalated) for one in update.mined)
     if update.mined:
         skipped = sum(len(one.skipped) for one in update.mined)
-        say(f"Mined {_tasks(len(update.mined))}: {len(learnt)} new learnings, {skipped} findings skipped.")
+        figures = f"{counted(len(learnt), 'new learning')}, {counted(skipped, 'finding')} skipped"
+        say(f"Mined {counted(len(update.mined), 'task')}: {figures}.")
     if proposed:
-        say(f"{proposed} proposals wait for you: `learnt review`")
+        say(f"{counted(proposed, 'proposal')} for you to decide on: `learnt review`")
     if update.edits:
-        say(f"Took over {update.edits} edits from the file.")
+        say(f"Took over {counted(update.edits, 'edit')} from the file.")
     for file in update.files:
         say(_outcome(file))
     if update.cost_usd is not None:
@@ -117,10 +118,6 @@ def _outcome(file: File) -> str:
     delta = file.delta
     crowd = f"; no room for {len(file.left_out)}" if file.left_out else ""
     return f"Wrote {path}: {len(delta.added)} added, {len(delta.removed)} removed, {len(delta.kept)} kept{crowd}."
-
-
-def _tasks(number: int) -> str:
-    return f"{number} task{'' if number == 1 else 's'}"
 
 
 def clear_arguments(parser: argparse.ArgumentParser) -> None:
@@ -183,7 +180,7 @@ def _told(one: Regeneration) -> str:
     if one.result == "running":
         return f"{cause}{goal}: running"
     figures = f"{one.added} added, {one.removed} removed, {one.kept} kept, churn {one.churn:.0%}"
-    return f"{cause}{goal}: {one.result} from {_tasks(one.tasks)}, {figures}{cost}"
+    return f"{cause}{goal}: {one.result} from {counted(one.tasks, 'task')}, {figures}{cost}"
 
 
 def state_record(state: State) -> dict[str, Any]:

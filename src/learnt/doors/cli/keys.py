@@ -66,8 +66,8 @@ class Keys:
         else:
             keyboard = sys.stdin.fileno()
             pressed = os.read(keyboard, 1)
-            if pressed == _ESCAPE and select.select([keyboard], [], [], 0)[0]:
-                os.read(keyboard, 16)  # an arrow or a function key: several signs, none of them meant as one
+            if pressed == _ESCAPE:
+                _pass_over_sequence(keyboard)
             key = pressed.decode("latin-1")
         return key.lower()
 
@@ -78,3 +78,11 @@ class Keys:
                 msvcrt.getwch()
         else:
             termios.tcflush(sys.stdin, termios.TCIFLUSH)
+
+
+def _pass_over_sequence(keyboard: int) -> None:
+    """Read the rest of an arrow or a function key: several signs, none of them meant as a key."""
+    if sys.platform != "win32":
+        follows = b"["
+        while follows and follows in b"[O0123456789;" and select.select([keyboard], [], [], 0)[0]:
+            follows = os.read(keyboard, 1)

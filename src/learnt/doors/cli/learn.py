@@ -6,7 +6,7 @@ import sys
 import time
 
 from learnt.doors.cli.arguments import open_memory, tell_redactions
-from learnt.doors.cli.screen import Progress, is_terminal, note, say, show_json
+from learnt.doors.cli.screen import Progress, counted, is_terminal, note, say, show_json
 from learnt.errors import LearntError, WrongRequest
 
 TYPE_CHECKING = False
@@ -76,10 +76,10 @@ def _show(past: Past, *, json: bool) -> None:
 
 def _there_is(past: Past) -> str:
     known = f" ({past.read_before} read before)" if past.read_before else ""
-    told = f"{len(past.transcripts)} transcripts{known} and {len(past.commits)} commits to read"
+    told = f"{counted(len(past.transcripts), 'transcript')}{known} and {counted(len(past.commits), 'commit')} to read"
     if past.calls:
         cost = "nobody knows what it costs" if past.forecast_usd is None else f"about ${past.forecast_usd:.2f}"
-        told += f"; the model is asked {past.calls} times: {cost}"
+        told += f"; the model is asked {counted(past.calls, 'time')}: {cost}"
     return f"{told}."
 
 
@@ -131,7 +131,7 @@ def _record(learnt: list[Mined], failures: list[str]) -> dict[str, Any]:
 
 def _tell(past: Past, record: dict[str, Any]) -> None:
     say(f"Read {record['read']} of {len(past.transcripts) + len(past.commits)} transcripts and commits.")
-    say(f"{len(record['learnings'])} new learnings, {len(record['repeated'])} known ones again.")
+    say(f"{counted(len(record['learnings']), 'new learning')}, {counted(len(record['repeated']), 'known one')} again.")
     if record["learnings"]:
         say("`learnt review` shows them one by one.")
     for reason in record["failures"][:5]:

@@ -106,6 +106,11 @@ class Progress:
         self._close()
 
 
+def counted(number: int, noun: str) -> str:
+    """Return so many of a thing, in words."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def shown(name: str, value: Any) -> Any:
     """Return the value of a field as a person reads it: a time as a moment."""
     return moment(value) if name.endswith("_at") and isinstance(value, int) else value

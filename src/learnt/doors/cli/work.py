@@ -15,7 +15,7 @@ from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.files import state_line, state_record
 from learnt.doors.cli.review import told_waiting
-from learnt.doors.cli.screen import is_terminal, note, paint, say, show_json, show_table
+from learnt.doors.cli.screen import counted, is_terminal, note, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
 from learnt.loop import runs
@@ -165,8 +165,8 @@ def _tell_summary(summary: Summary) -> None:
         return
     failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
     cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
-    ways = f"{_count(summary.done, 'task')} done, {_count(failed, 'attempt')} failed"
-    say(f"\n{_count(len(summary.ended), 'attempt')}: {ways}{cost}, {summary.duration_ms / 1000:.1f} s.")
+    ways = f"{counted(summary.done, 'task')} done, {counted(failed, 'attempt')} failed"
+    say(f"\n{counted(len(summary.ended), 'attempt')}: {ways}{cost}, {summary.duration_ms / 1000:.1f} s.")
     branches = [ended.task.branch for ended in summary.ended if ended.result == "done" and ended.task.branch]
     if branches:
         say(f"`git merge BRANCH` brings in what was done: {', '.join(branches)}")
@@ -200,10 +200,6 @@ def _ask_opinion(memory: Memory, summary: Summary) -> None:
         print(file=sys.stderr)
     except LearntError as error:
         note(f"the answer could not be kept: {error.message}")  # the run itself went well
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _waiting(number: int) -> str:
@@ -344,7 +340,7 @@ def stop_run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         show_json({"id": "stop", "stopped": [run.pid for run in asked]})
     else:
-        say(f"Stopped {_count(len(asked), 'run')}." if asked else "Nobody works on this machine now.")
+        say(f"Stopped {counted(len(asked), 'run')}." if asked else "Nobody works on this machine now.")
 
 
 def log_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,71 @@
+"""Lessons that agents put into words, and what closed a failure: what counts, and what is only talk."""
+
+from __future__ import annotations
+
+import pytest
+
+from learnt.debrief.lessons import observe_attempts, observe_words
+from learnt.model import Failure
+
+LESSONS = (
+    "It turns out that `bin/check` must be run with `STAGE=dev`, never with `STAGE=prod`.",
+    "Turns out `sqlite3` refuses extensions here, so load them through `apsw`.",
+    "The build must use `make -j1` because `gen/` is not safe in parallel.",
+    "Use `uv run pytest` instead of `python -m pytest`: the tests need the project's environment.",
+    "Run `npm ci` instead of `npm install` in CI.",
+    "The tests must be run with `uv run pytest`, never with plain `pytest`.",
+    "You must run `make gen` before `make test`.",
+    "Never commit `.env` files: the deploy reads them.",
+    "Migrations in `db/migrate` must never be edited after they are released.",
+    "Note: always pass `--frozen` to `uv sync`, otherwise the lock file changes.",
+    "`--generate` requires `-c`: without it the command ends with an error.",
+)
+TALK = (
+    "I used `git switch` instead of `git checkout`.",
+    "Let me run `make test` instead of `pytest` now.",
+    "Should we use `uv` instead of `pip`?",
+    "The `ci` job must be running `gofmt` as part of it.",
+    "Always stores its data in `var/db` when it ends.",
+    "It turns out the file `a.py` was there all the time.",
+    "I must have broken `setup.py` a while ago.",
+    "We never used `old.py` in this branch.",
+    "One must be careful and never give up too early.",
+    "All tests pass, and `make lint` is clean.",
+)
+
+
+@pytest.mark.parametrize("sentence", LESSONS)
+def test_a_rule_that_names_a_thing_is_a_lesson(sentence: str) -> None:
+    (found,) = observe_words(f"I looked at the shop.\n\n{sentence}\n\n<task-done/>")
+    assert (found.rule, found.excerpt) == ("words", sentence)
+    assert found.type in ("constraint", "pattern")
+
+
+@pytest.mark.parametrize("sentence", TALK)
+def test_plans_questions_guesses_and_accounts_are_no_lessons(sentence: str) -> None:
+    assert list(observe_words(sentence)) == []
+
+
+@pytest.mark.parametrize("sentence", LESSONS)
+def test_what_is_quoted_is_nobodys_lesson(sentence: str) -> None:
+    assert list(observe_words(f"> {sentence}\n\n```\n{sentence}\n```\n")) == []
+
+
+def failed(error: str, *files: str) -> Failure:
+    return Failure(attempt="attempt_1", task="task_1", reason="the check failed", error=error, files=files)
+
+
+def test_what_closed_a_complaint_names_a_thing_that_it_complains_of() -> None:
+    complaint = failed("error: settings.ini is missing; make_settings.py writes it")
+    found = observe_attempts(complaint, summary="built", said="I ran make_settings.py first, then build.py.")
+    assert found is not None
+    assert found.text.startswith("Run make_settings.py first, then build.py: else")
+    assert found.worked.startswith("Run make_settings.py")
+
+
+@pytest.mark.parametrize(
+    "said", ["I ran build.py; it ended with 0.", "All is well now.", "", "Shall I add settings.ini?"]
+)
+def test_an_account_that_says_nothing_of_the_complaint_closes_nothing(said: str) -> None:
+    complaint = failed("error: settings.ini is missing; make_settings.py writes it")
+    assert observe_attempts(complaint, summary="built the shop", said=said) is None
