@@ -476,7 +476,7 @@ def _refuse_open(path: str) -> None:
 def _replace(path: str, before: bytes | None, text: str) -> bool:
     """Write a file whole; False, and nothing is written, when it is not any more what it was."""
     path = os.path.realpath(path)
-    unfinished = f"{path}.{os.getpid()}.new"
+    unfinished = f"{path}.new"  # one name, so that what a killed update left goes with the next
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644
