@@ -25,6 +25,16 @@ def test_what_was_removed_from_the_file_and_restored_stays_restored(memory: Memo
     assert learning.id in path.read_text()
 
 
+def test_empty_lines_do_not_take_the_file_beyond_its_bound(memory: Memory) -> None:
+    memory.add("Use pytest fixtures for database setup")
+    memory.update()
+    path = Path(memory.learnings_path())
+    short = path.read_text()
+    path.write_text(short.replace("\n\n", "\n" + " \n" * 20_000))
+    memory.update()
+    assert len(path.read_text()) == len(short)
+
+
 def test_what_a_killed_update_left_beside_the_file_goes_with_the_next(sqlite_memory: Memory) -> None:
     sqlite_memory.add("Use pytest fixtures for database setup")
     left = Path(f"{sqlite_memory.learnings_path()}.new")

@@ -216,7 +216,7 @@ class Life:
         """Be killed in an update: what comes of it is what would have come without."""
         expected = self._undisturbed()
         before, active = self._contents(), self._active()
-        with suppress(Killed), _dying(self.memory, self.chance.randint(1, 120)):
+        with suppress(Killed), _dying(self.memory, self.chance.randint(1, 60)):
             self.memory.update()
             self.counted["kills"] -= 1  # it was done before
         self.counted["kills"] += 1
@@ -234,7 +234,7 @@ class Life:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
         )
-        time.sleep(self.chance.uniform(0.02, 0.3))  # when it is hit is chance; nothing is asserted of it
+        time.sleep(self.chance.uniform(0.05, 0.25))  # when it is hit is chance; nothing is asserted of it
         process.kill()
         _, told = process.communicate()
         assert process.returncode in (0, -9), told.decode()
@@ -351,6 +351,7 @@ class Life:
         return self._content().decode()
 
     def _write(self, content: bytes, path: Path | None = None) -> None:
+        self.path.parent.mkdir(exist_ok=True)
         (path or self.path).write_bytes(content)
 
     def _paths(self) -> list[Path]:

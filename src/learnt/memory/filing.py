@@ -278,6 +278,7 @@ class Filing(Mining):
         # A file must name what it shows: beside an older rendering, what was removed once would be so again and again.
         is_new = file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text
         is_new = is_new or parse(rendering.text).replace(rendering="") != says
+        is_new = is_new or (not rendering.crowded and estimate_tokens(file.text) > self.settings.learnings_max_tokens)
         if file.before is None and not rendering.bullets:
             is_new = False  # there is nothing to show yet
         delta = churn(file.base, rendering)
