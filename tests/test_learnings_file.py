@@ -261,6 +261,12 @@ def test_a_prompt_is_given_the_file_without_comments() -> None:
     assert for_prompt(text) == "# T\n\n- a\n- b c\n- `<!-- kept -->`\n```\n<!-- kept, too -->\n```\n- open <!--\n\n"
 
 
+def test_only_the_first_date_is_the_files_own() -> None:
+    text = "# Project Learnings\n\nLast updated: 1999 (from 3 recent tasks)\n\nLast updated: never\n"
+    assert [piece.text for piece in parse(text).loose] == ["Last updated: never"]
+    assert parse("# Project Learnings\n\nLast updated: never\n").loose == ()
+
+
 # Writing
 
 
@@ -377,6 +383,14 @@ def test_churn_and_diff_tell_what_a_regeneration_changes() -> None:
     assert diff(after.text, after.text) == ""
 
 
+@pytest.mark.parametrize("max_tokens", range(40, 90))
+def test_a_heading_that_is_not_written_leaves_no_trace(max_tokens: int) -> None:
+    one = learning(1, "Use pytest fixtures for database setup, not globals", category="code_structure")
+    first = rendering(one, max_tokens=max_tokens, sections=("Testing",))
+    read = parse(first.text)
+    assert rendering(one, max_tokens=max_tokens, sections=read.sections, loose=read.loose).text == first.text
+
+
 # Merging
 
 A, B = learning(1, "a"), learning(2, "b")
@@ -450,6 +464,13 @@ def test_a_bullet_from_another_branch_is_an_edit_only_if_its_text_is_new() -> No
 def test_an_unknown_id_is_a_new_bullet_unless_we_wrote_it_ourselves() -> None:
     assert merged(BASE.text + "- x <!-- learn_9 -->\n", BASE, A, B).added == (("", "x"),)
     assert merged(BASE.text, BASE, A) == Edits()
+
+
+def test_an_edit_to_what_was_put_away_is_kept_though_nobody_knows_the_base() -> None:
+    hidden = learning(1, "Use X").replace(status="hidden")
+    edits = merged("- Use Y, not X <!-- learn_1 -->", None, hidden)
+    assert edits.changed == (("learn_1", "Use Y, not X"),)
+    assert "learnt restore learn_1" in " ".join(edits.remarks)
 
 
 def test_of_one_id_twice_the_new_text_counts_and_further_ones_are_added() -> None:

@@ -289,6 +289,7 @@ class Filing(Mining):
         # A file must name what it shows: beside an older rendering, what was removed once would be so again and again.
         is_new = file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text
         is_new = is_new or parse(rendering.text).replace(rendering="") != says
+        is_new = is_new or (not rendering.crowded and estimate_tokens(file.text) > self.settings.learnings_max_tokens)
         if file.before is None and not rendering.bullets:
             is_new = False  # there is nothing to show yet
         delta = churn(file.base, rendering)
@@ -489,7 +490,7 @@ def _refuse_open(path: str) -> None:
 def _replace(path: str, before: bytes | None, text: str) -> bool:
     """Write a file whole; False, and nothing is written, when it is not any more what it was."""
     path = os.path.realpath(path)
-    unfinished = f"{path}.{os.getpid()}.new"
+    unfinished = f"{path}.new"  # one name, so that what a killed update left goes with the next
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644

@@ -135,6 +135,7 @@ class _Reading:
         self._loose: dict[tuple[str, bool], list[str]] = {}
         self._trailers: set[str] = set()
         self._titled = False
+        self._dated = False
         self._item: list[str] = []  # the lines of the bullet that is being read
         self._depth = 0
         self._paragraph: list[str] = []
@@ -151,7 +152,9 @@ class _Reading:
             self._paragraph += [line] if self._paragraph else []
         elif heading and not self._continues(line):
             self._take_heading(heading)
-        elif not self._is_generated(line):
+        elif self._is_generated(line):
+            self._dated = True
+        else:
             self._take_text(line)
 
     def take_block(self, lines: Sequence[str]) -> None:
@@ -217,7 +220,8 @@ class _Reading:
         return lazy and not line.lstrip().startswith(_NO_PARAGRAPH)
 
     def _is_generated(self, line: str) -> bool:
-        started = self._bullets or self._item or self._sections
+        """Say whether a line is the date of the file, also one that a person changed: then it stands first."""
+        started = self._dated or self._bullets or self._item or self._sections or self._paragraph or self._loose
         return line.startswith(UPDATED) and (not started or line.rstrip().endswith(" recent tasks)"))
 
     def _end_section(self) -> None:

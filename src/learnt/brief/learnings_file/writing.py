@@ -115,6 +115,9 @@ def render(
         shown = page.fitting(learnings, known, max_tokens, sectioned=False)
     text = page.text(shown, known, sectioned=sectioned)
     written = parse(text)
+    if known and not written.sections:
+        # None of the headings is left: then this is a file without, as the next rendering would find it.
+        return render(learnings, id=id, goal=goal, today=today, tasks=tasks, max_tokens=max_tokens, loose=loose)
     ids = {bullet.id for bullet in written.bullets}
     return Rendering(
         id=id,
