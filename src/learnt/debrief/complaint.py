@@ -69,6 +69,10 @@ _VARIABLE = re.compile(
 _DIAGNOSTIC = re.compile(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
+_OPEN_QUOTATION = re.compile(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_MOST_QUOTED = 6
+_RUST_SAYS = re.compile(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_PLACE = re.compile(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
 _OF_TYPES = re.compile(r"^error: .*\]$|^error TS\d|^TS\d")
 _SAID_OF_EVERYTHING = ("no such file or directory", "file does not exist", "command not found", "permission denied")
 _TASK = re.compile(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
@@ -156,11 +160,13 @@ def diagnostics(text: str) -> Iterator[Diagnostic]:
     """Yield what a check complains about, each once."""
     seen = set()
     lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")
-    for line, below in pairwise([*lines, ""]):
+    for line, below in pairwise([*_whole(lines), ""]):
         found = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
         if found is None:
             continue
-        message, rule = found["message"], ""
+        message, rule = found["message"].removesuffix(" (typecheck)"), ""
+        if message.startswith(": #"):
+            continue  # only that a package does not compile: what is wrong stands below
         for form in _RULES:
             told = form.match(message)
             if told:
@@ -177,6 +183,25 @@ def diagnostics(text: str) -> Iterator[Diagnostic]:
         if diagnostic.key not in seen:
             seen.add(diagnostic.key)
             yield diagnostic
+
+
+def _whole(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, a quotation over several of them as one, and what Rust says behind the place that it names."""
+    said = ""
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        place += 1
+        if _OPEN_QUOTATION.match(line):
+            rest = lines[place : place + _MOST_QUOTED]
+            end = next((number for number, one in enumerate(rest, 1) if one.count("`") % 2), 0)
+            line = " ".join((line, *rest[:end]))
+            place += end
+        if rust := _RUST_SAYS.match(line):
+            said = rust[1]
+        elif said and (where := _RUST_PLACE.match(line)):
+            line, said = f"{where[1]}: {said}", ""
+        yield line
 
 
 def _lines(text: str) -> list[str]:

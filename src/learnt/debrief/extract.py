@@ -30,10 +30,16 @@ _CATEGORIES = {
     "edit": "tools",
     "call": "tools",
     "verification": "code_structure",
+    "together": "code_structure",
     "review": "review",
     "revert": "pitfall",
 }
 _WRONG_FOLDER = "in the wrong folder"
+_SAID_IN_THE_WRONG_FOLDER = {
+    "go": ("directory not found", "no Go files in", "cannot find main module"),
+    "npm": ("Could not read package.json",),
+    "cargo": ("could not find `Cargo.toml`",),
+}
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
@@ -133,13 +139,20 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
         return seen, f"Use `{worked}`."
     if discovery.rule == "verification" and worked:
         where = f" in `{discovery.files[0]}`" if discovery.files else ""
-        seen = f"The check complained{where}: {error}. It passed with {worked}."
+        seen = f"`{failed}` complained{where}: {error}. It passed with {worked}."
         if _MARKS_EXCEPTION.search(worked):
             return seen, f"Avoid it, or mark it where it is meant, with the reason: {worked}."
+        if worked.startswith("the import"):
+            return seen, f"Add {worked} in the same edit."
         return seen, f"Write it so from the start, for example {worked}."
+    if discovery.rule == "together":
+        return _told_together(discovery)
     if discovery.rule == "verification":
         about = f" about `{discovery.files[0]}`" if discovery.files else ""
-        return f"`{failed}` complained{about}: {error}.", f"Mind this in new code, before `{failed}` says so: {error}."
+        seen = f"`{failed}` complained{about}: {error}."
+        if not text.startswith(f"`{failed}` rejects"):
+            return seen, f"{text}."
+        return seen, f"Mind this in new code, before `{failed}` says so: {error}."
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
@@ -147,10 +160,23 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
     return fold(seen + (discovery.excerpt or text)), f"{worked}." if worked else text
 
 
+def _told_together(discovery: Discovery) -> tuple[str, str]:
+    failed, error, worked, changed = discovery.failed, discovery.error, discovery.worked, discovery.files[0]
+    seen = f"After an edit of `{changed}`, `{failed}` complained: {error}."
+    if worked:
+        return f"{seen} It passed once `{worked}` was changed too.", (
+            f"When you change `{changed}`, change `{worked}` in the same step, and run `{failed}`."
+        )
+    return f"{seen} It passed once `{changed}` was mended.", (
+        f"After a change to `{changed}`, run `{failed}`, and keep what the test expects."
+    )
+
+
 def _context(discovery: Discovery, task_title: str, goal: str) -> str:
     where = {
         "command": "When running `{}`.",
         "verification": "When changing code that `{}` checks.",
+        "together": "When changing code that `{}` checks.",
         "edit": "When changing files with `{}`.",
         "call": "When looking for `{}`.",
     }.get(discovery.rule, "")
@@ -165,6 +191,7 @@ def _implication(discovery: Discovery) -> str:
     return {
         "command": "The first form fails again, whoever runs it.",
         "verification": "The same code is rejected wherever it is written.",
+        "together": "The check fails until both fit.",
         "edit": "The call is refused until then.",
         "call": "The call fails again.",
         "review": "A review finds it again.",
@@ -173,7 +200,7 @@ def _implication(discovery: Discovery) -> str:
 
 
 def _command(discovery: Discovery) -> tuple[str, ...]:
-    if discovery.rule not in ("command", "verification"):
+    if discovery.rule not in ("command", "verification", "together"):
         return ()
     ran = parts(discovery.failed)
     return ran[-1].intent if ran else ()
@@ -189,14 +216,24 @@ def _triggers(discovery: Discovery) -> Triggers:
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]
     missing = discovery.failed if discovery.rule == "call" and _PROJECT_FILE.fullmatch(discovery.failed) else ""
-    error = stable(discovery.error)
+    errors = _signs(discovery)
     return Triggers(
         commands=_kept(" ".join(command)),
         files=_kept(*([missing] if "/" in missing or "." in missing else []), *files)
-        if discovery.rule == "call"
+        if discovery.rule in ("call", "together")
         else (),
-        errors=_kept(error),
+        errors=_kept(*errors),
     )
+
+
+def _signs(discovery: Discovery) -> tuple[str, ...]:
+    """Return by which words of an output the error is known when it comes again."""
+    if discovery.rule == "together":
+        return (discovery.excerpt.partition("\n")[0],)
+    if _WRONG_FOLDER in discovery.text:
+        program = next(iter(_command(discovery)), "")
+        return (*_SAID_IN_THE_WRONG_FOLDER.get(program, ()), stable(discovery.error) or discovery.error)
+    return (stable(discovery.error),)
 
 
 def _kept(*words: str) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def accepted_by_edit(
     """Yield what the edits teach after which complaints were gone, one for each rule or name."""
     told = set()
     for diagnostic in gone:
-        name = _api_name(diagnostic)
+        name = api_name(diagnostic)
         sign = diagnostic.rule or name
         if not sign or sign in told or sign in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
@@ -184,7 +184,8 @@ def _told(change: _Change | None) -> str:
     return f"`{after}` instead of `{before}`" if before else f"`{after}`"
 
 
-def _api_name(diagnostic: Diagnostic) -> str:
+def api_name(diagnostic: Diagnostic) -> str:
+    """Return the name of what a compiler says is unknown or called in the wrong way, or nothing."""
     found = _API.search(diagnostic.message)
     return next((name for name in found.groups() if name), "") if found else ""
 

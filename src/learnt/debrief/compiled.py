@@ -1,0 +1,198 @@
+"""Say what a compiler's error teaches once an edit has closed it.
+
+    what a language refuses (an unused import), folded into one learning for each form, whatever the name
+    where a name is imported from, when it was unknown and an import made it known
+    where a name is declared already, when it was declared a second time
+    what a value must be, when the code under test refused one and another was accepted
+
+A misspelt word, a brace too many and code that was not written yet teach nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.debrief.complaint import general
+from learnt.model import Discovery, Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from learnt.debrief.complaint import Diagnostic
+    from learnt.debrief.evidence import Happened
+    from learnt.debrief.shell import Part
+
+_MOST_LINES = 400
+
+
+class _Form(Value):
+    """An error that a compiler states in the same words whatever the name, and what follows for every edit."""
+
+    sign: re.Pattern[str]
+    error: str
+    follows: str
+
+
+_FORMS = (
+    _Form(
+        sign=re.compile(r"imported and not used"),
+        error="imported and not used",
+        follows="Take an import out in the edit that removes its last use: Go refuses what is imported and not used",
+    ),
+    _Form(
+        sign=re.compile(r"declared and not used"),
+        error="declared and not used",
+        follows="Drop a variable with its last use, or take a blank for it: Go refuses what is declared and not used",
+    ),
+    _Form(
+        sign=re.compile(r"no new variables on left side of :="),
+        error="no new variables on left side of :=",
+        follows="Assign with a plain `err = f()`, not `err := f()`, where every variable on the left exists already",
+    ),
+    _Form(
+        sign=re.compile(r"declared but (?:its value is )?never (?:read|used)"),
+        error="is declared but its value is never read",
+        follows="Drop a name with its last use: TypeScript is set to refuse unused names here (TS6133)",
+    ),
+    _Form(
+        sign=re.compile(r"borrow of moved value|use of moved value"),
+        error="of moved value",
+        follows="Borrow (`&`) or `clone()` a value that is used again: Rust refuses the use of a moved value",
+    ),
+)
+_UNKNOWN = re.compile(
+    r"undefined: (?P<a>\w+)$|[Uu]ndefined name [`'\"](?P<b>\w+)|Cannot find name '(?P<c>\w+)'|"
+    r"Name \"(?P<d>\w+)\" is not defined|name '(?P<e>\w+)' is not defined|"
+    r"use of (?:undeclared|unresolved) (?:type|crate or module|module or unlinked crate|item) `(?P<f>\w+)`|"
+    r"cannot find (?:type|struct, variant or union type|macro|trait|function|value) `(?P<g>\w+)`"
+)
+_IMPORT = re.compile(
+    r"^(?:import\b.*|from \S+ import .*|use [\w:{}, *]+;|(?:const|let) .*\brequire\(.*|(?:[\w.]+ )?\"[\w./~-]+\")$"
+)
+_GO_IMPORT = re.compile(r"^(?:import )?(?:[\w.]+ )?\"([\w./~-]+)\"$")
+_STANDARD = re.compile(r"[a-z0-9]+(?:/[a-z0-9]+)*")
+_AGAIN = re.compile(
+    r"^(?P<a>\w+) redeclared in this block|[Dd]uplicate identifier '(?P<b>\w+)'|"
+    r"Cannot redeclare block-scoped variable '(?P<c>\w+)'|the name `(?P<d>\w+)` is defined multiple times"
+)
+_ELSEWHERE = re.compile(r"([\w./-]+\.\w{1,5}):\d+(?::\d+)?: other declaration of (\w+)")
+_REFUSED = re.compile(
+    r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
+    re.MULTILINE,
+)
+_DEMANDS = re.compile(r"\bmust (?:be|have|not|start|end|contain|match)\b|\binvalid\b|\bnot (?:a )?valid\b", re.IGNORECASE)
+_GIVEN = re.compile(r"\"([^\"\n]{3,60})\"|'([^'\n]{3,60})'|`([^`\n]{3,60})`")
+_COMMENT = re.compile(r"\s*(?://|#|\*|/\*)")
+_RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error: |[A-Z]\w+(?:Error|Exception): )")
+
+
+def folded(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield the forms of errors that were closed, one for each form."""
+    for form in _FORMS:
+        for diagnostic in gone:
+            if form.sign.search(diagnostic.message) and _edits_of(diagnostic.file, edited):
+                yield _discovery(part, form.follows, form.error, "", diagnostic.file, folder)
+                break
+
+
+def imported(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield where a name that was unknown is imported from; of what comes with the language, only that it must be."""
+    told = set()
+    for diagnostic in gone:
+        name = _named(_UNKNOWN, diagnostic.message)
+        line = _import_of(name, _edits_of(diagnostic.file, edited)) if name and name not in told else ""
+        if not line:
+            continue
+        told.add(name)
+        package = _GO_IMPORT.match(line)
+        if package and _STANDARD.fullmatch(package[1]):
+            text = "Add the import in the edit that first uses a package: until then Go says `undefined`"
+        else:
+            text = f"Import `{name}` with `{line}`"
+        yield _discovery(part, text, diagnostic.message, f"the import `{line}`", diagnostic.file, folder)
+
+
+def declared(part: Part, gone: Iterable[Diagnostic], output: str, edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield where a name is declared already, that was declared once more and then was not."""
+    others = {name: file for file, name in _ELSEWHERE.findall(output)}
+    for diagnostic in gone:
+        name = _named(_AGAIN, diagnostic.message)
+        other = others.get(name, "")
+        if not name or not other or not _edits_of(diagnostic.file, edited):
+            continue
+        place = general(other, folder)
+        package = place.rpartition("/")[0].rpartition("/")[2]
+        where = f" in package `{package}`" if package else ""
+        text = f"`{name}` is declared in `{place}` already: use it, or take another name{where}"
+        yield _discovery(part, text, f"{name} redeclared in this block", "", diagnostic.file, folder)
+
+
+def refused(part: Part, output: str, complaint: str, edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield what a value must be, when code refused one that an edit then replaced."""
+    for found in list(_REFUSED.finditer(output))[:_MOST_LINES]:
+        error = _RECOVERED.sub("", _RECOVERED.sub("", found[0].strip()))[:300]
+        if not _DEMANDS.search(error) or error in complaint:
+            continue
+        for given in _GIVEN.findall(error):
+            change = _replaced(next(filter(None, given)), edited)
+            if change is not None:
+                file, before, after = change
+                told = general(_GIVEN.sub("`…`", error, count=1), folder)
+                text = f"{told.replace(' `…`', '')}: write `{after}`"
+                yield _discovery(part, text, told, f"`{after}` instead of `{before}`", file, folder)
+                return
+
+
+def _discovery(part: Part, text: str, error: str, worked: str, file: str, folder: str) -> Discovery:
+    return Discovery(
+        type="constraint",
+        rule="verification",
+        text=text,
+        failed=" ".join(part.intent),
+        error=general(error, folder),
+        worked=worked,
+        excerpt=error,
+        files=(general(file, folder),),
+    )
+
+
+def _named(form: re.Pattern[str], message: str) -> str:
+    found = form.search(message)
+    return next((name for name in found.groups() if name), "") if found else ""
+
+
+def _edits_of(file: str, edited: Iterable[Happened]) -> list[Happened]:
+    name = file.rpartition("/")[2]
+    return [one for one in edited if one.call.does == "edit" and one.call.path.rpartition("/")[2] == name]
+
+
+def _import_of(name: str, edits: Iterable[Happened]) -> str:
+    """Return the line by which an edit imports a name."""
+    for one in edits:
+        old = {line.strip() for line in one.call.before.split("\n")}
+        for line in map(str.strip, one.call.text.split("\n")):
+            if line not in old and len(line) <= 120 and _IMPORT.match(line) and _brings(line, name):
+                return line
+    return ""
+
+
+def _brings(line: str, name: str) -> bool:
+    path = _GO_IMPORT.match(line)
+    if path:
+        return path[1].rpartition("/")[2] == name or line.startswith((f"{name} ", f"import {name} "))
+    return re.search(rf"\b{re.escape(name)}\b", line) is not None
+
+
+def _replaced(value: str, edits: Iterable[Happened]) -> tuple[str, str, str] | None:
+    """Return the file, the line that held a value, and the one that took its place."""
+    for one in edits:
+        if one.call.does != "edit" or value not in one.call.before:
+            continue
+        old, new = one.call.before.split("\n"), one.call.text.split("\n")
+        if len(old) != len(new):
+            continue
+        for before, after in zip(old, new, strict=True):
+            if value in before and value not in after and after.strip() and not _COMMENT.match(before):
+                return one.call.path, before.strip()[:120], after.strip()[:120]
+    return None
