@@ -462,7 +462,7 @@ def test_a_bullet_from_another_branch_is_an_edit_only_if_its_text_is_new() -> No
 
 
 def test_an_unknown_id_is_a_new_bullet_unless_we_wrote_it_ourselves() -> None:
-    assert merged(BASE.text + "- x <!-- learn_9 -->\n", BASE, A, B).added == (("", "x"),)
+    assert merged(BASE.text + "- x <!-- learn_9 -->\n", BASE, A, B).added == (("", "x", "learn_9"),)
     assert merged(BASE.text, BASE, A) == Edits()
 
 
@@ -689,7 +689,7 @@ class Team(RuleBasedStateMachine):
         for id in edits.removed:
             assert id in before - named, "only what stood in the base and is gone is hidden"
             assert same_text(line_of(self.store[id])) not in written
-        for _, text in edits.added:
+        for _, text, _ in edits.added:
             found = found_in(self.store.values(), text)
             assert found is None or found.id in dict(edits.changed), "what there is, put away or not, is not added"
 
@@ -701,8 +701,9 @@ class Team(RuleBasedStateMachine):
             assert kept or any(bullet.id in remark for remark in edits.remarks), bullet
 
     def apply(self, edits: Edits) -> None:
-        for section, text in edits.added:
+        for section, text, id in edits.added:
             made = learning(self.number(), text, origin="person", category=category_of(section))
+            made = made.replace(id=id) if id else made
             self.store[made.id] = made
         for id, text in edits.changed:
             self.store[id] = self.store[id].replace(**edited(self.store[id], text))
