@@ -403,7 +403,7 @@ def test_an_untouched_file_asks_for_nothing() -> None:
 
 def test_a_new_bullet_is_added_once() -> None:
     text = BASE.text + "- New\n* new\n"
-    assert merged(text, BASE, A, B) == Edits(added=(("", "New"),))
+    assert merged(text, BASE, A, B) == Edits(added=(("", "New", ""),))
     assert merged(text, BASE, A, B, learning(3, "New")) == Edits()
 
 
@@ -416,8 +416,8 @@ def test_a_changed_bullet_is_an_edit_and_a_removed_one_is_hidden() -> None:
 def test_without_a_base_nothing_is_hidden_and_ids_are_still_known() -> None:
     text = "- a <!-- learn_1 -->\n- Changed <!-- learn_2 -->\n- new\n"
     edits = merged(text, None, A, B, learning(3, "c"))
-    assert edits == Edits(added=(("", "new"),), changed=(("learn_2", "Changed"),))
-    assert merged(text, None, A, B, earlier=[("learn_2", "Changed")]) == Edits(added=(("", "new"),))
+    assert edits == Edits(added=(("", "new", ""),), changed=(("learn_2", "Changed"),))
+    assert merged(text, None, A, B, earlier=[("learn_2", "Changed")]) == Edits(added=(("", "new", ""),))
     assert merged("", None, A) == Edits()
 
 
@@ -462,7 +462,7 @@ def test_a_bullet_from_another_branch_is_an_edit_only_if_its_text_is_new() -> No
 
 
 def test_an_unknown_id_is_a_new_bullet_unless_we_wrote_it_ourselves() -> None:
-    assert merged(BASE.text + "- x <!-- learn_9 -->\n", BASE, A, B).added == (("", "x"),)
+    assert merged(BASE.text + "- x <!-- learn_9 -->\n", BASE, A, B).added == (("", "x", "learn_9"),)
     assert merged(BASE.text, BASE, A) == Edits()
 
 
@@ -476,7 +476,7 @@ def test_an_edit_to_what_was_put_away_is_kept_though_nobody_knows_the_base() -> 
 def test_of_one_id_twice_the_new_text_counts_and_further_ones_are_added() -> None:
     text = BASE.text + "- A1 <!-- learn_1 -->\n- A2 <!-- learn_1 -->\n- old <!-- learn_1 -->\n"
     earlier = [("learn_1", "old")]
-    assert merged(text, BASE, A, B, earlier=earlier) == Edits(added=(("", "A2"),), changed=(("learn_1", "A1"),))
+    assert merged(text, BASE, A, B, earlier=earlier) == Edits(added=(("", "A2", ""),), changed=(("learn_1", "A1"),))
     assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=earlier) == Edits()
     shown_elsewhere = [*earlier, ("learn_1", "A1")]
     assert merged(text, BASE, learning(1, "A1"), B, learning(3, "A2"), earlier=shown_elsewhere) == Edits()
@@ -485,7 +485,7 @@ def test_of_one_id_twice_the_new_text_counts_and_further_ones_are_added() -> Non
 
 def test_of_one_id_twice_the_text_that_the_store_took_from_this_file_stays() -> None:
     text = "- a <!-- learn_1 -->\n- A1 <!-- learn_1 -->\n"
-    assert merged(text, None, A) == Edits(added=(("", "A1"),))
+    assert merged(text, None, A) == Edits(added=(("", "A1", ""),))
     assert merged(text, None, A, learning(2, "A1")) == Edits()
 
 
@@ -496,7 +496,7 @@ def test_a_bullet_that_lost_its_comment_is_still_the_same() -> None:
 
 def test_a_text_that_stands_again_beside_its_changed_self_is_new() -> None:
     text = BASE.text.replace("- a ", "- a\n- changed ")
-    assert merged(text, BASE, A, B) == Edits(added=(("", "a"),), changed=(("learn_1", "changed"),))
+    assert merged(text, BASE, A, B) == Edits(added=(("", "a", ""),), changed=(("learn_1", "changed"),))
 
 
 def test_another_section_is_another_category() -> None:
@@ -689,7 +689,7 @@ class Team(RuleBasedStateMachine):
         for id in edits.removed:
             assert id in before - named, "only what stood in the base and is gone is hidden"
             assert same_text(line_of(self.store[id])) not in written
-        for _, text in edits.added:
+        for _, text, _ in edits.added:
             found = found_in(self.store.values(), text)
             assert found is None or found.id in dict(edits.changed), "what there is, put away or not, is not added"
 
@@ -701,8 +701,9 @@ class Team(RuleBasedStateMachine):
             assert kept or any(bullet.id in remark for remark in edits.remarks), bullet
 
     def apply(self, edits: Edits) -> None:
-        for section, text in edits.added:
+        for section, text, id in edits.added:
             made = learning(self.number(), text, origin="person", category=category_of(section))
+            made = made.replace(id=id) if id else made
             self.store[made.id] = made
         for id, text in edits.changed:
             self.store[id] = self.store[id].replace(**edited(self.store[id], text))

@@ -31,6 +31,15 @@ WITH_SUBCOMMANDS = {"git": 1, "go": 1, "gh": 2, "mise": 2, "npm": 2, "cargo": 1,
 ABOUT_FILES = {"ls", "cat", "grep", "rg", "find", "head", "tail", "wc", "sed", "stat"}
 NO_PROGRAMS = {"cd", "echo", "export", "sleep", "printf", "true", "head", "tail", "pwd"}
 STOPPED = re.compile(r"sibling tool call errored|interrupted|cancell?ed|user doesn't want", re.IGNORECASE)
+CONFLICT = re.compile(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed", re.IGNORECASE)
+WORDLESS = re.compile(r"(?:Error: )?(?:Exit code \d+)?\s*")
+STILL_FAILS = re.compile(
+    r"^(?:\s*--- FAIL|FAIL\b)|ERROR task failed|^make: \*\*\*|^error: Recipe|^npm ERR!", re.MULTILINE
+)
+TESTS = re.compile(r"(?:\s-run[ =]|\s-k[ =]|\s-t[ =])(\"[^\"]+\"|'[^']+'|\S+)")
+NOT_RUN = re.compile(
+    r"directory not found|no Go files in|cannot find main module|no such file or directory: \S+$", re.MULTILINE
+)
 MISSING = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
 
@@ -166,15 +175,50 @@ def overcome_errors(happened: list[Happened]) -> Iterator[Overcome]:
     for place, failed in enumerate(happened):
         if not failed.result.failed or failed.result.denied or STOPPED.search(failed.result.text[:300]):
             continue
+        if _is_no_error(failed.result.text):
+            continue
         for later, other in enumerate(happened[place + 1 :], place + 1):
             since = [between.call for between in happened[place + 1 : later] if not between.result.failed]
             if other.result.failed or not _same_intent(failed, other.call):
+                continue
+            if not _is_answer(failed, other):
                 continue
             if _identical(failed.call, other.call) and not _changed_since(failed.call, since):
                 continue
             is_check = failed.call.does == "run" and CHECKS.search(" ".join(_programs(failed.call.text))) is not None
             yield Overcome(failed, since, other.call, is_check)
             break
+
+
+def _is_no_error(output: str) -> bool:
+    """Say whether a call only reported: a conflict of a merge, or an exit code without a word."""
+    return CONFLICT.search(output) is not None or WORDLESS.fullmatch(output) is not None
+
+
+def _is_answer(failed: Happened, other: Happened) -> bool:
+    """Say whether a call without an exit code really succeeded, in what the failed one was asked for."""
+    if failed.call.does != "run":
+        return True
+    if CHECKS.search(" ".join(_programs(failed.call.text))) and STILL_FAILS.search(other.result.text):
+        return False
+    return _same_tests(failed.call.text, other.call.text) and _same_tasks(failed.call.text, other.call.text)
+
+
+def _same_tests(before: str, after: str) -> bool:
+    """Say whether a run of chosen tests runs some of them again, or all."""
+    wanted, chosen = (_tests(text) for text in (before, after))
+    alike = any(one.startswith(other) or other.startswith(one) for one in wanted for other in chosen)
+    return alike or not wanted or not chosen
+
+
+def _tests(command: str) -> set[str]:
+    return {name.strip("'\"^$") for found in TESTS.findall(command) for name in found.split("|")}
+
+
+def _same_tasks(before: str, after: str) -> bool:
+    """Say whether a script is started for the same: the word behind it tells for what."""
+    wanted, started = (set(re.findall(r"(\S*\w\.(?:sh|py|js|ts|rb) [a-z][\w:-]*)", text)) for text in (before, after))
+    return wanted <= started
 
 
 def kind_of(overcome: Overcome) -> str:
@@ -254,9 +298,18 @@ def _programs(command: str) -> list[str]:
         words = [word for word in segment.split() if not re.match(r"[A-Z_]+=|\d?>", word)]
         if not words or not re.match(r"[\w./-]+$", words[0]) or words[0] in NO_PROGRAMS:
             continue
-        plain = [word for word in words[1:] if re.match(r"[a-z][\w:-]*$", word)]
+        plain = list(_plain(words))
         found.append(" ".join([words[0], *plain[: WITH_SUBCOMMANDS.get(words[0], 0)]]))
     return found
+
+
+def _plain(words: list[str]) -> Iterator[str]:
+    """Yield the words behind a program up to the first argument; what follows may be a quotation."""
+    for word, ahead in zip(words[1:], words, strict=False):
+        if re.match(r"[a-z][\w:-]*$", word):
+            yield word
+        elif not word.startswith("-") and ahead not in ("-C", "-R", "-c"):
+            return
 
 
 def _names(text: str) -> set[str]:
@@ -288,6 +341,8 @@ def _is_unfinished(output: str) -> bool:
     """Say whether a check failed by a red test or a compiler's error, and not by a rule or by how it was called."""
     told = [line for line in output.split("\n") if re.match(r"(?:\[[\w:.-]+\] )?[\w./-]+\.\w+:\d+", line)]
     by_rule = any(re.search(r"\((?!typecheck)[a-z]{3,}\)$", line) for line in told)
+    if NOT_RUN.search(output) and not told:
+        return False
     return not by_rule and (bool(told) or "--- FAIL" in output or "\nFAIL" in output)
 
 

@@ -266,11 +266,11 @@ def _examine_files(here: Project) -> Iterator[Finding]:
     """Say whether the project's learnings.md can be read."""
     path = os.path.join(here.root, project.STORE_FOLDER, FILE)
     try:
-        content = read_file(path)
+        content = read_file(path, here.root)
     except LearntError as error:
         yield _wrong(FILE, error)
         return
-    if content is not None and parse(content.decode("utf-8", "replace")).conflict:
+    if content is not None and parse(content.decode("utf-8")).conflict:
         detail = f"{path} holds the markers of a merge conflict"
         yield Finding(subject=FILE, fine=False, detail=detail, remedy="resolve it, then `learnt update`")
 

@@ -523,7 +523,8 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `together`, `finding`, `review`, `words`, `revert`
+    or `model`."""
     failed: str = ""
     """The command or the file that failed."""
     error: str = ""

@@ -259,7 +259,7 @@ class Life:
         stored = {learning.id: learning for learning in self.memory.export()}
         text = b"\n".join(before.values()).decode()
         if before and self._written.issuperset(before.values()):
-            assert update.edits == 0, "what the program wrote itself is nobody's edit"
+            assert update.taken == (), "what the program wrote itself is nobody's edit"
         self._check_words(text, b"\n".join(after.values()).decode())
         gone = {id for id in active if stored[id].status != "active"}
         assert not [id for id in gone if f"<!-- {id} -->" in text], "what stands in a file was hidden"
@@ -271,7 +271,7 @@ class Life:
                 self._check_file(content.decode(), stored)
                 self._written.add(content)
         again = self.memory.update(window=self._window)
-        assert (again.edits, self._contents()) == (0, after), "an update that follows an update changes nothing"
+        assert (again.taken, self._contents()) == ((), after), "an update that follows an update changes nothing"
         self.counted["updates"] += 1
 
     def _check_words(self, before: str, after: str) -> None:

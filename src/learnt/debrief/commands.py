@@ -7,6 +7,7 @@ about how it was asked, and what differs is more than names of the day.
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 
 from learnt.debrief.complaint import general, reason
 from learnt.debrief.evidence import LONGEST_EXCERPT, shown
@@ -42,6 +43,11 @@ _USAGE = re.compile(
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(r"unknown (?:flag|option|argument|shorthand|switch)|unrecogni[sz]ed|not defined", re.IGNORECASE)
+_UNPARSED = re.compile(
+    r"failed to parse jq|jq: error: syntax|jq: \d+ compile error|unterminated|unexpected token", re.IGNORECASE
+)
+_TOKEN = re.compile(r"unexpected (?:token )?[\"']?([^\s\"',]+)")
+_LONGEST_PIECE = 60
 _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d", "--data", "--input"))
 _ABOUT_THE_CALL = re.compile(
     r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand|revision)|unrecogni[sz]ed|no such |not found|"
@@ -179,6 +185,8 @@ def _changed(failed: Failed, wrong: Part, right: Part, worked: Worked) -> Discov
     if _WRONG_FOLDER.search(failed.output):
         return wrong_folder(failed, worked, "" if folder_of(worked.call.text) else after)
     removed, added = changed_words(wrong, right)
+    if _UNPARSED.search(failed.output) and (pieces := _pieces(removed, added, failed.output)):
+        return _rewritten(failed, wrong, *pieces, folder)
     if before == after or "/tmp/…" in after or not _explains(removed, added, failed.error, likeness(wrong, right)):  # noqa: S108
         return None
     text = f"Run `{after}`, not `{before}`: {failed.told(folder)}"
@@ -194,6 +202,35 @@ def _changed(failed: Failed, wrong: Part, right: Part, worked: Worked) -> Discov
         failed=before,
         error=failed.told(folder),
         worked=after,
+        excerpt=failed.excerpt,
+    )
+
+
+def _pieces(removed: Sequence[str], added: Sequence[str], output: str) -> tuple[str, str] | None:
+    """Return the piece of a long expression that could not be read, and the one that took its place."""
+    if len(removed) != 1 or len(added) != 1:
+        return None
+    old, new = removed[0].strip("'\"").split(), added[0].strip("'\"").split()
+    token = _TOKEN.search(output)
+    changes = [
+        (" ".join(old[start:end]), " ".join(new[first:last]))
+        for what, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if what == "replace"
+    ]
+    told = [pair for pair in changes if all(0 < len(piece) <= _LONGEST_PIECE for piece in pair)]
+    named = [pair for pair in told if token and token[1] in pair[0]]
+    return next(iter(named or told), None)
+
+
+def _rewritten(failed: Failed, wrong: Part, old: str, new: str, folder: str) -> Discovery:
+    command = " ".join(wrong.intent)
+    return Discovery(
+        type="blocker",
+        rule="command",
+        text=f"Within `{command}` write `{new}`, not `{old}`: {failed.told(folder)}",
+        failed=f"{command} … {old}".replace("`", "'"),
+        error=failed.told(folder),
+        worked=f"{command} … {new}".replace("`", "'"),
         excerpt=failed.excerpt,
     )
 

@@ -81,8 +81,16 @@ _REFUSED = re.compile(
     r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
     re.MULTILINE,
 )
-_DEMANDS = re.compile(r"\bmust (?:be|have|not|start|end|contain|match)\b|\binvalid\b|\bnot (?:a )?valid\b", re.IGNORECASE)
+_DEMANDS = re.compile(
+    r"\bmust (?:be|have|not|start|end|contain|match)\b|\bshould (?:be|have)\b|\bexpected one of\b|\ballowed\b",
+    re.IGNORECASE,
+)
 _GIVEN = re.compile(r"\"([^\"\n]{3,60})\"|'([^'\n]{3,60})'|`([^`\n]{3,60})`")
+_LACKS = re.compile(
+    r"does not implement (?P<wanted>[\w.]+) \(missing method (?P<member>\w+)\)|"
+    r"Property '(?P<member2>\w+)' is missing in type .* but required in type '(?P<wanted2>\w+)'|"
+    r"not all trait items implemented, missing: `(?P<member3>\w+)`"
+)
 _COMMENT = re.compile(r"\s*(?://|#|\*|/\*)")
 _RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error: |[A-Z]\w+(?:Error|Exception): )")
 
@@ -113,7 +121,9 @@ def imported(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened],
         yield _discovery(part, text, diagnostic.message, f"the import `{line}`", diagnostic.file, folder)
 
 
-def declared(part: Part, gone: Iterable[Diagnostic], output: str, edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+def declared(
+    part: Part, gone: Iterable[Diagnostic], output: str, edited: Sequence[Happened], folder: str
+) -> Iterator[Discovery]:
     """Yield where a name is declared already, that was declared once more and then was not."""
     others = {name: file for file, name in _ELSEWHERE.findall(output)}
     for diagnostic in gone:
@@ -128,23 +138,48 @@ def declared(part: Part, gone: Iterable[Diagnostic], output: str, edited: Sequen
         yield _discovery(part, text, f"{name} redeclared in this block", "", diagnostic.file, folder)
 
 
+def required(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
+    """Yield what a type must have to be taken for another, when it lacked that and then had it."""
+    for diagnostic in gone:
+        found = _LACKS.search(diagnostic.message)
+        given = {kind: name for kind, name in found.groupdict().items() if name} if found else {}
+        wanted = next((name for kind, name in given.items() if kind.startswith("wanted")), "")
+        member = next((name for kind, name in given.items() if kind.startswith("member")), "")
+        line = _line_with(member, _edits_of(diagnostic.file, edited)) if member else ""
+        if line:
+            of = f"`{wanted}`" if wanted else "The type"
+            text = f"{of} needs `{member}`: write `{line}`"
+            yield _discovery(part, text, found[0] if found else "", f"`{line}`", diagnostic.file, folder)
+            return
+
+
+def _line_with(name: str, edits: Iterable[Happened]) -> str:
+    """Return the line with a name that an edit brought."""
+    for one in reversed(list(edits)):
+        old = {line.strip() for line in one.call.before.split("\n")}
+        for line in map(str.strip, one.call.text.split("\n")):
+            if line not in old and len(line) <= 120 and re.search(rf"\b{re.escape(name)}\b", line):
+                return line
+    return ""
+
+
 def refused(part: Part, output: str, complaint: str, edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
     """Yield what a value must be, when code refused one that an edit then replaced."""
     for found in list(_REFUSED.finditer(output))[:_MOST_LINES]:
         error = _RECOVERED.sub("", _RECOVERED.sub("", found[0].strip()))[:300]
         if not _DEMANDS.search(error) or error in complaint:
             continue
-        for given in _GIVEN.findall(error):
-            change = _replaced(next(filter(None, given)), edited)
+        for given in map("".join, _GIVEN.findall(error)):
+            change = _replaced(given, edited)
             if change is not None:
                 file, before, after = change
                 told = general(_GIVEN.sub("`…`", error, count=1), folder)
-                text = f"{told.replace(' `…`', '')}: write `{after}`"
+                text = f"{_called(before, given)}{told.replace(' `…`', '')}: write `{after}`"
                 yield _discovery(part, text, told, f"`{after}` instead of `{before}`", file, folder)
                 return
 
 
-def _discovery(part: Part, text: str, error: str, worked: str, file: str, folder: str) -> Discovery:
+def _discovery(part: Part, text: str, error: str, worked: str, file: str, folder: str) -> Discovery:  # noqa: PLR0917
     return Discovery(
         type="constraint",
         rule="verification",
@@ -182,6 +217,12 @@ def _brings(line: str, name: str) -> bool:
     if path:
         return path[1].rpartition("/")[2] == name or line.startswith((f"{name} ", f"import {name} "))
     return re.search(rf"\b{re.escape(name)}\b", line) is not None
+
+
+def _called(line: str, value: str) -> str:
+    """Return what a value was given to, as the beginning of a sentence."""
+    found = re.search(rf"([\w.:]*\w)!?\([^()]*{re.escape(value)}", line)
+    return f"`{found[1]}`: " if found else ""
 
 
 def _replaced(value: str, edits: Iterable[Happened]) -> tuple[str, str, str] | None:

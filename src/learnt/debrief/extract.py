@@ -137,22 +137,10 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
         if _WRONG_FOLDER in text:
             return seen, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
         return seen, f"Use `{worked}`."
-    if discovery.rule == "verification" and worked:
-        where = f" in `{discovery.files[0]}`" if discovery.files else ""
-        seen = f"`{failed}` complained{where}: {error}. It passed with {worked}."
-        if _MARKS_EXCEPTION.search(worked):
-            return seen, f"Avoid it, or mark it where it is meant, with the reason: {worked}."
-        if worked.startswith("the import"):
-            return seen, f"Add {worked} in the same edit."
-        return seen, f"Write it so from the start, for example {worked}."
     if discovery.rule == "together":
         return _told_together(discovery)
     if discovery.rule == "verification":
-        about = f" about `{discovery.files[0]}`" if discovery.files else ""
-        seen = f"`{failed}` complained{about}: {error}."
-        if not text.startswith(f"`{failed}` rejects"):
-            return seen, f"{text}."
-        return seen, f"Mind this in new code, before `{failed}` says so: {error}."
+        return _told_by_check(discovery, text)
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
@@ -160,16 +148,37 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
     return fold(seen + (discovery.excerpt or text)), f"{worked}." if worked else text
 
 
+def _told_by_check(discovery: Discovery, text: str) -> tuple[str, str]:
+    failed, error, worked = discovery.failed, discovery.error, discovery.worked
+    seen = f"`{failed}` complained"
+    if discovery.files:
+        seen += f" in `{discovery.files[0]}`"
+    seen += f": {error}."
+    if "import cycle" in text:
+        after = f" It passed after an edit of `{worked}`." if worked else ""
+        return seen + after, f"{text}. Put what both need into a third package."
+    if not worked:
+        rejects = text.startswith(f"`{failed}` rejects")
+        return seen, f"Mind this in new code, before `{failed}` says so: {error}." if rejects else f"{text}."
+    seen = f"{seen} It passed with {worked}."
+    if _MARKS_EXCEPTION.search(worked):
+        return seen, f"Avoid it, or mark it where it is meant, with the reason: {worked}."
+    if worked.startswith("the import"):
+        return seen, f"Add {worked} in the same edit."
+    return seen, f"Write it so from the start, for example {worked}."
+
+
 def _told_together(discovery: Discovery) -> tuple[str, str]:
     failed, error, worked, changed = discovery.failed, discovery.error, discovery.worked, discovery.files[0]
     seen = f"After an edit of `{changed}`, `{failed}` complained: {error}."
-    if worked:
-        return f"{seen} It passed once `{worked}` was changed too.", (
-            f"When you change `{changed}`, change `{worked}` in the same step, and run `{failed}`."
+    if not worked:
+        return f"{seen} It passed once `{changed}` was mended.", (
+            f"After a change to `{changed}`, run `{failed}`, and keep what the test expects."
         )
-    return f"{seen} It passed once `{changed}` was mended.", (
-        f"After a change to `{changed}`, run `{failed}`, and keep what the test expects."
-    )
+    seen = f"{seen} It passed once `{worked}` was changed too."
+    if discovery.text.startswith("Tests of"):
+        return seen, f"When what `{changed}` does changes, adapt `{worked}` in the same step, and run `{failed}`."
+    return seen, f"When you change it in `{changed}`, change `{worked}` in the same step, and run `{failed}`."
 
 
 def _context(discovery: Discovery, task_title: str, goal: str) -> str:

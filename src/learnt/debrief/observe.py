@@ -13,7 +13,7 @@ was being written, a conflict of a merge and a call that was stopped teach nothi
 from __future__ import annotations
 
 from learnt.debrief.commands import is_about_the_call
-from learnt.debrief.compiled import declared, folded, imported, refused
+from learnt.debrief.compiled import declared, folded, imported, refused, required
 from learnt.debrief.complaint import diagnostics, first_line, is_conflict, is_no_error, why
 from learnt.debrief.corrections import correction
 from learnt.debrief.evidence import Failed, Happened, Worked
@@ -137,7 +137,7 @@ class _Watch:
                 yield from accepted_by_edit(rejected, gone, before, between, self._folder)
                 yield from self._compiled(rejected, gone, between)
             if "import cycle" not in complaint:
-                yield from uncycled(rejected, self._folder)
+                yield from uncycled(rejected, between, self._folder)
             yield from repaired(rejected, complaint, between, self._folder)
             if not complaint:
                 yield from formatted(rejected, between, self._folder)
@@ -146,15 +146,13 @@ class _Watch:
             left.append(Rejected(part=failing, diagnostics=tuple(found[:20]), output=_kept(complaint), at=self._now))
         self._rejected = left[-_MOST_FAILED:]
 
-
-    def _compiled(
-        self, rejected: Rejected, gone: list[Diagnostic], between: list[Happened]
-    ) -> Iterator[Discovery]:
+    def _compiled(self, rejected: Rejected, gone: list[Diagnostic], between: list[Happened]) -> Iterator[Discovery]:
         """Yield what a compiler's errors teach that are gone."""
         part, folder = rejected.part, self._folder
         yield from folded(part, gone, between, folder)
         yield from imported(part, gone, between, folder)
         yield from declared(part, gone, rejected.output, between, folder)
+        yield from required(part, gone, between, folder)
         named = ((diagnostic, api_name(diagnostic)) for diagnostic in gone)
         yield from changed_too(part, named, self._history(), rejected.at)
 
@@ -164,14 +162,16 @@ class _Watch:
     def _tested(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare which tests fail now with those that failed when the same ones were asked for."""
         left = []
+        tests = red_tests(complaint)
+        ran = bool(tests) or not complaint  # otherwise something stopped before
         for red in self._red:
-            if any(map(red.asks_as, checks)):
+            if ran and any(map(red.asks_as, checks)):
                 between = [happened for happened in self._happened if happened.at > red.at]
                 yield from mended(red, complaint, self._history())
                 yield from refused(red.part, red.output, complaint, between, self._folder)
             elif self._now - red.at < _FORGOTTEN_AFTER:
                 left.append(red)
-        if tests := red_tests(complaint):
+        if tests:
             left.append(Red(part=checks[-1], tests=tests, output=_kept(complaint), at=self._now))
         self._red = left[-_MOST_FAILED:]
 

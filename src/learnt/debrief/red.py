@@ -28,6 +28,7 @@ _PYTEST = re.compile(r"^(?:FAILED|ERROR) ([\w./-]+\.py)::([\w.:\[\]-]+)(?: - (.*
 _JEST = re.compile(r"^\s*(?:FAIL|❯|×)\s+([\w./-]+\.(?:test|spec)\.[cm]?[jt]sx?)(?: > (.+))?$", re.MULTILINE)
 _CARGO = re.compile(r"^test ([\w:]+) \.\.\. FAILED$", re.MULTILINE)
 _RUST_PANIC = re.compile(r"thread '([\w:]+)'[^\n]* panicked at ([\w./-]+\.rs):\d+:\d+:\n([^\n]*)")
+_VERDICT = re.compile(r"\b(?:want|expected|should|must|got|failed|error|not)\b", re.IGNORECASE)
 _SEPARATE = re.compile(r"^(?:=== |--- |ok\s|FAIL\b|PASS\b|\?\s)")
 # What changes how much is said, and not what is asked for.
 _MANNERS = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
@@ -67,7 +68,8 @@ def _of_go(text: str) -> Iterator[RedTest]:
 
 def _said_by_go(lines: list[str], place: int) -> tuple[str, str]:
     """Look below the verdict, and above it where every test is named when it starts."""
-    below, above = [], []
+    below: list[str] = []
+    above: list[str] = []
     for line in lines[place + 1 : place + 60]:
         if _SEPARATE.match(line):
             break
@@ -80,19 +82,21 @@ def _said_by_go(lines: list[str], place: int) -> tuple[str, str]:
         said = [(found[1], found[2]) for line in some if (found := _GO_SAYS.match(line))]
         if said:
             told = next((found[1] for line in some if (found := _TESTIFY.match(line))), "")
-            return said[-1][0], fold(said[-1][1] or told)[:_LONGEST]
+            file, last = said[-1]
+            verdicts = [words for name, words in said if name == file and _VERDICT.search(words)]
+            return file, fold((verdicts or [last])[-1] or told)[:_LONGEST]
     return "", ""
 
 
 def _of_pytest(text: str) -> Iterator[RedTest]:
-    for file, name, says in _PYTEST.findall(text):
-        name = re.sub(r"\[.*", "", name)
+    for file, called, says in _PYTEST.findall(text):
+        name = re.sub(r"\[.*", "", called)
         yield RedTest(name=name, sign=f"{file}::{name}", file=file, says=fold(says)[:_LONGEST])
 
 
 def _of_jest(text: str) -> Iterator[RedTest]:
-    for file, name in _JEST.findall(text):
-        name = fold(name)[:_LONGEST] or file.rpartition("/")[2]
+    for file, called in _JEST.findall(text):
+        name = fold(called)[:_LONGEST] or file.rpartition("/")[2]
         yield RedTest(name=name, sign=f"FAIL {file}", file=file)
 
 

@@ -54,6 +54,10 @@ _API = re.compile(
 _IMPORTS = re.compile(r"^\s*(?:package|imports) ([\w./-]+)", re.MULTILINE)
 _AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
 _AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
+_OF_ONE_PLACE = re.compile(
+    r"(?<=used as )\S+(?= by)|(?<=consider calling this )\S+|(?<=has )\d+(?= occurrences)|(?<=result )\d+(?= \()|"
+    r"(?<=Function name: )\w+"
+)
 _IN_BRACKETS = re.compile(r" \(.*\)$")
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
 
@@ -108,18 +112,20 @@ def formatted(rejected: Rejected, between: Sequence[Happened], folder: str) -> I
         yield needs_first(rejected.part, formatter, error, rejected.output, folder)
 
 
-def uncycled(rejected: Rejected, folder: str) -> Iterator[Discovery]:
+def uncycled(rejected: Rejected, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
     """Yield which packages must not import each other, after a cycle of imports was taken apart."""
     chain = [name.rpartition("/")[2] for name in _IMPORTS.findall(rejected.output)]
     if "import cycle not allowed" not in rejected.output or len(chain) < 3:
         return
     command = " ".join(rejected.part.intent)
+    edited = [happened.call.path for happened in between if happened.call.does == "edit"]
     yield Discovery(
         type="constraint",
         rule="verification",
         text=f"`{chain[-2]}` must not import `{chain[-1]}`: import cycle {' → '.join(chain[:6])}",
         failed=command,
         error="import cycle not allowed",
+        worked=general(edited[-1], folder) if edited else "",
         excerpt=general(rejected.output[:1_000], folder),
         files=tuple(re.findall(r"from (\S+\.\w+): import cycle", rejected.output)[:1]),
     )
@@ -169,7 +175,7 @@ def _by_name(rejected: Rejected, diagnostic: Diagnostic, name: str, change: _Cha
 
 def _principle(message: str) -> str:
     """Return a message without what it says of one place only: quoted names, numbers of lines, further clauses."""
-    message = _AT_ITS_START.sub("", _QUOTED.sub("`…`", message))
+    message = _OF_ONE_PLACE.sub("…", _AT_ITS_START.sub("", _QUOTED.sub("`…`", message)))
     place = message.find(": ", 30)
     return _AT_ITS_END.sub("", message[:place] if place > 0 else message)
 

@@ -59,8 +59,6 @@ class History(Value):
 def mended(red: Red, complaint: str, history: History) -> Iterator[Discovery]:
     """Yield what the edits teach after which tests passed again that nobody had touched."""
     still = {test.name for test in red_tests(complaint)}
-    if complaint and not still:
-        return  # nothing ran: it does not compile, or was not found
     before, between = _edits(history.happened, red.at)
     told: set[tuple[str, str]] = set()
     for test in red.tests:
@@ -68,9 +66,11 @@ def mended(red: Red, complaint: str, history: History) -> Iterator[Discovery]:
             continue
         mending = _edits_of(test.file, between)
         cause = _cause(test, before, mending, between)
-        if not cause or (cause, test.file) in told or len(told) == _MOST_TESTS:
+        if not _is_of_project(cause, history.folder) or (cause, test.file) in told or len(told) == _MOST_TESTS:
             continue
         told.add((cause, test.file))
+        if mending and _stem(cause) == _stem(mending[-1].call.path):
+            continue  # everybody looks there
         if mending:
             yield _changes_too(red, test, cause, mending[-1].call.path, history.folder)
         elif _edits_of(cause, between):
@@ -81,16 +81,18 @@ def changed_too(part: Part, gone: Iterable[tuple[Diagnostic, str]], history: His
     """Yield in which other file an edit broke the code, as a compiler said; each complaint comes with its name."""
     before, between = _edits(history.happened, at)
     broken: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for diagnostic, name in gone:
+    for diagnostic, full_name in gone:
         mending = _edits_of(diagnostic.file, between)
-        name = name.rpartition(".")[2]
+        name = full_name.rpartition(".")[2]
         cause = _origin(name, before) if name and mending and history.untouched(diagnostic.file, at) else ""
-        if cause and not _same(cause, diagnostic.file):
+        # What no longer uses the name will not have to be changed with it again.
+        if cause and not _same(cause, diagnostic.file) and any(name in one.call.text for one in mending):
             names = broken.setdefault((cause, mending[-1].call.path), [])
             if name not in dict(names):
                 names.append((name, diagnostic.message))
     for (cause, mending_path), names in broken.items():
-        yield _uses_it(part, names, cause, mending_path, history.folder)
+        if _is_of_project(cause, history.folder):
+            yield _uses_it(part, names, cause, mending_path, history.folder)
 
 
 def _uses_it(part: Part, names: Sequence[tuple[str, str]], cause: str, user: str, folder: str) -> Discovery:
@@ -100,7 +102,7 @@ def _uses_it(part: Part, names: Sequence[tuple[str, str]], cause: str, user: str
     return Discovery(
         type="constraint",
         rule="together",
-        text=f"Who changes {told} in `{_short(declared)}` must change `{_short(using)}` too",
+        text=f"Who changes {told} (`{_name(declared)}`) must change `{_name(using)}` too",
         failed=" ".join(part.intent),
         error=error,
         worked=using,
@@ -114,7 +116,7 @@ def _changes_too(red: Red, test: RedTest, cause: str, mended: str, folder: str) 
     return Discovery(
         type="constraint",
         rule="together",
-        text=f"Who changes `{_short(wrong)}` must look at `{test.name}` in `{_short(right)}` too",
+        text=f"Tests of `{_name(wrong)}` also stand in `{_short(right)}`: change and run them with it",
         failed=" ".join(red.part.intent),
         error=f"{test.name}: {general(test.says, folder)}".rstrip(" :"),
         worked=right,
@@ -128,7 +130,7 @@ def _is_held(red: Red, test: RedTest, cause: str, folder: str) -> Discovery:
     return Discovery(
         type="constraint",
         rule="together",
-        text=f"Run `{test.name}` of `{_short(test.file)}` after a change to `{_short(path)}`",
+        text=f"Run `{test.name}` (`{_name(test.file)}`) after a change to `{_name(path)}`",
         failed=shown(red.part, folder),
         error=f"{test.name}: {general(test.says, folder)}".rstrip(" :"),
         excerpt=f"{test.sign}\n{test.says}",
@@ -139,6 +141,14 @@ def _is_held(red: Red, test: RedTest, cause: str, folder: str) -> Discovery:
 def _short(path: str) -> str:
     """Return a path's name with its folder's: that is enough to know it by, and fits a title."""
     return "/".join(path.split("/")[-2:])
+
+
+def _is_of_project(path: str, folder: str) -> bool:
+    return bool(path) and not general(path, folder).startswith(("/", "~", "…"))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def _edits(happened: Iterable[Happened], at: int) -> tuple[list[Happened], list[Happened]]:
@@ -168,18 +178,15 @@ def _origin(name: str, edits: Sequence[Happened]) -> str:
     return ""
 
 
-def _cause(
-    test: RedTest, before: Sequence[Happened], mending: Sequence[Happened], between: Sequence[Happened]
-) -> str:
-    """Return the edited file that most likely broke a test: the only one, its namesake, or the one that shares words."""
+def _cause(test: RedTest, before: Sequence[Happened], mending: Sequence[Happened], between: Sequence[Happened]) -> str:
+    """Return the edited file that most likely broke a test: the only one, its namesake, or by shared words."""
     edits = [one for one in before if not _TEST.search(one.call.path)]
     paths = list(dict.fromkeys(one.call.path for one in edits))
     if not mending:
         paths = [path for path in paths if _edits_of(path, between)]
     if len(paths) <= 1:
         return paths[0] if paths else ""
-    name = re.sub(r"_test$|\.(?:test|spec)$|^test_", "", test.file.rpartition("/")[2].rpartition(".")[0])
-    namesake = [path for path in paths if path.rpartition("/")[2].rpartition(".")[0] == name]
+    namesake = [path for path in paths if _stem(path) == _stem(test.file)]
     if len(namesake) == 1:
         return namesake[0]
     wanted = set(_WORD.findall(test.says))
@@ -189,6 +196,11 @@ def _cause(
     best = max(scores.values())
     likely = [path for path, score in scores.items() if score == best]
     return likely[0] if best and len(likely) == 1 else ""
+
+
+def _stem(path: str) -> str:
+    """Return what the name of a file and that of its tests share."""
+    return re.sub(r"_test$|\.(?:test|spec)$|^test_", "", _name(path).rpartition(".")[0])
 
 
 def _changed(edit: Happened) -> set[str]:

@@ -23,6 +23,7 @@ from learnt.llm.shapes import DONE, FAILED, Answer, Completion, Ledger, Provider
 from learnt.llm.spend import cost_usd, forecast_usd
 from learnt.text.clean import clean
 from learnt.text.command_line import split
+from learnt.text.redact import redact
 
 __all__ = ["Completion", "Ledger", "Provider", "Request", "complete"]
 
@@ -85,9 +86,9 @@ def _try(
 def _checked(answer: Answer, request: Request, provider: Provider) -> tuple[Answer, Any]:
     """Return the answer with a result that is true of its text, and what its JSON says."""
     if answer.result != DONE:
-        # A service may quote the key that it refuses.
-        key = provider.api_key
-        return answer.replace(reason=answer.reason.replace(key, "…") if key else answer.reason), None
+        # A service may quote the key that it refuses, and a program what it was given.
+        reason = answer.reason.replace(provider.api_key, "…") if provider.api_key else answer.reason
+        return answer.replace(reason=redact(reason)[0]), None
     answer = answer.replace(text=clean(answer.text).strip())
     if not answer.text:
         return answer.replace(result=FAILED, reason="the answer is empty", again=True), None

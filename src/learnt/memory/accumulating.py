@@ -12,6 +12,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.memory.by_hand import ByHand
 from learnt.memory.debriefing import Debriefing
 from learnt.memory.stores import check_rows
+from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
 
 TYPE_CHECKING = False
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 FILE = "learnings.md"
 FOLDER_OF_GOALS = "learnings"
+_LONGEST_FILE = 5_000_000
 _NO_HURRY_S = 24 * 3600.0
 
 
@@ -51,6 +53,19 @@ class Accumulating(Debriefing, ByHand):
 
         self._refuse_without_project()
         return Filing(self).update(window=window, dry_run=dry_run, cause=cause, limit_s=limit_s)
+
+    def take_over(self, *, agent: str = "") -> Update | None:
+        """Take over what was done to the learnings files since they were written; None when nothing was.
+
+        `agent`: who did it, where it was no person. What an agent adds is on trial; what it changes or removes is put
+        back.
+        """
+        from learnt.memory.filing import Filing
+
+        own = self.learnings_path()
+        if not self.root or not (os.path.exists(own) or os.path.isdir(own.removesuffix(".md"))):
+            return None
+        return Filing(self).take_over(agent=agent)
 
     def clear(self) -> list[str]:
         """Delete the learnings files, after taking over what people did to them; return which there were.
@@ -99,14 +114,15 @@ class Accumulating(Debriefing, ByHand):
 
     def learnings_path(self, goal: str = "") -> str:
         """Return where the file of the project, or of a goal, is: each worktree has its own."""
+        check_goal(goal)
         folder = os.path.join(self.root, STORE_FOLDER)
         return os.path.join(folder, FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
 
     def learnings_file(self, goal: str = "") -> str | None:
         """Return the text of a learnings file; None when there is none."""
         self._refuse_without_project()
-        content = read_file(self.learnings_path(goal))
-        return None if content is None else content.decode("utf-8", "replace")
+        content = read_file(self.learnings_path(goal), self.root)
+        return None if content is None else content.decode("utf-8")
 
     def files_state(self) -> State:
         """Return how the learnings files stand: made when, how many tasks ago, or being made now."""
@@ -136,7 +152,7 @@ class Accumulating(Debriefing, ByHand):
         if not self.root or os.environ.get(background.INTERNAL):
             return
         try:
-            background.start_when_due(self.store, self.settings, root=self.root)
+            background.start_when_due(self.store, self.settings, root=self.root, now=self._clock())
         except (LearntError, OSError):
             return  # whoever finished a task must not fail for it; the next one tries again
 
@@ -216,12 +232,26 @@ class Accumulating(Debriefing, ByHand):
             raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
 
 
-def read_file(path: str) -> bytes | None:
-    """Return what is in a file; None when there is none."""
+def read_file(path: str, root: str) -> bytes | None:
+    """Return what is in a learnings file of a project; None when there is none. Raise for what can be none."""
+    import stat
+
+    real = os.path.realpath(path)
+    if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
+        raise WrongRequest(f"{path} is a link out of the project", hint="make it a file: nothing outside is written")
     try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise WrongRequest(f"{path} is no file", hint="move it away; `learnt update` writes one")
+        if status.st_size > _LONGEST_FILE:
+            raise WrongRequest(f"{path} is larger than {_LONGEST_FILE:,} bytes", hint="shorten it, or move it away")
         with open(path, "rb") as file:
-            return file.read()
+            content = file.read()
+        content.decode("utf-8")
     except FileNotFoundError:
         return None
+    except UnicodeDecodeError:
+        raise WrongRequest(f"{path} is no text in UTF-8", hint="save it as UTF-8, then try again") from None
     except OSError as error:
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
+    return content

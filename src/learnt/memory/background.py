@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 LOCK = "update.lock"
 _LOG = "update.log"
 KILLED = "it was killed"
+_TIME_TO_START_MS = 30_000
 INTERNAL = "LEARNT_INTERNAL"
 """The environment variable that tells such a process from others."""
 
@@ -67,10 +68,14 @@ def is_updating(store: Store) -> bool:
         return False
 
 
-def start_when_due(store: Store, settings: Settings, *, root: str) -> None:
+def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> None:
     """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
-    now = state(store, settings)
-    if now.is_due and now.running_since is None:
+    stands = state(store, settings)
+    if not stands.is_due or stands.running_since is not None:
+        return
+    with store.transaction():
+        first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, every_ms=_TIME_TO_START_MS)
+    if first:  # of many that finish a task at once, one starts it
         _start_worker(store.place.folder, root)
 
 

@@ -60,12 +60,14 @@ class Debriefing(Briefing):
         transcript: str = "",
         failure: Failure | None = None,
         claim: Claim | None = None,
+        ended_at: int | None = None,
     ) -> Debrief:
         """Read an agent's output: keep its learnings, its failure report, its marks and its figures.
 
         `tokens`: all of them, where nobody tells those that were read from those that were written. `failure`: what
         somebody else than the agent found wrong, such as a verification. `claim`: the output of an attempt that the
-        loop made; it counts only while the claim is held, and the loop goes on from it.
+        loop made; it counts only while the claim is held, and the loop goes on from it. `ended_at`: when the agent was
+        done, if that is some time ago.
         """
         from learnt.text.redact import redact
 
@@ -85,7 +87,8 @@ class Debriefing(Briefing):
             tokens_in=tokens if tokens_in is None else tokens_in,
             tokens_out=tokens_out,
         )
-        attempt = attempt.replace(started_at=claim.started_at if claim else max(0, now - (duration_ms or 0)))
+        began_at = max(0, (now if ended_at is None else ended_at) - (duration_ms or 0))
+        attempt = attempt.replace(started_at=claim.started_at if claim else began_at)
         made = Task(id=task, title=task, agent=self._line(agent), type=self._line(task_type) or "implement")
         fresh = {"agent": made.agent, "type": made.type}
         body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
@@ -185,14 +188,17 @@ class Debriefing(Briefing):
 
     def _keep_material(self, database: Database, before: Task, attempt: Attempt, output: str) -> None:
         """Within a transaction: keep what can be mined for learnings, and count the tasks that were finished."""
+        from learnt.project import head_commit
         from learnt.store import counters, mined
 
         if before.skip_learnings or not self.settings.learnings_enabled:
             return
         text = ends_of(output, _LONGEST_MATERIAL)
-        mined.add_material(
-            database, mined.Material(attempt=attempt.id, task=before.id, text=text, created_at=attempt.started_at)
+        commit = head_commit(self.root) if self.root else ""
+        material = mined.Material(
+            attempt=attempt.id, task=before.id, text=text, commit=commit[:40], created_at=attempt.started_at
         )
+        mined.add_material(database, material)
         is_finished = before.status != "done" and tasks.get(database, before.id).status == "done"
         if is_finished or (before.type == "session" and attempt.number == 1):
             counters.add(database, counters.TASKS_SINCE_UPDATE)

@@ -32,16 +32,17 @@ from learnt.brief.learnings_file import (
     parse,
     render,
     same_text,
+    says_otherwise,
     select,
 )
 from learnt.brief.learnings_file.lines import AVOID
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.memory.accumulating import FOLDER_OF_GOALS, read_file
 from learnt.memory.background import KILLED, LOCK
-from learnt.memory.mining import Mined, Mining, Reading
+from learnt.memory.mining import Mined, Mining
 from learnt.model import TEXT_LIMIT, Value, new_id
 from learnt.project import STORE_FOLDER
-from learnt.store import calls, counters, learnings, mined, regenerations
+from learnt.store import calls, counters, events, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
 from learnt.store.spool import Locked
 from learnt.text.redact import redact
@@ -49,7 +50,7 @@ from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from learnt.model import Learning, Task
@@ -58,6 +59,11 @@ if TYPE_CHECKING:
 _HURRIES = 5
 _NO_HURRY_S = 24 * 3600.0
 _ALL_TASKS = 1_000_000
+# What was not mined, for want of a model or of time, is kept for so many tasks, and so long.
+_KEPT_TASKS = 100
+_KEPT_MS = 30 * 24 * 3600 * 1000
+# How much longer than its limit an update on another machine may be believed to run.
+_LEASE_S = 120
 
 
 class File(Value):
@@ -86,14 +92,22 @@ class File(Value):
         return diff(self.before, self.after, name=os.path.basename(self.path))
 
 
+class Taken(Value):
+    """An edit that was taken over from a file: a bullet was `added`, `changed`, `moved` or `hidden`."""
+
+    what: str
+    id: str
+    text: str
+
+
 class Update(Value):
     """What an update did, or would do."""
 
     id: str
     files: tuple[File, ...] = ()
     mined: tuple[Mined, ...] = ()
-    edits: int = 0
-    """How many edits of people were taken over from the files."""
+    taken: tuple[Taken, ...] = ()
+    """The edits of people that were taken over from the files."""
     waiting: int = 0
     """How many tasks a model would read; only told by a preview."""
     cost_usd: float | None = None
@@ -115,12 +129,13 @@ class _Merged:
         self.goal = goal
         self.path = path
         self.before = before
-        self.text = (before or b"").decode("utf-8", "replace")
+        self.text = (before or b"").decode("utf-8")
         # What is stored has no secrets: only without them are texts the same.
-        self.safe = redact(self.text)[0]
+        self.safe, self.redactions = redact(self.text)
         self.parsed: Parsed = parse(self.safe)
         self.base: Rendering | None = None
         self.edits = Edits()
+        self.taken: list[Taken] = []
 
 
 class Filing(Mining):
@@ -134,13 +149,32 @@ class Filing(Mining):
         `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
         the file and what is known stay as they are, the reason is kept, and what it said of other tasks before as well.
         """
-        if window is not None and window < 1:
-            raise WrongRequest(f"a window of {window} tasks shows nothing", hint="give a number from 1 on")
+        if window is not None and not 1 <= window <= _ALL_TASKS:
+            raise WrongRequest(f"there is no window of {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
         deadline = time.monotonic() + limit_s
         with self._alone():
             if dry_run:
                 return self._previewed(window, deadline)
             return self._updated(window, cause, deadline)
+
+    def take_over(self, *, agent: str = "") -> Update | None:
+        """Take over what was done to the files since they were written; None when nothing was.
+
+        `agent`: who did it, where it was no person. What an agent adds is on trial; what it changes or removes is put
+        back.
+        """
+        files = self._files()
+        if all(file.before is None or self._is_as_written(file) for file in files):
+            return None
+        with self._alone():
+            begun = _begun("person", self._clock())
+            with self.store.transaction():
+                self._begin(begun)
+            return self._written((), begun, None, 0, agent=agent)
+
+    def _is_as_written(self, file: _Merged) -> bool:
+        made = regenerations.find(self.store.database, file.parsed.rendering) if file.parsed.rendering else None
+        return made is not None and made.text == file.text
 
     def clear(self) -> list[str]:
         """Delete the learnings files, after taking over what people did to them; return which there were.
@@ -148,12 +182,15 @@ class Filing(Mining):
         The learnings stay: the next update writes them again.
         """
         with self._alone():
-            files = [file for file in self._files() if file.before is not None]
-            with self.store.transaction():
-                self._take_over(self.store.database, files)
-            for file in files:
-                os.unlink(file.path)
-        return [file.path for file in files]
+            gone: list[str] = []
+            while files := [file for file in self._files() if file.before is not None]:
+                with self.store.transaction():
+                    self._take_over(self.store.database, files)
+                for file in files:
+                    if read_file(file.path, self.root) == file.before:  # else somebody has just saved it: once more
+                        os.unlink(file.path)
+                        gone.append(file.path)
+        return gone
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -181,49 +218,51 @@ class Filing(Mining):
 
     def _previewed(self, window: int | None, deadline: float) -> Update:
         waiting = self._waiting(window)
-        readings = [] if self.asks_a_model else [self._read_task(id, deadline) for id in waiting]
         files = self._files()
         try:
             with self.store.transaction():
+                rules = () if self.asks_a_model else waiting
+                database = self.store.database
+                taught = [self._take_in(database, self._read_task(id, deadline)) for id in rules]
                 begun = _begun("person", self._clock())
-                raise _Preview(self._made(self.store.database, files, readings, begun, window)[0])
+                raise _Preview(self._made(database, files, taught, begun, window)[0])
         except _Preview as preview:
             return preview.update.replace(waiting=len(waiting) if self.asks_a_model else 0)
 
     def _updated(self, window: int | None, cause: str, deadline: float) -> Update:
         begun = _begun(cause, self._clock())
         with self.store.transaction():
-            regenerations.end_running(self.store.database, at=begun.started_at, reason=KILLED)
-            regenerations.put(self.store.database, begun)
+            self._begin(begun)
             counted = counters.value(self.store.database, counters.TASKS_SINCE_UPDATE)
-        readings, failure = self._readings(self._waiting(window), begun.id, deadline)
+        taught: list[Mined] = []
         try:
-            if failure is not None:
-                raise failure
-            return self._written(readings, begun, window, counted)
+            self._files()  # what is in the way of writing them must not cost a call to a model
+            for id in self._waiting(window):
+                # One after the other: each is known to the next.
+                reading = self._read_task(id, deadline)
+                reading = self._understood(reading, begun.id, deadline - time.monotonic())
+                with self.store.transaction():
+                    taught.append(self._take_in(self.store.database, reading))
+            return self._written(taught, begun, window, counted)
         except LearntError as error:
-            self._keep_failure(begun, readings if failure else (), error, counted)
+            self._keep_failure(begun, error, counted)
             raise
 
-    def _readings(
-        self, waiting: Sequence[str], regeneration: str, deadline: float
-    ) -> tuple[list[Reading], LearntError | None]:
-        """Return what the waiting tasks teach, and the failure that ended it, if one did."""
-        readings: list[Reading] = []
-        try:
-            for id in waiting:
-                reading = self._read_task(id, deadline)
-                readings.append(self._understood(reading, regeneration, deadline - time.monotonic()))
-        except LearntError as error:
-            return readings, error
-        return readings, None
+    def _begin(self, begun: Regeneration) -> None:
+        """Within a transaction: write down that an update runs. Raise when one runs on another machine."""
+        database = self.store.database
+        if self.store.place.address:
+            database.lock_spending()
+            lease_ms = (self.settings.learnings_time_limit_s + _LEASE_S) * 1000
+            if regenerations.is_running(database, since=begun.started_at - lease_ms):
+                raise TryAgain("the learnings files are being made on another machine", hint="wait, then try again")
+        regenerations.end_running(database, at=begun.started_at, reason=KILLED)
+        regenerations.put(database, begun)
 
-    def _keep_failure(self, begun: Regeneration, paid: Iterable[Reading], error: LearntError, counted: int) -> None:
-        """Keep why an update failed, and what the model had answered before; it is tried again after as many tasks."""
+    def _keep_failure(self, begun: Regeneration, error: LearntError, counted: int) -> None:
+        """Keep why an update failed; it is tried again after as many tasks."""
         try:
             with self.store.transaction():
-                for reading in paid:
-                    self._take_in(self.store.database, reading)
                 # What is in the store already stays known: a file that was written before the failure names it.
                 reached = regenerations.find(self.store.database, begun.id) or begun
                 failed = reached.replace(
@@ -234,21 +273,34 @@ class Filing(Mining):
                 )
                 regenerations.put(self.store.database, failed)
                 if reached.result == "running":
-                    counters.add(self.store.database, counters.TASKS_SINCE_UPDATE, -counted)
+                    self._count_down(counted)
         except LearntError:
             return  # the first error tells the story
 
-    def _written(self, readings: Sequence[Reading], begun: Regeneration, window: int | None, counted: int) -> Update:
+    def _count_down(self, counted: int) -> None:
+        """Within a transaction: let the tasks count anew from now, but for those that were finished meanwhile."""
+        counters.add(self.store.database, counters.TASKS_SINCE_UPDATE, -counted)
+        counters.reset(self.store.database, counters.UPDATE_STARTED_AT)
+
+    def _written(
+        self,
+        taught: Sequence[Mined],
+        begun: Regeneration,
+        window: int | None,
+        counted: int,
+        *,
+        agent: str = "",
+    ) -> Update:
         """Change the store and write the files; begin again when somebody changes a file meanwhile."""
         for _ in range(_HURRIES):
             files = self._files()
             with self.store.transaction():
-                update, made = self._made(self.store.database, files, readings, begun, window)
+                update, made = self._made(self.store.database, files, taught, begun, window, agent=agent)
                 for regeneration in made:
                     regenerations.put(self.store.database, regeneration)
-                counters.add(self.store.database, counters.TASKS_SINCE_UPDATE, -counted)
-            readings, counted = (), 0  # they are in the store now
-            if all(_replace(file.path, file.found, file.after) for file in update.files if file.is_new):
+                self._count_down(counted)
+            counted = 0
+            if all(_replace(file.path, self.root, file.found, file.after) for file in update.files if file.is_new):
                 return update
         raise TryAgain("somebody keeps changing the learnings files", hint="save them, then `learnt update`")
 
@@ -256,26 +308,30 @@ class Filing(Mining):
         self,
         database: Database,
         files: Sequence[_Merged],
-        readings: Sequence[Reading],
+        taught: Sequence[Mined],
         begun: Regeneration,
         window: int | None,
+        *,
+        agent: str = "",
     ) -> tuple[Update, list[Regeneration]]:
-        """Within a transaction: take everything in; return what comes of it, and what is to be recorded."""
-        taught = tuple(self._take_in(database, reading) for reading in readings)
-        mined.drop_older_material(database, self._window(database, window, None))
-        remarks = self._take_over(database, files)
+        """Within a transaction: take over what was done to the files; return them anew, and what is to be recorded."""
+        longest = max(_KEPT_TASKS, self.settings.learnings_window_size, self.settings.learnings_goal_window_size)
+        kept = mined.recent_tasks(database, limit=longest)
+        mined.drop_older_material(database, kept, before=begun.started_at - _KEPT_MS)
+        remarks = self._take_over(database, files, agent=agent)
         made = [self._filed(database, file, begun, window) for file in self._with_new_goals(database, files)]
         cost = calls.spent_on(database, begun.id)
+        skipped = sum(len(one.skipped) for one in taught)
         update = Update(
             id=begun.id,
             files=tuple(file for file, _ in made),
-            mined=taught,
-            edits=sum(_number(file.edits) for file in files),
+            mined=tuple(taught),
+            taken=tuple(one for file in files for one in file.taken),
             cost_usd=cost,
             remarks=(*remarks, *(_no_room(file) for file, _ in made if file.crowded)),
         )
         return update, [
-            record.replace(cost_usd=cost if record.id == begun.id else None)
+            record.replace(cost_usd=cost, skipped=skipped) if record.id == begun.id else record
             for file, record in made
             if file.is_new or not file.goal
         ]
@@ -340,7 +396,9 @@ class Filing(Mining):
         """Return the recent tasks that nobody has mined yet, the oldest first."""
         database = self.store.database
         recent = self._window(database, window, None)
-        return [id for id in reversed(recent) if mined.material_of(database, id)]
+        if self._has_goal_files():
+            recent += [id for goal in mined.goals(database) for id in self._window(database, window, goal)]
+        return [id for id in reversed(dict.fromkeys(recent)) if mined.material_of(database, id)]
 
     def _window(self, database: Database, window: int | None, goal: str | None) -> list[str]:
         """Return the recent tasks that count; `goal`: for the file of a goal, or with an empty one, of none."""
@@ -360,9 +418,11 @@ class Filing(Mining):
         files = []
         for goal in goals:
             path = self.memory.learnings_path(goal)
-            file = _Merged(goal, path, read_file(path))
+            file = _Merged(goal, path, read_file(path, self.root))
             if file.parsed.conflict:
-                raise WrongRequest(f"{path} holds the markers of a merge conflict", hint="resolve it, then try again")
+                raise WrongRequest(
+                    f"{path} holds the markers of a merge conflict", hint="resolve it, keeping either of two last lines"
+                )
             _refuse_open(path)
             files.append(file)
         return files
@@ -375,7 +435,7 @@ class Filing(Mining):
         new = [goal for goal in learnings.goals(database) if goal and goal not in known]
         return [*files, *(_Merged(goal, self.memory.learnings_path(goal), None) for goal in new)]
 
-    def _take_over(self, database: Database, files: Sequence[_Merged]) -> list[str]:
+    def _take_over(self, database: Database, files: Sequence[_Merged], *, agent: str = "") -> list[str]:
         """Within a transaction: do to the learnings what people did to the files; return what they should know."""
         remarks: list[str] = []
         standing = {bullet.id: file.goal for file in files for bullet in file.parsed.bullets if bullet.id}
@@ -390,27 +450,39 @@ class Filing(Mining):
                 known_text=partial(regenerations.was_shown, database),
                 find=partial(_same_line, database),
             )
-            self._apply(database, file, standing)
+            self._apply(database, file, standing, agent=agent)
             remarks += file.edits.remarks
+            if agent and (file.edits.changed or file.edits.moved or file.edits.removed):
+                remarks.append(f"what an agent changed or removed in {file.path} was put back")
         return remarks
 
-    def _apply(self, database: Database, file: _Merged, standing: dict[str, str]) -> None:
+    def _apply(self, database: Database, file: _Merged, standing: dict[str, str], *, agent: str = "") -> None:
         """Within a transaction: do what was done to one file; `standing`: in which file each learning now is."""
         now = self._clock()
         name = os.path.basename(file.path)
-        for section, text in file.edits.added:
+        self.memory.redactions += file.redactions
+        for section, text, id in file.edits.added:
             record = {**fields_of(text), "category": category_of(section), "goal": file.goal}
+            record |= {"origin": "agent"} if agent else {"origin": "import"} if id else {}
             added = self.memory._new_learning(record, created_at=now)
+            added = added.replace(id=id) if id else added
             learnings.add(database, added, self.memory._change("add", at=now, reason=name))
-        decided = [(id, _reworded(self._line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
-        decided += [(id, _set(category=category)) for id, category in file.edits.moved]
-        decided += [(id, _set(goal=standing[id])) for id in file.edits.removed if id in standing]
-        for id, decide in decided:
-            learnings.change(database, id, decide, self.memory._change("edit", at=now, reason=name))
-        for id in file.edits.removed:
-            if id not in standing:
-                change = self.memory._change("hide", at=now, reason=f"removed from {name}")
-                learnings.change(database, id, _set(status="hidden"), change)
+            file.taken.append(Taken(what="added", id=added.id, text=text))
+        if agent:
+            return
+        edits = [("changed", id, _reworded(self._line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
+        edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
+        edits += [("moved", id, _set(goal=standing[id])) for id in file.edits.removed if id in standing]
+        edits += [("hidden", id, _set(status="hidden")) for id in file.edits.removed if id not in standing]
+        for what, id, decide in edits:
+            base = file.base.id if file.base else ""
+            verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
+            if what == "hidden" and any(event.reason == reason for event in events.of(database, id)):
+                continue  # taken over before the file could be written, and somebody brought it back since
+            change = self.memory._change(verb, at=now, reason=reason)
+            before, after = learnings.change(database, id, decide, change)
+            if after.version != before.version:
+                file.taken.append(Taken(what=what, id=id, text=line_of(after)))
 
 
 def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
@@ -418,7 +490,15 @@ def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
 
 
 def _reworded(text: str) -> Callable[[Learning], dict[str, Any]]:
-    return lambda learning: dict(edited(learning, text))
+    """Let a bullet say this; advice that belonged to another statement goes."""
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        changes: dict[str, Any] = dict(edited(learning, text))
+        if changes and says_otherwise(line_of(learning), text):
+            changes |= {"implication": "", "action": ""}
+        return changes
+
+    return decide
 
 
 def _begun(cause: str, now: int) -> Regeneration:
@@ -467,10 +547,6 @@ def _no_room(file: File) -> str:
     return f"{file.path} holds so much text beside its bullets that there is no room for any"
 
 
-def _number(edits: Edits) -> int:
-    return len(edits.added) + len(edits.changed) + len(edits.removed) + len(edits.moved)
-
-
 def _within(text: str, max_tokens: int) -> str:
     """Return as many of the first lines as the bound allows."""
     lines = text.split("\n")
@@ -487,7 +563,7 @@ def _refuse_open(path: str) -> None:
             raise TryAgain(f"{path} is open in an editor", hint=f"save and close it, or remove {sign} if nobody has it")
 
 
-def _replace(path: str, before: bytes | None, text: str) -> bool:
+def _replace(path: str, root: str, before: bytes | None, text: str) -> bool:
     """Write a file whole; False, and nothing is written, when it is not any more what it was."""
     path = os.path.realpath(path)
     unfinished = f"{path}.new"  # one name, so that what a killed update left goes with the next
@@ -498,7 +574,7 @@ def _replace(path: str, before: bytes | None, text: str) -> bool:
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        if read_file(path) != before:
+        if read_file(path, root) != before:
             os.unlink(unfinished)
             return False
         os.replace(unfinished, path)

@@ -7,19 +7,20 @@ it before is known. A conversation is one task; its agent's own words are debrie
 from __future__ import annotations
 
 import os
-import time
 from itertools import chain
 
 from learnt.errors import WrongRequest
-from learnt.memory.mining import Mined, Mining, Reading
+from learnt.memory.mining import LONGEST_READ, Mined, Mining, Reading
 from learnt.model import Task, Value, text_id
 from learnt.store import mined, opencode, tasks
+from learnt.text.clean import clean
+from learnt.text.redact import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from learnt.clients.transcript import Found
+    from learnt.clients.transcript import About, Found
     from learnt.git import Commit
     from learnt.model import Debrief, Discovery
 
@@ -28,7 +29,6 @@ _LONGEST_SAID = 1_000_000
 _LONGEST_QUESTION = 1_000
 _TOKENS_OF_A_PROMPT = 2_000
 _TOKENS_OF_AN_ANSWER = 2_000
-_LETTERS_READ = 24_000
 _LETTERS_OF_A_TOKEN = 4
 
 
@@ -57,6 +57,8 @@ class LookingBack(Mining):
 
         places = {name: os.environ[name] for name in PLACES if name in os.environ}
         there = list(found(places, folder=self.root, since_ms=since_ms, database=opencode))
+        of_the_loop = tasks.transcripts(self.store.database)  # mined with their tasks, or not to be
+        there = [one for one in there if one.path not in of_the_loop]
         new = [one for one in there if mined.size_read(self.store.database, _source(one.path)) != one.size]
         made = [
             commit
@@ -75,29 +77,52 @@ class LookingBack(Mining):
         self, path: str, *, task: str = "", result: str | None = None, agent: str = "", model: str = ""
     ) -> tuple[Debrief, Mined]:
         """Debrief the agent's own words in a transcript, and learn from what it did."""
-        from learnt.clients.transcript import about
-
-        told = about(path, opencode)
+        told = self._about(path)
         size = _size(path)
         source = _source(path)
         if mined.size_read(self.store.database, source) == size:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
-        asked, said = self._words(path)
+        asked, said = (redact(clean(text))[0] for text in self._words(path))
         id = task or text_id("task", source)
-        self._know(id, asked)
+        now = self._clock()
+        new = Task(id=id, title=self._line(asked) or id, type="session", created_at=now, updated_at=now)
+        known = tasks.find(self.store.database, id) or new
+        reading = Reading(task=known)
+        if not known.skip_learnings:
+            found = tuple(self._safe(one, known) for one in self._seen(path, said, folder=told.folder))
+            # First what may fail: then nothing is kept, and the transcript is read the next time.
+            reading = self._understood(reading.replace(said=said, found=found), "", _NO_HURRY_S)
+        with self.store.transaction():
+            tasks.ensure(self.store.database, known)
         debrief = self.memory.debrief(
-            id, said, result=result, agent=agent, model=model or told.model, task_type="session", transcript=path
+            id,
+            said,
+            result=result,
+            agent=agent,
+            model=model or told.model,
+            task_type="session",
+            transcript=path,
+            ended_at=min(told.ended_at or now, now),
         )
         if debrief.spooled:
             return debrief, Mined(task=id)
-        known = tasks.get(self.store.database, id)
-        found = tuple(self._safe(one, known) for one in self._seen(path, said, folder=told.folder))
-        reading = Reading(task=known, said=said, found=() if known.skip_learnings else found)
-        reading = reading if known.skip_learnings else self._understood(reading, "", _NO_HURRY_S)
+        attempt = reading.replace(found=tuple(one.replace(attempt=debrief.attempt) for one in reading.found))
         with self.store.transaction():
-            learnt = self._take_in(self.store.database, reading)
-            mined.note_read(self.store.database, source, size=size, task=id, at=self._clock())
+            learnt = self._take_in(self.store.database, attempt)
+            mined.note_read(self.store.database, source, size=size, task=id, at=now)
         return debrief, learnt
+
+    def _about(self, path: str) -> About:
+        """Return what a transcript tells of itself; what is none is not tried again until it changes."""
+        from learnt.clients.transcript import about
+
+        try:
+            return about(path, opencode)
+        except WrongRequest:
+            if os.path.isfile(path):
+                with self.store.transaction():
+                    mined.note_read(self.store.database, _source(path), size=_size(path), task="", at=self._clock())
+            raise
 
     def learn_from_commit(self, commit: Commit) -> Mined:
         """Learn from what a commit says: what was taken back and why, and lessons in its own words."""
@@ -111,13 +136,6 @@ class LookingBack(Mining):
             learnt = self._take_in(self.store.database, reading)
             mined.note_read(self.store.database, commit.id, size=1, task="", at=self._clock())
         return learnt
-
-    def _know(self, id: str, asked: str) -> None:
-        """Keep a conversation as a task, named by what was asked first."""
-        title = self._line(asked) or id
-        now = self._clock()
-        with self.store.transaction():
-            tasks.ensure(self.store.database, Task(id=id, title=title, type="session", created_at=now, updated_at=now))
 
     def _words(self, path: str) -> tuple[str, str]:
         """Return what a person asked first, and the agent's own words; of very many, the last."""
@@ -140,15 +158,17 @@ class LookingBack(Mining):
         from learnt.clients.transcript import steps
         from learnt.debrief.lessons import observe_words
         from learnt.debrief.observe import observe_steps
+        from learnt.debrief.sigils import without_sigils
 
-        return chain(observe_steps(steps(path, opencode), folder=folder or self.root), observe_words(said))
+        words = observe_words(without_sigils(said))
+        return chain(observe_steps(steps(path, opencode), folder=folder or self.root), words)
 
     def _forecast(self, sizes: Sequence[int]) -> float | None:
         """Return what it costs about to let the model read transcripts of these sizes."""
         from learnt.llm.spend import cost_usd
 
-        provider = self._provider(time.monotonic())
-        read = sum(min(size, _LETTERS_READ) // _LETTERS_OF_A_TOKEN + _TOKENS_OF_A_PROMPT for size in sizes)
+        provider = self._provider(_NO_HURRY_S)
+        read = sum(min(size, LONGEST_READ) // _LETTERS_OF_A_TOKEN + _TOKENS_OF_A_PROMPT for size in sizes)
         each = cost_usd(provider, read, _TOKENS_OF_AN_ANSWER * len(sizes))
         priced = provider.input_price is not None or provider.output_price is not None
         if each is None or not sizes:

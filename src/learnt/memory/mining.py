@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import chain
 
 from learnt.errors import LearntError, TryAgain
 from learnt.memory.asking import Asking
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
     from learnt.store.mined import Material
 
 _NEAREST = 8
-_LONGEST_READ = 24_000
+LONGEST_READ = 24_000
+_LONGEST_QUERY = 4_000
 _MOST_BY_RULES = 10
 _SEEN_OFTEN = 2
-_UNLIMITED_S = 24 * 3600.0
 FINDING = "finding"
+# What only the history of reviews shows, and no model is told.
+_BY_RULES_ALONE = (FINDING, "review")
+_LEFT_TO_THE_MODEL = "left to the model, which was told of it"
 _WAITS = "waits for the improvement that closes it, or for a second review that finds it"
 
 
@@ -62,6 +66,8 @@ class Reading(Value):
 
     task: Task
     said: str = ""
+    is_waiting: bool = False
+    """Whether it is made of material that waits: somebody else may take it in first."""
     found: tuple[Discovery, ...] = ()
     """What rules see in it."""
     changes: Changes | None = None
@@ -76,7 +82,7 @@ class Mining(Asking):
         task = tasks.get(self.store.database, id)
         material = mined.material_of(self.store.database, id)
         found = tuple(self._safe(one, task) for one in _within(self._observed(task, material), deadline))
-        return Reading(task=task, said="\n\n".join(one.text for one in material), found=found)
+        return Reading(task=task, said="\n\n".join(one.text for one in material), is_waiting=True, found=found)
 
     def _understood(self, reading: Reading, regeneration: str, limit_s: float) -> Reading:
         """Return a reading with what the model says about it, if one is named and there is something to say."""
@@ -87,37 +93,45 @@ class Mining(Asking):
     def _take_in(self, database: Database, reading: Reading) -> Mined:
         """Within a transaction: keep what a reading teaches, and let the material go."""
         outcome = _Outcome()
-        if reading.changes is None:
-            for discovery in reading.found:
+        if not mined.drop_material(database, reading.task.id) and reading.is_waiting:
+            return outcome.told(reading.task.id)  # on another machine, somebody was faster
+        changes = reading.changes
+        for discovery in reading.found:
+            if changes is None or discovery.rule in _BY_RULES_ALONE:
                 self._take_up(database, discovery, reading.task, outcome)
-        else:
-            outcome.skipped.extend(reading.changes.skipped)
-            for change in reading.changes.changes:
+            else:
+                mined.add(database, discovery, at=self._clock(), skipped=_LEFT_TO_THE_MODEL)
+        if changes is not None:
+            outcome.skipped.extend(changes.skipped)
+            for change in changes.changes:
                 self._take_change(database, change, reading.task, outcome)
-        mined.drop_material(database, reading.task.id)
         return outcome.told(reading.task.id)
 
     def _observed(self, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
         """Yield what rules find in the attempts at a task."""
         from learnt.debrief.lessons import observe_attempts, observe_words
         from learnt.debrief.observe import observe_steps
+        from learnt.debrief.sigils import without_sigils
 
         attempts = tasks.attempts(self.store.database, task.id)
         reports = tasks.failures(self.store.database, task.id)
-        said = {one.attempt: one.text for one in material}
+        said = {one.attempt: without_sigils(one.text) for one in material}
+        commits = {one.attempt: one.commit for one in material}
         for attempt in reversed(attempts):
             if attempt.id in said and attempt.transcript:
-                yield from observe_steps(self._steps_of(attempt.transcript), folder=self.root)
+                for seen in observe_steps(self._steps_of(attempt.transcript), folder=self.root):
+                    yield seen.replace(attempt=attempt.id, commit=commits[attempt.id])
         done = next((attempt for attempt in attempts if attempt.result == "done"), None)
-        if done is not None:
-            last = said.get(done.id, "")
-            for attempt in attempts[1:]:
-                if attempt.id in said and attempt.id in reports:
-                    lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last)
-                    if lesson is not None:
-                        yield lesson.replace(attempt=attempt.id)
-            yield from observe_words(last)
-            yield from self._reviewed(task, last, done.summary)
+        if done is None:
+            return
+        last = said.get(done.id, "")
+        for attempt in attempts[1:]:
+            if attempt.id in said and attempt.id in reports:
+                lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last)
+                if lesson is not None:
+                    yield lesson.replace(attempt=attempt.id, commit=commits[attempt.id])
+        for told in chain(observe_words(last), self._reviewed(task, last, done.summary)):
+            yield told.replace(attempt=done.id, commit=commits.get(done.id, ""))
 
     def _reviewed(self, task: Task, said: str, summary: str) -> Iterator[Discovery]:
         """Yield what a review found, what recurs over reviews, and what an improvement closed."""
@@ -152,8 +166,9 @@ class Mining(Asking):
             name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
             for name in ("text", "failed", "error", "worked", "excerpt")
         }
+        files = tuple(path for path in discovery.files if redact(path)[0] == path)
         commit = discovery.commit or (head_commit(self.root) if self.root else "")
-        return discovery.replace(**told, task=task.id, commit=commit[:40])
+        return discovery.replace(**told, files=files, task=task.id, commit=commit[:40])
 
     def _take_up(self, database: Database, discovery: Discovery, task: Task, outcome: _Outcome) -> None:
         """Within a transaction: make a learning of a discovery, or say why none."""
@@ -175,18 +190,33 @@ class Mining(Asking):
             learnings.change(database, known.id, recurred(database, task.id, now), change)
             outcome.repeated.append(known.id)
         elif reason:
-            times = mined.add(database, discovery, at=now, skipped=reason)
-            outcome.skipped.append(reason)
-            if times >= _SEEN_OFTEN and not isinstance(drafted, Skipped):
-                # Once is an incident, twice is a sign: a person decides.
-                why = f"found in {times} tasks, though {reason}"
-                made = self._new(database, drafted, discovery, task, status="proposed", reason=why)
-                mined.add(database, discovery, at=now, learning=made.id, skipped=reason)
-                outcome.proposed.append(made.id)
+            draft = None if isinstance(drafted, Skipped) else drafted
+            self._reject(database, draft, discovery, task=task, outcome=outcome, reason=reason)
         elif not isinstance(drafted, Skipped):
             made = self._new(database, drafted, discovery, task)
             mined.add(database, discovery, at=now, learning=made.id)
             outcome.learnings.append(made.id)
+
+    def _reject(
+        self,
+        database: Database,
+        draft: Draft | Proposed | None,
+        discovery: Discovery,
+        *,
+        task: Task,
+        outcome: _Outcome,
+        reason: str,
+        origin: str = "agent",
+    ) -> None:
+        """Within a transaction: keep what is no learning with the reason; once is an incident, twice is a sign."""
+        now = self._clock()
+        times = mined.add(database, discovery, at=now, skipped=reason)
+        outcome.skipped.append(reason)
+        if times >= _SEEN_OFTEN and draft is not None:
+            why = f"found in {times} tasks, though {reason}"
+            made = self._new(database, draft, discovery, task, origin=origin, status="proposed", reason=why)
+            mined.add(database, discovery, at=now, learning=made.id, skipped=reason)
+            outcome.proposed.append(made.id)
 
     def _known(self, database: Database, discovery: Discovery, title: str) -> Learning | None:
         """Return the learning that says this already."""
@@ -235,19 +265,21 @@ class Mining(Asking):
         from learnt.debrief.ask import extraction_request, read_changes
         from learnt.debrief.excerpt import material
         from learnt.llm import Request
+        from learnt.text.redact import redact
 
         if limit_s <= 0:
             raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
         task, found = reading.task, reading.found
-        query = f"{task.title}\n{task.text}\n{' '.join(one.text for one in found)}"
-        near = self.memory.search(query, limit=_NEAREST, min_confidence=0.0)
-        nearest = [hit.learning for hit in near if hit.learning.scope == "project"]
+        read = material(redact(reading.said)[0], limit_chars=LONGEST_READ)
+        query = "\n".join((task.title, task.text, *(one.text for one in found), read))[:_LONGEST_QUERY]
+        near = self.memory.search(query, limit=4 * _NEAREST, min_confidence=0.0)
+        nearest = [hit.learning for hit in near if hit.learning.scope == "project"][:_NEAREST]
         system, prompt, schema = extraction_request(
             task_title=task.title,
             task_text=task.text,
             task_type=task.type,
             result=task.status,
-            material=material(reading.said, limit_chars=_LONGEST_READ),
+            material=read,
             findings=found,
             nearest=nearest,
             template=self._prompt("extract"),
@@ -270,7 +302,9 @@ class Mining(Asking):
 
         now = self._clock()
         known = learnings.find(database, change.id) if change.id else None
-        if change.do == "KEEP":
+        if change.do == "KEEP" and known is not None:
+            kept = Discovery(type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason)
+            mined.add(database, self._safe(kept, task), at=now, learning=known.id)
             return
         if change.do != "ADD" and known is None:
             outcome.skipped.append(f"`{change.id}` is no more")
@@ -285,8 +319,9 @@ class Mining(Asking):
         )
         reason = flaw_of(title=change.title, observation=change.observation, action=change.action)
         if reason:
-            mined.add(database, discovery, at=now, skipped=reason)
-            outcome.skipped.append(reason)
+            self._reject(database, change, discovery, task=task, outcome=outcome, reason=reason, origin="model")
+        elif change.do == "REVISE" and _is_proposed(database, change):
+            outcome.skipped.append(f"the same revision of `{change.id}` waits already")
         elif change.do == "REVISE":
             made = self._new(database, change, discovery, task, origin="model", status="proposed", revises=known)
             mined.add(database, discovery, at=now, learning=made.id)
@@ -305,7 +340,7 @@ class Mining(Asking):
     def _propose_removal(self, database: Database, learning: Learning, change: Proposed, task: Task) -> str:
         why = self._line(change.reason, 500) or "it does not hold any more"
         escalation = Escalation(
-            id=text_id("esc", f"remove {learning.id} {task.id}"),
+            id=text_id("esc", f"remove {learning.id}"),  # whoever said once that it stays is not asked again
             subject=learning.id,
             question=f"Should `{learning.title}` go? {why}",
             detail={"task": task.id, "by": self.settings.model_name or self.settings.model_provider},
@@ -356,6 +391,12 @@ def _completed(change: Proposed, known: Learning) -> Proposed:
     """Return a revision with the type and the texts that it leaves as they are."""
     kept = {name: getattr(change, name) or getattr(known, name) for name in ("title", "observation", "action")}
     return change.replace(type=change.type or known.discovery or "pattern", **kept)
+
+
+def _is_proposed(database: Database, change: Proposed) -> bool:
+    """Say whether a person has a revision of this learning to decide on, or has refused this very one."""
+    alike = [one for one in learnings.with_title(database, change.title) if one.replaces == (change.id,)]
+    return bool(alike) or learnings.has_proposal(database, change.id)
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 TASKS_SINCE_UPDATE = "tasks since update"
+UPDATE_STARTED_AT = "update started at"
 
 
 def add(database: Database, name: str, number: int = 1) -> int:
@@ -28,3 +29,24 @@ def add(database: Database, name: str, number: int = 1) -> int:
 def value(database: Database, name: str) -> int:
     """Return where a counter stands."""
     return int(database.value("select value from counter where project = :project and name = :name", name=name) or 0)
+
+
+def claim(database: Database, name: str, *, now: int, every_ms: int) -> bool:
+    """Within a transaction: say whether so much time has passed since this was last said, and start to count anew."""
+    return bool(
+        database.execute(
+            """
+            insert into counter (project, name, value)
+            values (:project, :name, :now)
+            on conflict (project, name) do update set value = :now where counter.value <= :before
+            """,
+            name=name,
+            now=now,
+            before=now - every_ms,
+        )
+    )
+
+
+def reset(database: Database, name: str) -> None:
+    """Within a transaction: let a counter begin anew."""
+    database.execute("update counter set value = 0 where project = :project and name = :name", name=name)

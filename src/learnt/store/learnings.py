@@ -317,6 +317,22 @@ def cared_for(database: Database) -> frozenset[str]:
     return frozenset(row["subject"] for row in rows)
 
 
+def has_proposal(database: Database, id: str) -> bool:
+    """Say whether a proposed learning would replace this one alone."""
+    return bool(
+        database.value(
+            """
+            select 1 as found
+              from learning
+             where project = :project
+               and status = 'proposed'
+               and replaces = :replaces
+            """,
+            replaces=json.dumps([id]),
+        )
+    )
+
+
 def for_file(
     database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
 ) -> list[Learning]:

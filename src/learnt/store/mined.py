@@ -20,6 +20,7 @@ class Material(Value):
     task: str
     text: str
     created_at: int
+    commit: str = ""
 
 
 class Found(Value):
@@ -38,8 +39,8 @@ def add_material(database: Database, material: Material) -> None:
     """Keep what is to be mined; a second time changes nothing."""
     database.execute(
         """
-        insert into material (project, attempt, task, text, created_at)
-        values (:project, :attempt, :task, :text, :created_at)
+        insert into material (project, attempt, task, text, git_commit, created_at)
+        values (:project, :attempt, :task, :text, :commit, :created_at)
         on conflict (project, attempt) do nothing
         """,
         **material.as_dict(),
@@ -58,24 +59,34 @@ def material_of(database: Database, task: str) -> list[Material]:
         """,
         task=task,
     )
-    return [Material(**{field: row[field] for field in Material.fields}) for row in rows]
+    return [
+        Material(**{**{field: row[field] for field in Material.fields if field in row}, "commit": row["git_commit"]})
+        for row in rows
+    ]
 
 
-def drop_material(database: Database, task: str) -> None:
-    """Let go of what was mined."""
-    database.execute("delete from material where project = :project and task = :task", task=task)
+def drop_material(database: Database, task: str) -> bool:
+    """Let go of what was mined; False when somebody else has done so before."""
+    return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
-def drop_older_material(database: Database, kept: Sequence[str]) -> None:
-    """Let go of what finished tasks left that are none of these any more: nobody will mine it."""
+def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
+    """Let go of what nobody will mine any more: of ended tasks that are none of these, and what is old in any case."""
     database.execute(
         f"""
         delete from material
          where project = :project
-           and not {database.one_of("task", "kept")}
-           and task in (select id from task where project = :project and status in ('done', 'cancelled'))
+           and (created_at < :before
+                or (not {database.one_of("task", "kept")}
+                    and task in (
+                        select id
+                          from task
+                         where project = :project
+                           and (status in ('done', 'cancelled') or type = 'session')
+                    )))
         """,
         kept=database.list_value(kept),
+        before=before,
     )
 
 
@@ -102,6 +113,21 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
         limit=limit,
     )
     return [row["task"] for row in rows]
+
+
+def goals(database: Database) -> list[str]:
+    """Return the goals of tasks with material that waits."""
+    rows = database.rows(
+        """
+        select distinct task.goal as goal
+          from material
+          join task on task.project = material.project and task.id = material.task
+         where material.project = :project
+           and task.goal != ''
+         order by 1
+        """
+    )
+    return [row["goal"] for row in rows]
 
 
 def began(database: Database, tasks: Sequence[str]) -> int:
@@ -245,14 +271,14 @@ def skipped(database: Database, *, limit: int) -> list[Found]:
 
 def size_read(database: Database, source: str) -> int:
     """Return how much of a source was mined already; 0 for none of it."""
-    return int(database.value("select size from source where project = :project and id = :id", id=source) or 0)
+    return int(database.value("select size from already_read where project = :project and id = :id", id=source) or 0)
 
 
 def note_read(database: Database, source: str, *, size: int, task: str, at: int) -> None:
     """Keep how much of a source was mined."""
     database.execute(
         """
-        insert into source (project, id, size, task, read_at)
+        insert into already_read (project, id, size, task, read_at)
         values (:project, :id, :size, :task, :at)
         on conflict (project, id) do update set size = :size, read_at = :at
         """,

@@ -31,6 +31,7 @@ class Regeneration(Value):
     added: int = 0
     removed: int = 0
     kept: int = 0
+    skipped: int = 0
     churn: float = 0.0
     cost_usd: float | None = None
     finished_at: int | None = None
@@ -65,8 +66,24 @@ def put(database: Database, regeneration: Regeneration) -> None:
         )
 
 
+def is_running(database: Database, *, since: int) -> bool:
+    """Say whether one runs that was begun since a moment."""
+    return bool(
+        database.value(
+            """
+            select 1 as found
+              from regeneration
+             where project = :project
+               and result = 'running'
+               and started_at >= :since
+            """,
+            since=since,
+        )
+    )
+
+
 def end_running(database: Database, *, at: int, reason: str) -> None:
-    """Let those count as failed that never ended: whoever asks has the lock that they would hold."""
+    """Let those count as failed that never ended: whoever asks knows that nobody is at it."""
     database.execute(
         """
         update regeneration

@@ -279,6 +279,21 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
         )
 
 
+def transcripts(database: Database) -> set[str]:
+    """Return where the conversations of the loop's own attempts are written down."""
+    rows = database.rows(
+        """
+        select attempt.transcript as path
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and attempt.transcript != ''
+           and task.type != 'session'
+        """
+    )
+    return {row["path"] for row in rows}
+
+
 def fill_figures(database: Database, attempt: Attempt) -> None:
     """Add what an attempt cost to the record of one that was interrupted, when it is known later."""
     database.execute(

@@ -13,7 +13,15 @@ Nothing here touches the disk, the store or the clock. Any text can be read; wha
 meant; a merge that was applied changes nothing when it is made again. Doubt never hides a learning.
 """
 
-from learnt.brief.learnings_file.lines import category_of, edited, fields_of, heading_of, line_of, same_text
+from learnt.brief.learnings_file.lines import (
+    category_of,
+    edited,
+    fields_of,
+    heading_of,
+    line_of,
+    same_text,
+    says_otherwise,
+)
 from learnt.brief.learnings_file.merging import Edits, merge
 from learnt.brief.learnings_file.reading import Bullet, Loose, Parsed, for_prompt, parse
 from learnt.brief.learnings_file.writing import Delta, Rendering, churn, diff, render, select
@@ -37,5 +45,6 @@ __all__ = [
     "parse",
     "render",
     "same_text",
+    "says_otherwise",
     "select",
 ]

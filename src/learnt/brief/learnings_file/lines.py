@@ -15,6 +15,21 @@ from learnt.text.titles import cut_title, first_sentence
 GENERAL = "General"
 ID_COMMENT = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
 AVOID = "Avoid: "
+_WORD = re.compile(r"[\w']+")
+_NEGATIONS = {
+    "not",
+    "never",
+    "no",
+    "don't",
+    "doesn't",
+    "isn't",
+    "avoid",
+    "without",
+    "cannot",
+    "can't",
+    "stop",
+    "removed",
+}
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 
@@ -56,6 +71,13 @@ def without_ids(text: str) -> str:
 def same_text(text: str) -> str:
     """Return what is equal for equal texts: lower case, white space folded, without comments of ours."""
     return without_ids(text).lower()
+
+
+def says_otherwise(before: str, after: str) -> bool:
+    """Say whether a new text says another thing, or the opposite, so that advice for the old one does not fit it."""
+    old, new = (set(_WORD.findall(text.lower())) for text in (before, after))
+    turned = bool(old & _NEGATIONS) != bool(new & _NEGATIONS)
+    return turned or 2 * len(old & new) < len(old)
 
 
 def heading_of(category: str) -> str:

@@ -27,8 +27,8 @@ _QUOTED = 60
 class Edits(Value):
     """What people did to the file, to be done to the store."""
 
-    added: tuple[tuple[str, str], ...] = ()
-    """The section and the text of each new bullet."""
+    added: tuple[tuple[str, str, str], ...] = ()
+    """The section and the text of each new bullet, and the id that another store gave it."""
     changed: tuple[tuple[str, str], ...] = ()
     """The id and the new text of each changed one."""
     removed: tuple[str, ...] = ()
@@ -80,7 +80,7 @@ class _Merging:
         self._store = store
         self._known_text = known_text
         self._find = find
-        self._added: dict[str, tuple[str, str]] = {}
+        self._added: dict[str, tuple[str, str, str]] = {}
         self._changed: dict[str, str] = {}
         self._moved: dict[str, str] = {}
         self._remarks: list[str] = []
@@ -135,7 +135,8 @@ class _Merging:
             return
         found = self._find(bullet.text)
         if found is None or found.id in self._changed:
-            self._added[same] = (bullet.section, bullet.text)
+            taken = {id for _, _, id in self._added.values()}
+            self._added[same] = (bullet.section, bullet.text, "" if bullet.id in taken else bullet.id)
         elif found.id in by_id or found.id in self._kept:
             return
         elif found.status != "active":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from learnt.memory.filing import File, Update
     from learnt.store.regenerations import Regeneration
 
+_MOST_TOLD = 20
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -78,14 +79,25 @@ def _record(update: Update) -> dict[str, Any]:
             for file in update.files
         ],
         "mined": [one.as_dict() for one in update.mined],
-        "edits": update.edits,
+        "taken": [one.as_dict() for one in update.taken],
         "waiting": update.waiting,
         "cost_usd": update.cost_usd,
         "remarks": list(update.remarks),
     }
 
 
+def _tell_taken(update: Update, what: str) -> None:
+    """Say which edits of people were taken over."""
+    if update.taken:
+        say(f"{what}:")
+    for one in update.taken[:_MOST_TOLD]:
+        say(f"  {one.what:<8} {one.id}  {one.text}")
+    if len(update.taken) > _MOST_TOLD:
+        say(f"  … and {len(update.taken) - _MOST_TOLD} more; `learnt history ID` tells of each")
+
+
 def _preview(update: Update) -> None:
+    _tell_taken(update, "Would be taken over from the file")
     for line in "".join(file.diff for file in update.files).splitlines():
         say(paint(line, _STYLES[line[0]]) if line[:1] in _STYLES else line)
     if not any(file.is_new for file in update.files):
@@ -101,10 +113,11 @@ def _tell(update: Update) -> None:
         skipped = sum(len(one.skipped) for one in update.mined)
         figures = f"{counted(len(learnt), 'new learning')}, {counted(skipped, 'finding')} skipped"
         say(f"Mined {counted(len(update.mined), 'task')}: {figures}.")
+        for reason in sorted({reason for one in update.mined for reason in one.skipped})[:3]:
+            say(paint(f"  skipped: {reason}", "dim"))
     if proposed:
         say(f"{counted(proposed, 'proposal')} for you to decide on: `learnt review`")
-    if update.edits:
-        say(f"Took over {counted(update.edits, 'edit')} from the file.")
+    _tell_taken(update, "Took over from the file")
     for file in update.files:
         say(_outcome(file))
     if update.cost_usd is not None:
@@ -114,7 +127,8 @@ def _tell(update: Update) -> None:
 def _outcome(file: File) -> str:
     path = os.path.relpath(file.path)
     if not file.is_new:
-        return f"{path} is as it should be."
+        missing = f"There is nothing to show in {path} yet: finish some tasks, or `learnt add` something."
+        return f"{path} is as it should be." if file.found is not None else missing
     delta = file.delta
     crowd = f"; no room for {len(file.left_out)}" if file.left_out else ""
     return f"Wrote {path}: {len(delta.added)} added, {len(delta.removed)} removed, {len(delta.kept)} kept{crowd}."

@@ -7,7 +7,7 @@ import time
 
 from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import Progress, counted, is_terminal, note, say, show_json
-from learnt.errors import LearntError, WrongRequest
+from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def learn_run(arguments: argparse.Namespace) -> None:
         show_json(record)
     else:
         _tell(past, record)
-    if failures and not learnt:
+    if failures and not learnt and past.calls:
         raise LearntError(failures[0], hint="nothing was learnt; what was not read is read the next time")
 
 
@@ -104,10 +104,11 @@ def _learnt(memory: Memory, past: Past) -> tuple[list[Mined], list[str]]:
         for one in past.transcripts:
             try:
                 learnt.append(memory.debrief_transcript(one.path)[1])
+            except (ModelFailed, NoModel, SpendingCap) as error:
+                failures.append(error.message)
+                return learnt, failures  # a model that fails now fails the next time, too, and is paid for it
             except LearntError as error:
                 failures.append(error.message)
-                if memory.settings.model_provider != "none":
-                    return learnt, failures  # a model that fails now fails the next time, too, and is paid for it
             read += one.size
             progress.show(read)
         for commit in past.commits:

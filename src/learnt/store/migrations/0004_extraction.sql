@@ -29,6 +29,7 @@ create table material (
     attempt text not null,
     task text not null,
     text text not null,
+    git_commit text not null default '',                    -- what was checked out then
     created_at bigint not null,
     primary key (project, attempt),
     foreign key (project, attempt) references attempt (project, id) on delete cascade
@@ -36,7 +37,7 @@ create table material (
 create index material_by_task on material (project, task);
 
 -- Transcripts and commits that were mined already, so that nothing is learnt twice.
-create table source (
+create table already_read (
     project text not null,
     id text not null,                                       -- a transcript's path or session, or a commit
     size bigint not null,                                   -- how much of it there was
@@ -60,6 +61,7 @@ create table regeneration (
     added bigint not null default 0,
     removed bigint not null default 0,
     kept bigint not null default 0,
+    skipped bigint not null default 0,                      -- findings that became no learning
     churn double precision not null default 0,              -- the share of bullets that came or went
     cost_usd double precision,                              -- of the model calls for it
     started_at bigint not null,
