@@ -66,6 +66,7 @@ def test_the_nearer_place_wins_and_is_named(settings: Settings) -> None:
         "value": 50,
         "origin": "default",
         "meaning": "",
+        "personal": False,
     }
     settings.user_file.write_text('page_size = 10\nperson = "anna"\nwait_ms = 1\n')
     settings.project_file.write_text('page_size = 20\nperson = "ben"\n')
@@ -306,18 +307,67 @@ def test_a_password_is_not_shown_in_a_value_of_the_wrong_type(settings: Settings
     assert "geheim" not in settings.refused()
 
 
-def test_init_writes_every_setting_commented_out(settings: Settings) -> None:
+def test_init_writes_every_setting_commented_out_that_a_project_may_set(settings: Settings) -> None:
     assert settings.run("init")[0] == 0
     lines = settings.project_file.read_text().splitlines()
     assert all(not line or line.startswith("# ") for line in lines)
-    for setting in SETTINGS:
+    own = [setting for setting in SETTINGS if not setting.personal]
+    for setting in own:
         (example,) = [line for line in lines if line.startswith(f"# {setting.key} = ")]
         settings.project_file.write_text(example.removeprefix("# ") + "\n")
         assert settings.shown()[setting.key]["origin"] == str(settings.project_file)
-    examples = tuple(f"# {setting.key} = " for setting in SETTINGS)
+    examples = tuple(f"# {setting.key} = " for setting in own)
     everything = [line.removeprefix("# ") if line.startswith(examples) else line for line in lines]
     settings.project_file.write_text("\n".join(everything))
-    assert {record["origin"] for record in settings.shown().values()} == {str(settings.project_file)}
+    origins = {key: record["origin"] for key, record in settings.shown().items()}
+    assert {origins[setting.key] for setting in own} == {str(settings.project_file)}
+    for setting in SETTINGS:
+        if setting.personal:
+            assert not any(line.startswith(f"# {setting.key} = ") for line in lines)
+            assert any(f"`{setting.key}`" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "text", ['provider = "openai"', 'command = "sh evil.sh"', 'base_url = "http://evil.example/v1"', "provider = 5"]
+)
+def test_a_project_cannot_choose_whom_a_person_s_model_is(settings: Settings, text: str) -> None:
+    key = f"model.{text.split(maxsplit=1)[0]}"
+    settings.project_file.write_text(f"[model]\n{text}\n")
+    told = settings.refused()
+    assert f"{settings.project_file} sets `{key}`" in told
+    assert str(settings.user_file) in told
+    assert f"LEARNT_{key.upper().replace('.', '_')}" in told
+    for words in (["update"], ["brief", "anything"], ["list"]):
+        code, told = settings.run(*words)
+        assert code == 2
+        assert key in told
+    code, told = settings.run("doctor")
+    assert code != 0
+    assert key in told
+
+
+def test_a_person_names_the_model_and_a_project_may_set_the_rest(settings: Settings) -> None:
+    settings.user_file.write_text('[model]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\n')
+    settings.project_file.write_text('[model]\nname = "small"\ntime_limit_s = 5\ndaily_cap_usd = 2\n')
+    found = {key: (record["value"], record["personal"]) for key, record in settings.shown().items()}
+    assert found["model.provider"] == ("openai", True)
+    assert found["model.base_url"] == ("http://localhost:1/v1", True)
+    assert (found["model.name"], found["model.daily_cap_usd"]) == (("small", False), (2.0, False))
+    settings.patch.setenv("LEARNT_MODEL_PROVIDER", "anthropic")
+    assert settings.shown()["model.provider"]["value"] == "anthropic"
+    told = settings.run("config", "model.provider")[1]
+    assert str(settings.user_file) in told
+    assert "LEARNT_MODEL_PROVIDER" in told
+
+
+def test_a_parsed_copy_that_came_with_a_project_cannot_speak_for_a_missing_file(settings: Settings) -> None:
+    assert settings.run("init")[0] == 0
+    settings.project_file.unlink()
+    files = [str(settings.user_file), str(settings.project_file)]
+    forged = {"stamps": [[file] for file in files], "contents": {files[0]: {"person": "evil"}, files[1]: {}}}
+    (settings.project_file.parent / ".learnt" / "settings.json").write_text(json.dumps(forged))
+    with Memory.open(settings.project_file.parent) as memory:
+        assert memory.person != "evil"
 
 
 def test_init_with_an_address_writes_a_file_that_loads(settings: Settings, postgres: Any) -> None:

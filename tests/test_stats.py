@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -66,10 +67,12 @@ class TestUsage:
         record = json.loads(learnt("usage", "--json", "--calls", "1").out)
         assert (record["id"], record["daily_cap_usd"], len(record["calls"])) == ("usage", 1.0, 1)
 
-    def test_without_a_call_it_says_how_to_name_a_model(self, sqlite_memory: Memory, learnt: Command) -> None:
+    def test_without_a_call_it_says_how_to_name_a_model(
+        self, sqlite_memory: Memory, learnt: Command, home: Path
+    ) -> None:
         told = learnt("usage").out
         assert "No model was ever called." in told
-        assert "[model] in learnt.toml" in told
+        assert f"[model] in {home / '.config/learnt/learnt.toml'}" in told
 
 
 def memory_now() -> int:

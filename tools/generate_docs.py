@@ -57,6 +57,8 @@ def configuration() -> str:
         "where the platform keeps such files), the project's `learnt.toml`, and `LEARNT_*` in the environment. In a",
         "git worktree, `learnt.toml` is read from that worktree. An unknown key or a wrong type is an error that names",
         "file, key and remedy.",
+        "What is marked as personal counts only from your user-wide file and the environment. In a project's file it",
+        "is an error, so that a project that you clone cannot choose a program to run or an address for your keys.",
         "`learnt config` shows every value in force, where it comes from and what it means.",
         "",
         "| key | default | environment | meaning |",
@@ -64,9 +66,10 @@ def configuration() -> str:
     ]
     for setting in SETTINGS:
         choices = f" One of: {', '.join(setting.choices)}." if setting.choices else ""
+        personal = " Personal." if setting.personal else ""
         default = f"`{as_toml(setting.default)}`"
-        lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices} |")
-    lines += ["", "An example with every key:", "", "```toml"]
+        lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices}{personal} |")
+    lines += ["", "An example with every key, as it can stand in your user-wide file:", "", "```toml"]
     lines += [f"{setting.key} = {as_toml(example_value(setting))}" for setting in SETTINGS]
     lines += ["```", "", _LISTS, ""]
     return "\n".join(lines)

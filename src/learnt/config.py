@@ -1,9 +1,10 @@
 """Settings: `learnt.toml`, the user-wide file and `LEARNT_*`, checked and with their origin.
 
 The environment wins over the project's file, which wins over the user's file, which wins over the default. An unknown
-key or a wrong type is an error that names file, key and remedy: a misspelt setting must not be ignored. This
-module is the only reader of files and variables, and `SETTINGS` the only list: the documentation, `learnt config`
-and the file that `init` writes come from it.
+key or a wrong type is an error that names file, key and remedy: a misspelt setting must not be ignored. A personal
+setting in a project's file is one, too: whoever clones a project must not be made to run its programs or to send it
+their keys. This module is the only reader of files and variables, and `SETTINGS` the only list: the documentation,
+`learnt config` and the file that `init` writes come from it.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ class Setting(Value):
     example: str = ""
     least: int = 0
     most: int = 1_000_000_000
+    personal: bool = False
+    """Whether it counts only from the user's own file and variables, never from a project's file."""
 
     @property
     def field(self) -> str:
@@ -263,6 +266,7 @@ SETTINGS = (
         meaning="Who reads what agents did, for better learnings: `none` (rules alone), `command` (a program of yours, "
         "such as your agent's client), `anthropic` or `openai` (also any service that speaks its protocol).",
         choices=("none", "command", "anthropic", "openai"),
+        personal=True,
     ),
     Setting(key="model.name", meaning="The model to ask; a small, cheap one will do.", example="haiku"),
     Setting(
@@ -270,11 +274,13 @@ SETTINGS = (
         meaning='With `provider = "command"`: the program. The prompt comes on stdin, or in the file that stands for '
         "`{prompt_file}`; `{model}` stands for `model.name`. The answer is read from stdout.",
         example="claude -p --model {model}",
+        personal=True,
     ),
     Setting(
         key="model.base_url",
         meaning="Another address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
         example="http://localhost:11434/v1",
+        personal=True,
     ),
     Setting(key="model.time_limit_s", meaning="After how many seconds a call to the model is given up.", least=1),
     Setting(key="model.input_price", meaning="What a million tokens that the model reads cost, in USD."),
@@ -311,7 +317,7 @@ class Configuration(Value):
 
 
 def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
-    """Return the effective settings; `files` in rising rank, missing ones are skipped.
+    """Return the effective settings; `files` in rising rank, the user's own first, missing ones are skipped.
 
     `compiled` names a copy that `keep_compiled` wrote: while it is fresh, the files need not be parsed.
     """
@@ -319,6 +325,8 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
     for path in files:
         for key, value in _flat(contents[path]).items():
+            if path != files[0]:
+                _refuse_personal(key, path, own=files[0])
             found[key] = (_beside(path, key, _checked(key, value, path)), path)
     for name, text in _variables(environ).items():
         if name not in _BY_VARIABLE:
@@ -357,11 +365,18 @@ def keep_compiled(files: Sequence[str], compiled: str) -> None:
 
 
 def template() -> str:
-    """Return a settings file with every setting commented out."""
+    """Return the settings file of a project with every setting commented out that it may hold."""
     lines = ["# Settings of learnt for this project; `learnt config` shows what is in force and why.", ""]
     for setting in SETTINGS:
-        lines += [f"# {line}" for line in _wrapped(setting.meaning)]
-        lines += [f"# {setting.key} = {as_toml(example_value(setting))}", ""]
+        if not setting.personal:
+            lines += [f"# {line}" for line in _wrapped(setting.meaning)]
+            lines += [f"# {setting.key} = {as_toml(example_value(setting))}", ""]
+    keys = [f"`{setting.key}`" for setting in SETTINGS if setting.personal]
+    told = (
+        f"Each person sets {', '.join(keys[:-1])} and {keys[-1]} for themselves, in the user-wide settings file that "
+        f"`learnt config {keys[0].strip('`')}` names, or in the environment: here they are refused."
+    )
+    lines += [*(f"# {line}" for line in _wrapped(told)), ""]
     return "\n".join(lines)
 
 
@@ -394,8 +409,11 @@ def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, A
     try:
         with open(compiled, encoding="utf-8") as file:
             copy = json.load(file)
-        fresh = copy["stamps"] == _stamps(files)
-        return copy["contents"] if fresh else None
+        stamps = _stamps(files)
+        if copy["stamps"] != stamps:
+            return None
+        # The stamp of a missing file can be guessed: what a copy says of it may come with a cloned project.
+        return {str(path): copy["contents"][path] if seen else {} for path, *seen in stamps}
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -450,6 +468,15 @@ def _flat(content: dict[str, Any]) -> dict[str, Any]:
         else:
             flat[key] = value
     return flat
+
+
+def _refuse_personal(key: str, path: str, *, own: str) -> None:
+    setting = _BY_KEY.get(key)
+    if setting is not None and setting.personal:
+        raise WrongRequest(
+            f"{path} sets `{key}`, which each person sets for themselves",
+            hint=f"move it to {own}, or set {setting.variable}",
+        )
 
 
 def _checked(key: str, value: Any, where: str) -> Any:

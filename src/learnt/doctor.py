@@ -73,7 +73,7 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             place = places.own_place(here, settings)
             known_tasks = _tasks(place, clock)
             yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
-            yield from _examine_provider(settings)
+            yield from _examine_provider(settings, project.user_settings_file(environ))
             yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
@@ -235,26 +235,26 @@ def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iter
         yield _needed(_wrong("work: agent", error), open_tasks)
 
 
-def _examine_provider(settings: Settings) -> Iterator[Finding]:
-    """Say whether the model that the user named can be asked, without asking it."""
+def _examine_provider(settings: Settings, own: str) -> Iterator[Finding]:
+    """Say whether the model that the user named, in their own settings file, can be asked, without asking it."""
     from importlib.util import find_spec
 
     provider = settings.model_provider
     if provider == "none":
         return
     try:
-        words = command_line.split(settings.model_command, setting="`command` under [model]")
+        words = command_line.split(settings.model_command, setting=f"`command` under [model] in {own}")
     except LearntError as error:
         yield _wrong("model", error)
         return
     if provider == "command":
         found = shutil.which(words[0]) if words else None
         told = f"`{words[0]}` is not on PATH" if words else "no command is set"
-        remedy = "set `command` under [model] in learnt.toml"
+        remedy = f"set `command` under [model] in {own}"
     else:
         found = settings.model_name if find_spec(provider) else None
         told = f"no `name` is set for {provider}" if find_spec(provider) else f"the package {provider} is missing"
-        remedy = f"`pip install 'learnt[{provider}]'`, and set `name` under [model] in learnt.toml"
+        remedy = f"`pip install 'learnt[{provider}]'`, and set `name` under [model] in {own}"
     if not found:
         yield Finding(subject="model", fine=False, detail=told, remedy=remedy)
         return

@@ -117,7 +117,7 @@ def program(request: Request, name: str) -> tuple[str, ...]:
 
 def split(command: str) -> tuple[str, ...]:
     """Return the words of a command line, as a shell would see them."""
-    return command_line.split(command, setting="`command` under [work]")
+    return command_line.split(command, setting="`command` under [work] in learnt.toml")
 
 
 def unless(arguments: Sequence[str], named: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:

@@ -28,8 +28,9 @@ from learnt.text.redact import redact
 __all__ = ["Completion", "Ledger", "Provider", "Request", "complete"]
 
 _LONGEST_PAUSE_S = 1.0
-_HINT = "try again later, or name another model under [model] in learnt.toml; `learnt usage` tells of all calls"
-_HOW_TO_NAME_ONE = 'in learnt.toml: [model] provider = "command", command = "claude -p --model haiku"'
+_HINT = "try again later, or name another model: `learnt config model.name`; `learnt usage` tells of all calls"
+_PLACE = "under [model] in your user-wide settings file, which `learnt config model.command` names"
+_HOW_TO_NAME_ONE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_PLACE}'
 
 
 def complete(
@@ -53,11 +54,11 @@ def complete(
 def _way_to(provider: Provider) -> Callable[[Request, Provider], Answer]:
     """Return what asks this provider."""
     if provider.name == "none":
-        raise NoModel("no model is named", hint=f"name one {_HOW_TO_NAME_ONE}")
+        raise NoModel("no model is named", hint=f"name one: {_HOW_TO_NAME_ONE}")
     if provider.name == "command":
-        words = split(provider.command, setting="`command` under [model]")
+        words = split(provider.command, setting=f"`command` {_PLACE}")
         if not words:
-            raise NoModel("the model's provider is `command`, but no command is set", hint=_HOW_TO_NAME_ONE)
+            raise NoModel("the model's provider is `command`, but no command is set", hint=f"set {_HOW_TO_NAME_ONE}")
         return partial(command.ask, words)
     if not provider.model:
         hint = 'set `name = "…"` under [model] in learnt.toml'

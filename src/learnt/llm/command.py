@@ -50,7 +50,7 @@ def ask(words: Sequence[str], request: Request, provider: Provider) -> Answer:
             environment={**provider.environment, "LEARNT_INTERNAL": "1"},
         )
         if flaw:
-            hint = "check `command` under [model] in learnt.toml"
+            hint = "check `command`: `learnt config model.command` shows it and where it is set"
             return Answer(result=FAILED, reason=flaw, hint=hint, reached=False)
         try:
             ending = program.watch(provider.time_limit_s)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
+    from learnt.store import Store
     from learnt.store.learnings import Change
 
 _IMPORTED_AT_ONCE = 500
@@ -99,25 +100,33 @@ class Transfer(Stores):
         return Started(added=added, known=known)
 
     def purge(self, id: str) -> int:
-        """Really delete a learning: rows, history, spool, backups and log. Return how many backups held it.
+        """Really delete a learning: rows, history, spool, backups, log, and the learnings files of this worktree.
 
-        Interrupted, it can be repeated: the traces are looked for even when the learning itself is gone.
+        Return how many backups held it. Interrupted, it can be repeated: the traces are looked for even when the
+        learning itself is gone. From no file or branch does it come back.
         """
-        from learnt.store.backup import purge_from_backups
+        from learnt.memory.purging import nobody_writes_files
 
         own = [store for store in self.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._holder(id, writable=True)  # says what is wrong
-        backups = 0
-        for store in holding:
-            with store.scrubbing(id):
-                with store.transaction():
-                    learnings.delete(store.database, id)
-                store.spool.forget(id)
-                backups += purge_from_backups(os.path.join(store.place.folder, BACKUPS_FOLDER), id)
-        return backups
+        with nobody_writes_files(self.store):
+            return sum(self._purge_from(store, id) for store in holding)
+
+    def _purge_from(self, store: Store, id: str) -> int:
+        """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""
+        from learnt.memory.purging import take_out_of_files
+        from learnt.store.backup import purge_from_backups
+
+        with store.scrubbing(id):
+            if self.root:
+                self.remarks += take_out_of_files(self.root, id, learnings.texts_ever(store.database, id))
+            with store.transaction():
+                learnings.delete(store.database, id)
+            store.spool.forget(id)
+            return purge_from_backups(os.path.join(store.place.folder, BACKUPS_FOLDER), id)
 
     def backup(self, path: str | None = None) -> str:
         """Write a copy of the store into a SQLite file and return its path."""

@@ -6,12 +6,13 @@ import json
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, PROGRAM, STATUSES, Event, Learning, Value, new_id
-from learnt.store import events, index
+from learnt.store import events, index, regenerations
+from learnt.text.black_out import PURGED, telling
 from learnt.text.records import as_record, read_triggers, triggers_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
@@ -34,21 +35,20 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
-# Where a learning's text may be repeated in what happened around it.
-_TEXT_COLUMNS = {
+TEXT_COLUMNS = {
     "task": ("title", "text"),
     "failure": ("tried", "reason", "error", "avoid", "suggestion"),
     "attempt": ("summary",),
     "brief": ("receipt",),
     "material": ("text",),
     "discovery": ("text", "failed", "error", "worked", "excerpt"),
-    "regeneration": ("text", "bullets"),
+    "regeneration": ("reason", "text", "bullets", "loose"),
+    "escalation": ("question", "detail", "answer"),
+    "model_call": ("reason",),
 }
-_IN_JSON = ("receipt", "bullets")
+"""Where a learning's text may be repeated in what happened around it."""
+_IN_JSON = ("receipt", "bullets", "loose", "detail")
 _MOST_IN_A_FILE = 5_000
-_SHORTEST_BLACKED_OUT = 12  # shorter ones occur by chance
-
-
 _COMPARISONS = {
     "exclude_goal": "learning.goal != :exclude_goal",
     "min_confidence": "learning.confidence >= :min_confidence",
@@ -461,10 +461,11 @@ def without_event(database: Database) -> int:
 def delete(database: Database, id: str) -> None:
     """Delete a learning with its events, injections and marks, and its texts where tasks and reports repeat them.
 
-    Only a person's purge does this.
+    Only a person's purge does this. That it was deleted is remembered, by its id: no file brings it back.
     """
     database.lock_words()
-    _black_out(database, _texts_ever(database, id))
+    _black_out(database, texts_ever(database, id))
+    regenerations.forget(database, id)
     index.remove(database, id)
     database.execute("delete from word where project = :project and learnings <= 0")
     database.execute("delete from learning where project = :project and id = :id", id=id)
@@ -472,27 +473,27 @@ def delete(database: Database, id: str) -> None:
     database.execute("delete from mark where project = :project and learning = :id", id=id)
     database.execute("delete from injection where project = :project and learning = :id", id=id)
     database.execute("delete from discovery where project = :project and learning = :id", id=id)
-    database.execute("delete from rendered_line where project = :project and learning = :id", id=id)
+    database.execute("delete from escalation where project = :project and subject = :id", id=id)
 
 
-def _texts_ever(database: Database, id: str) -> list[str]:
-    """Return the title and the paragraphs of a learning in all its versions, the longest first."""
+def texts_ever(database: Database, id: str) -> set[str]:
+    """Return the title and the paragraphs of a learning in all its versions."""
     told = [event.new.get(name, "") for event in events.of(database, id) for name in ("title", *PARAGRAPHS)]
-    return sorted({text for text in told if len(text) >= _SHORTEST_BLACKED_OUT}, key=len, reverse=True)
+    return {text for text in told if text}
 
 
-def _black_out(database: Database, texts: Sequence[str]) -> None:
-    """Replace texts wherever tasks, reports on failures and receipts of briefs hold them in whole."""
-    for text in texts:
+def _black_out(database: Database, texts: Iterable[str]) -> None:
+    """Replace texts wherever tasks, reports on failures, receipts of briefs and the like hold them in whole."""
+    for text in telling(texts):
         in_json = json.dumps(text, ensure_ascii=False)[1:-1]
-        for table, columns in _TEXT_COLUMNS.items():
+        for table, columns in TEXT_COLUMNS.items():
             for column in columns:
                 database.execute(
                     f"""
                     update {table}
-                       set {column} = replace({column}, :sought, '[purged]')
+                       set {column} = replace({column}, :sought, '{PURGED}')
                      where project = :project
-                       and {column} <> replace({column}, :sought, '[purged]')
+                       and {column} <> replace({column}, :sought, '{PURGED}')
                     """,
                     sought=in_json if column in _IN_JSON else text,
                 )

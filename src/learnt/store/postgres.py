@@ -36,9 +36,7 @@ _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
 _SPENDING_LOCK = 0x7370656E  # "spen"
 _TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word"
-_TABLES_WITH_TEXT = (
-    "learning, event, injection, mark, operation, learning_words, learning_trigger, posting, word, task, failure, brief"
-)
+_TABLES_WITH_ROWS_OF_ONE = "event, injection, mark, operation, rendered_line"
 
 
 class PostgresDatabase(Database):
@@ -143,7 +141,9 @@ class PostgresDatabase(Database):
         return []  # the server checks its own pages, and its keys cannot be switched off
 
     def scrub(self) -> None:
-        self.run(f"vacuum {_TABLES_WITH_TEXT}", {})
+        from learnt.store.learnings import TEXT_COLUMNS
+
+        self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
 
     def versions(self) -> dict[str, str]:
         server = self._connected().info.server_version

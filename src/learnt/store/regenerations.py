@@ -37,6 +37,8 @@ class Regeneration(Value):
     finished_at: int | None = None
 
 
+_OF_ANY_TEXT = ""
+"""Stands for all texts of a learning that was purged; no text has this sign."""
 _FIELDS = ", ".join(Regeneration.fields)
 _VALUES = ", ".join(f":{field}" for field in Regeneration.fields)
 _CHANGES = ", ".join(f"{field} = :{field}" for field in Regeneration.fields if field != "id")
@@ -55,15 +57,7 @@ def put(database: Database, regeneration: Regeneration) -> None:
         **fields,
     )
     for learning, text, _ in regeneration.bullets:
-        database.execute(
-            """
-            insert into rendered_line (project, learning, sign)
-            values (:project, :learning, :sign)
-            on conflict (project, learning, sign) do nothing
-            """,
-            learning=learning,
-            sign=_sign(text),
-        )
+        _remember(database, learning, _sign(text))
 
 
 def is_running(database: Database, *, since: int) -> bool:
@@ -121,13 +115,60 @@ def latest(database: Database, *, limit: int, goal: str | None = None) -> list[R
 
 
 def was_shown(database: Database, learning: str, text: str) -> bool:
-    """Say whether a learning ever stood in a file with this text."""
+    """Say whether a learning ever stood in a file with this text; of one that was purged, whatever the text.
+
+    One that a person has imported since counts as any other.
+    """
     found = database.value(
-        "select 1 as found from rendered_line where project = :project and learning = :learning and sign = :sign",
+        """
+        select 1 as found
+          from rendered_line
+         where project = :project
+           and learning = :learning
+           and (sign = :sign
+                or (sign = :any_text
+                    and not exists (
+                        select 1
+                          from learning
+                         where learning.project = :project
+                           and learning.id = :learning
+                    )))
+         limit 1
+        """,
         learning=learning,
         sign=_sign(text),
+        any_text=_OF_ANY_TEXT,
     )
     return found is not None
+
+
+def forget(database: Database, learning: str) -> None:
+    """Take a learning's bullets out of all renderings, and remember that it is gone for good."""
+    rows = database.rows(
+        "select * from regeneration where project = :project and bullets like :learning", learning=f'%"{learning}"%'
+    )
+    for made in map(_regeneration, rows):
+        lines = [line for line in made.text.split("\n") if f"<!-- {learning} -->" not in line]
+        bullets = [bullet for bullet in made.bullets if bullet[0] != learning]
+        database.execute(
+            "update regeneration set text = :text, bullets = :bullets where project = :project and id = :id",
+            id=made.id,
+            text="\n".join(lines),
+            bullets=json.dumps(bullets, ensure_ascii=False),
+        )
+    _remember(database, learning, _OF_ANY_TEXT)
+
+
+def _remember(database: Database, learning: str, sign: str) -> None:
+    database.execute(
+        """
+        insert into rendered_line (project, learning, sign)
+        values (:project, :learning, :sign)
+        on conflict (project, learning, sign) do nothing
+        """,
+        learning=learning,
+        sign=sign,
+    )
 
 
 def _sign(text: str) -> str:

@@ -17,6 +17,6 @@ def split(command: str, *, setting: str) -> tuple[str, ...]:
     except ValueError as mistake:
         raise WrongRequest(
             f"the command line `{command}` cannot be read: {mistake}",
-            hint=f"check its quotes in {setting} in learnt.toml",
+            hint=f"check its quotes: {setting}",
         ) from None
     return tuple(word.strip("\"'") for word in words) if os.name == "nt" else tuple(words)

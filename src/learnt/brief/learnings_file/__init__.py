@@ -23,6 +23,7 @@ from learnt.brief.learnings_file.lines import (
     says_otherwise,
 )
 from learnt.brief.learnings_file.merging import Edits, merge
+from learnt.brief.learnings_file.purging import purged
 from learnt.brief.learnings_file.reading import Bullet, Loose, Parsed, for_prompt, parse
 from learnt.brief.learnings_file.writing import Delta, Rendering, churn, diff, render, select
 
@@ -43,6 +44,7 @@ __all__ = [
     "line_of",
     "merge",
     "parse",
+    "purged",
     "render",
     "same_text",
     "says_otherwise",

@@ -71,19 +71,32 @@ class Parsed(Value):
 
 def parse(text: str) -> Parsed:
     """Return what a file says."""
-    lines = split_lines(text)
+    reading, conflict = _read(split_lines(text))
+    return reading.parsed(conflict=conflict)
+
+
+def bullets_by_line(lines: Sequence[str]) -> list[tuple[tuple[int, ...], Bullet]]:
+    """Return the bullets of a file, each with the places of its lines."""
+    reading, conflict = _read(lines)
+    bullets = reading.parsed(conflict=conflict).bullets  # ends the last one
+    return list(zip(reading.places, bullets, strict=True))
+
+
+def _read(lines: Sequence[str]) -> tuple[_Reading, bool]:
+    """Return what was read of all lines, and whether git left its markers in them."""
     blocks = _blocks(lines)
     reading = _Reading()
     conflict = _has_conflict(lines, blocks)
     place = 0
     while place < len(lines):
         end = blocks.get(place)
+        reading.place = place
         if end is not None:
             reading.take_block(lines[place : end + 1])
         elif not (conflict and _MARKER.match(lines[place])):
             reading.take(lines[place])
         place = place + 1 if end is None else end + 1
-    return reading.parsed(conflict=conflict)
+    return reading, conflict
 
 
 def for_prompt(text: str) -> str:
@@ -128,6 +141,10 @@ class _Reading:
     """What was read so far."""
 
     def __init__(self) -> None:
+        self.place = 0
+        """The line that is being read."""
+        self.places: list[tuple[int, ...]] = []
+        """The lines of each bullet."""
         self._section = ""
         self._sections: dict[str, None] = {}
         self._bullets: list[Bullet] = []
@@ -137,6 +154,7 @@ class _Reading:
         self._titled = False
         self._dated = False
         self._item: list[str] = []  # the lines of the bullet that is being read
+        self._item_places: list[int] = []
         self._depth = 0
         self._paragraph: list[str] = []
         self._after_blank = False
@@ -201,10 +219,12 @@ class _Reading:
         item = None if _BREAK.match(line) else _ITEM.match(line)
         if self._continues(line):
             self._item.append(line)
+            self._item_places.append(self.place)
         elif item:
             self._end_item()
             self._end_paragraph()
             self._item, self._depth = [line], _depth(line)
+            self._item_places = [self.place]
         else:
             self._end_item()
             self._paragraph.append(line)
@@ -243,6 +263,7 @@ class _Reading:
             id = ids[-1] if ids and is_id("learn", ids[-1]) else ""
             self._bullets.append(Bullet(id=id, text=text, section=self._section))
             self._with_bullets.add(self._section)
+            self.places.append(tuple(self._item_places))
 
     def _end_paragraph(self) -> None:
         text = "\n".join(self._paragraph).strip("\n")

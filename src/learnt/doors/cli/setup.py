@@ -95,7 +95,8 @@ def config_run(arguments: argparse.Namespace) -> None:
     from learnt.memory.places import settings_files
 
     here = project.find_project(".")
-    configuration = config.load(settings_files(here.root if here else None), dict(os.environ))
+    files = settings_files(here.root if here else None)
+    configuration = config.load(files, dict(os.environ))
     use_color(configuration.settings.color)
     origins = [origin for origin in configuration.origins if arguments.key in (None, origin.setting.key)]
     if not origins:
@@ -107,6 +108,8 @@ def config_run(arguments: argparse.Namespace) -> None:
         value = config.as_toml(_shown(origin))
         say(f"{paint(origin.setting.key, 'bold')} = {value}  {paint('(' + origin.origin + ')', 'dim')}")
         say(f"    {origin.setting.meaning}")
+        if origin.setting.personal:
+            say(f"    Yours alone: set it in {files[0]} or {origin.setting.variable}; a project's file may not.")
 
 
 def _record(origin: config.Origin) -> dict[str, object]:
@@ -116,6 +119,7 @@ def _record(origin: config.Origin) -> dict[str, object]:
         "value": [_plain(item) for item in value] if isinstance(value, tuple) else value,
         "origin": origin.origin,
         "meaning": origin.setting.meaning,
+        "personal": origin.setting.personal,
     }
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
+from learnt.project import user_settings_file
 from learnt.text.bars import bars
 
 TYPE_CHECKING = False
@@ -60,7 +63,8 @@ def usage_run(arguments: argparse.Namespace) -> None:
     if not usage.ever:
         say("No model was ever called.")
         if usage.provider == "none":
-            say('None is configured: name one under [model] in learnt.toml, as in `provider = "command"`;')
+            own = user_settings_file(dict(os.environ))
+            say(f'None is configured: name one under [model] in {own}, as in `provider = "command"`;')
             say("`learnt config model.provider` tells which there are.")
         return
     for title, spent in (("Last 24 hours", usage.today), ("Last 30 days", usage.month), ("Ever", usage.ever)):

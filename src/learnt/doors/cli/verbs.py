@@ -101,15 +101,18 @@ def purge_run(arguments: argparse.Namespace) -> int:
         if not arguments.yes and is_terminal(sys.stdin) and not _agrees(_what_goes(memory, arguments.id)):
             note("Nothing was deleted.")
             return 0
+        told = len(memory.remarks)
         backups = memory.purge(arguments.id)
+        for remark in memory.remarks[told:]:
+            note(remark)
         on_server = bool(memory.store.place.address)
     if arguments.json:
         show_json({"id": arguments.id, "backups": backups})
     else:
-        say(f"Purged {arguments.id} from the store and its history; backups beside the store that held it: {backups}")
-        say(
-            "Copies elsewhere are yours to find: exports, commits, other backups" + on_server * ", the server's own log"
-        )
+        say(f"Purged {arguments.id} from the store, its history and the learnings files of this worktree")
+        say(f"Backups beside the store that held it: {backups}")
+        elsewhere = "exports, commits, other worktrees and backups" + on_server * ", the server's own log"
+        say(f"Copies elsewhere are yours to find: {elsewhere}; from none of them does a learnings file bring it back")
     return 0
 
 

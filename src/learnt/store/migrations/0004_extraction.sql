@@ -70,11 +70,11 @@ create table regeneration (
 );
 create index regeneration_by_time on regeneration (project, started_at, id);
 
--- Every text with which a learning stood in a learnings file: an old one that a branch brings back is no edit.
+-- Every text with which a learning stood in a learnings file: an old one that a branch brings back is no edit, a purged one no addition.
 create table rendered_line (
     project text not null,
     learning text not null,
-    sign text not null,                                     -- hash of the text
+    sign text not null,                                     -- hash of the text; empty: of any, because the learning was purged
     primary key (project, learning, sign)
 );
 
