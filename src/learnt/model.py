@@ -523,8 +523,7 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `together`, `finding`, `review`, `words`, `revert`
-    or `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
     failed: str = ""
     """The command or the file that failed."""
     error: str = ""

@@ -150,7 +150,7 @@ def needs_first(wrong: Part, remedy: Part, error: str, output: str, folder: str)
     return Discovery(
         type="blocker",
         rule="command",
-        text=f"Run `{first}` before `{' '.join(wrong.intent)}`: {reason(error, folder)}",
+        text=f"When `{' '.join(wrong.intent)}` says “{reason(error, folder)}”: run `{first}` first",
         failed=command,
         error=reason(error, folder),
         worked=first,

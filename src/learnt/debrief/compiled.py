@@ -1,8 +1,6 @@
 """Say what a compiler's error teaches once an edit has closed it.
 
-    what a language refuses (an unused import), folded into one learning for each form, whatever the name
     where a name is imported from, when it was unknown and an import made it known
-    where a name is declared already, when it was declared a second time
     what a value must be, when the code under test refused one and another was accepted
 
 A misspelt word, a brace too many and code that was not written yet teach nothing.
@@ -13,7 +11,7 @@ from __future__ import annotations
 import re
 
 from learnt.debrief.complaint import general
-from learnt.model import Discovery, Value
+from learnt.model import Discovery
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,41 +24,6 @@ if TYPE_CHECKING:
 _MOST_LINES = 400
 
 
-class _Form(Value):
-    """An error that a compiler states in the same words whatever the name, and what follows for every edit."""
-
-    sign: re.Pattern[str]
-    error: str
-    follows: str
-
-
-_FORMS = (
-    _Form(
-        sign=re.compile(r"imported and not used"),
-        error="imported and not used",
-        follows="Take an import out in the edit that removes its last use: Go refuses what is imported and not used",
-    ),
-    _Form(
-        sign=re.compile(r"declared and not used"),
-        error="declared and not used",
-        follows="Drop a variable with its last use, or take a blank for it: Go refuses what is declared and not used",
-    ),
-    _Form(
-        sign=re.compile(r"no new variables on left side of :="),
-        error="no new variables on left side of :=",
-        follows="Assign with a plain `err = f()`, not `err := f()`, where every variable on the left exists already",
-    ),
-    _Form(
-        sign=re.compile(r"declared but (?:its value is )?never (?:read|used)"),
-        error="is declared but its value is never read",
-        follows="Drop a name with its last use: TypeScript is set to refuse unused names here (TS6133)",
-    ),
-    _Form(
-        sign=re.compile(r"borrow of moved value|use of moved value"),
-        error="of moved value",
-        follows="Borrow (`&`) or `clone()` a value that is used again: Rust refuses the use of a moved value",
-    ),
-)
 _UNKNOWN = re.compile(
     r"undefined: (?P<a>\w+)$|[Uu]ndefined name [`'\"](?P<b>\w+)|Cannot find name '(?P<c>\w+)'|"
     r"Name \"(?P<d>\w+)\" is not defined|name '(?P<e>\w+)' is not defined|"
@@ -85,29 +48,17 @@ _COMMENT = re.compile(r"\s*(?://|#|\*|/\*)")
 _RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error: |[A-Z]\w+(?:Error|Exception): )")
 
 
-def folded(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
-    """Yield the forms of errors that were closed, one for each form."""
-    for form in _FORMS:
-        for diagnostic in gone:
-            if form.sign.search(diagnostic.message) and _edits_of(diagnostic.file, edited):
-                yield _discovery(part, form.follows, form.error, "", diagnostic.file, folder)
-                break
-
-
 def imported(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
-    """Yield where a name that was unknown is imported from; of what comes with the language, only that it must be."""
+    """Yield where a name that was unknown is imported from, unless it comes with the language."""
     told = set()
     for diagnostic in gone:
         name = _named(_UNKNOWN, diagnostic.message)
         line = _import_of(name, _edits_of(diagnostic.file, edited)) if name and name not in told else ""
-        if not line:
+        package = _GO_IMPORT.match(line)
+        if not line or (package and _STANDARD.fullmatch(package[1])):
             continue
         told.add(name)
-        package = _GO_IMPORT.match(line)
-        if package and _STANDARD.fullmatch(package[1]):
-            text = "Add the import in the edit that first uses a package: until then Go says `undefined`"
-        else:
-            text = f"Import `{name}` with `{line}`"
+        text = f"Import `{name}` with `{line}`"
         yield _discovery(part, text, diagnostic.message, f"the import `{line}`", diagnostic.file, folder)
 
 

@@ -30,7 +30,6 @@ _CATEGORIES = {
     "edit": "tools",
     "call": "tools",
     "verification": "code_structure",
-    "together": "code_structure",
     "review": "review",
     "revert": "pitfall",
 }
@@ -131,14 +130,13 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
     """Return the observation and the action."""
     failed, error, worked = discovery.failed, discovery.error, discovery.worked
     if discovery.rule == "command" and failed and worked:
-        if text.startswith("Run `") and "` before `" in text:
-            return f"`{failed}` failed: {error}. After `{worked}` it passed.", f"Run `{worked}`, then `{failed}`."
+        if text.startswith("When `"):
+            seen = f"`{failed}` failed: {error}. After `{worked}` it passed."
+            return seen, f"When it says so again, run `{worked}`, then `{failed}`."
         seen = f"`{failed}` failed: {error}. `{worked}` worked."
         if _WRONG_FOLDER in text:
             return seen, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
         return seen, f"Use `{worked}`."
-    if discovery.rule == "together":
-        return _told_together(discovery)
     if discovery.rule == "verification":
         return _told_by_check(discovery, text)
     if discovery.rule in ("edit", "call") and worked:
@@ -154,9 +152,6 @@ def _told_by_check(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.files:
         seen += f" in `{discovery.files[0]}`"
     seen += f": {error}."
-    if "import cycle" in text:
-        after = f" It passed after an edit of `{worked}`." if worked else ""
-        return seen + after, f"{text}. Put what both need into a third package."
     if not worked:
         rejects = text.startswith(f"`{failed}` rejects")
         return seen, f"Mind this in new code, before `{failed}` says so: {error}." if rejects else f"{text}."
@@ -168,24 +163,10 @@ def _told_by_check(discovery: Discovery, text: str) -> tuple[str, str]:
     return seen, f"Write it so from the start, for example {worked}."
 
 
-def _told_together(discovery: Discovery) -> tuple[str, str]:
-    failed, error, worked, changed = discovery.failed, discovery.error, discovery.worked, discovery.files[0]
-    seen = f"After an edit of `{changed}`, `{failed}` complained: {error}."
-    if not worked:
-        return f"{seen} It passed once `{changed}` was mended.", (
-            f"After a change to `{changed}`, run `{failed}`, and keep what the test expects."
-        )
-    seen = f"{seen} It passed once `{worked}` was changed too."
-    if discovery.text.startswith("Tests of"):
-        return seen, f"When what `{changed}` does changes, adapt `{worked}` in the same step, and run `{failed}`."
-    return seen, f"When you change it in `{changed}`, change `{worked}` in the same step, and run `{failed}`."
-
-
 def _context(discovery: Discovery, task_title: str, goal: str) -> str:
     where = {
         "command": "When running `{}`.",
         "verification": "When changing code that `{}` checks.",
-        "together": "When changing code that `{}` checks.",
         "edit": "When changing files with `{}`.",
         "call": "When looking for `{}`.",
     }.get(discovery.rule, "")
@@ -200,7 +181,6 @@ def _implication(discovery: Discovery) -> str:
     return {
         "command": "The first form fails again, whoever runs it.",
         "verification": "The same code is rejected wherever it is written.",
-        "together": "The check fails until both fit.",
         "edit": "The call is refused until then.",
         "call": "The call fails again.",
         "review": "A review finds it again.",
@@ -209,7 +189,7 @@ def _implication(discovery: Discovery) -> str:
 
 
 def _command(discovery: Discovery) -> tuple[str, ...]:
-    if discovery.rule not in ("command", "verification", "together"):
+    if discovery.rule not in ("command", "verification"):
         return ()
     ran = parts(discovery.failed)
     return ran[-1].intent if ran else ()
@@ -229,7 +209,7 @@ def _triggers(discovery: Discovery) -> Triggers:
     return Triggers(
         commands=_kept(" ".join(command)),
         files=_kept(*([missing] if "/" in missing or "." in missing else []), *files)
-        if discovery.rule in ("call", "together")
+        if discovery.rule == "call"
         else (),
         errors=_kept(*errors),
     )
@@ -237,8 +217,6 @@ def _triggers(discovery: Discovery) -> Triggers:
 
 def _signs(discovery: Discovery) -> tuple[str, ...]:
     """Return by which words of an output the error is known when it comes again."""
-    if discovery.rule == "together":
-        return (discovery.excerpt.partition("\n")[0],)
     if _WRONG_FOLDER in discovery.text:
         program = next(iter(_command(discovery)), "")
         return (*_SAID_IN_THE_WRONG_FOLDER.get(program, ()), stable(discovery.error) or discovery.error)

@@ -3,7 +3,6 @@
     a command that failed, and the changed one that worked           rule `command`
     an edit or another tool call that was refused, and what it took  rule `edit` or `call`
     what a check rejected, and the edit that it passed               rule `verification`
-    what an edit broke elsewhere, and the edit that mended it        rule `together`
 
 Steps are read as a stream: only the calls that are still open, the last failures and the last edits are in memory. The
 same correction is told once, however often it came. An error that nobody overcame, a test that was red while its code
@@ -13,14 +12,13 @@ was being written, a conflict of a merge and a call that was stopped teach nothi
 from __future__ import annotations
 
 from learnt.debrief.commands import is_about_the_call
-from learnt.debrief.compiled import folded, imported, refused
+from learnt.debrief.compiled import imported, refused
 from learnt.debrief.complaint import diagnostics, first_line, is_conflict, is_no_error, why
 from learnt.debrief.corrections import correction
 from learnt.debrief.evidence import Failed, Happened, Worked
-from learnt.debrief.red import red_tests
-from learnt.debrief.rejections import Rejected, accepted_by_edit, formatted, repaired, uncycled
+from learnt.debrief.red import Red, red_tests
+from learnt.debrief.rejections import Rejected, accepted_by_edit, formatted, repaired
 from learnt.debrief.shell import is_check, is_formatter, parts
-from learnt.debrief.together import History, Red, mended
 from learnt.text.patterns import beginning_and_end
 
 TYPE_CHECKING = False
@@ -28,14 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from learnt.clients.transcript.step import Step
-    from learnt.debrief.complaint import Diagnostic
     from learnt.debrief.shell import Part
     from learnt.model import Discovery
 
 _MOST_OPEN = 200
 _MOST_FAILED = 40
 _MOST_HAPPENED = 60
-_MOST_EDITED = 2_000
 # After so many further calls, what works has hardly to do with what failed.
 _FORGOTTEN_AFTER = 80
 _KEPT = 4_000
@@ -65,7 +61,6 @@ class _Watch:
         self._rejected: list[Rejected] = []
         self._red: list[Red] = []
         self._happened: list[Happened] = []
-        self._first_edits: dict[str, int] = {}
         self._now = 0
 
     def take(self, step: Step) -> Iterator[Discovery]:
@@ -113,8 +108,6 @@ class _Watch:
         self._failed = left
 
     def _remember(self, call: Step, ran: tuple[Part, ...]) -> None:
-        if call.does == "edit" and len(self._first_edits) < _MOST_EDITED:
-            self._first_edits.setdefault(call.path.rpartition("/")[2], self._now)
         happened = Happened(call=_short(call), ran=ran, at=self._now)
         self._happened = [*self._happened, happened][-_MOST_HAPPENED:]
 
@@ -135,9 +128,7 @@ class _Watch:
             # A check that stops at its first complaint says nothing about the others; tests that run are compiled.
             if gone and (not complaint or found or red_tests(complaint)):
                 yield from accepted_by_edit(rejected, gone, before, between, self._folder)
-                yield from self._compiled(rejected, gone, between)
-            if "import cycle" not in complaint:
-                yield from uncycled(rejected, between, self._folder)
+                yield from imported(rejected.part, gone, between, self._folder)
             yield from repaired(rejected, complaint, between, self._folder)
             if not complaint:
                 yield from formatted(rejected, between, self._folder)
@@ -145,15 +136,6 @@ class _Watch:
             failing = _failing(checks, complaint, has_rule=any(diagnostic.rule for diagnostic in found))
             left.append(Rejected(part=failing, diagnostics=tuple(found[:20]), output=_kept(complaint), at=self._now))
         self._rejected = left[-_MOST_FAILED:]
-
-    def _compiled(self, rejected: Rejected, gone: list[Diagnostic], between: list[Happened]) -> Iterator[Discovery]:
-        """Yield what a compiler's errors teach that are gone."""
-        part, folder = rejected.part, self._folder
-        yield from folded(part, gone, between, folder)
-        yield from imported(part, gone, between, folder)
-
-    def _history(self) -> History:
-        return History(happened=tuple(self._happened), first_edits=self._first_edits, folder=self._folder)
 
     def _tested(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare which tests fail now with those that failed when the same ones were asked for."""
@@ -163,7 +145,6 @@ class _Watch:
         for red in self._red:
             if ran and any(map(red.asks_as, checks)):
                 between = [happened for happened in self._happened if happened.at > red.at]
-                yield from mended(red, complaint, self._history())
                 yield from refused(red.part, red.output, complaint, between, self._folder)
             elif self._now - red.at < _FORGOTTEN_AFTER:
                 left.append(red)

@@ -53,6 +53,11 @@ _STATE = re.compile(
 _VAGUE = re.compile(
     r"\b(?:things?|stuff|somehow|something|various|several issues|some (?:issues?|problems?)|etc)\b", re.IGNORECASE
 )
+_IS_A_RULE = re.compile(
+    r"\b(?:use|should|must|make|rewrite|replace|remove|prefer|avoid|expect|instead|missing|unhandled|unwrapped)\b|"
+    r"\bnot checked\b",
+    re.IGNORECASE,
+)
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
@@ -76,10 +81,17 @@ def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
         return "a platitude: it is true of all software"
     if _VAGUE.search(prose) and not _names_something(title, action):
         return "too vague: it names nothing"
+    return _without_remedy(title, action) or _empty_code(title) or _unchanged(observation, action)
+
+
+def _without_remedy(title: str, action: str) -> str:
+    """What a check says is a rule, or there must be an example of what it accepts."""
+    if action.startswith("Mind this in new code") and not _IS_A_RULE.search(title):
+        return "too vague: it says what is wrong, not what to do"
     elided = title.count("`…`") > 1 or title.endswith("`…`")
     if elided and "for example" not in action and "mark it where it is meant" not in action:
         return "too vague: what matters is left out"
-    return _empty_code(title) or _unchanged(observation, action)
+    return ""
 
 
 def _names_something(*texts: str) -> bool:

@@ -105,3 +105,16 @@ def _of_cargo(text: str) -> Iterator[RedTest]:
     for name in _CARGO.findall(text):
         file, says = said.get(name, ("", ""))
         yield RedTest(name=name, sign=f"test {name} ... FAILED", file=file, says=fold(says)[:_LONGEST])
+
+
+class Red(Value):
+    """A run of tests in which some failed."""
+
+    part: Part
+    tests: tuple[RedTest, ...]
+    output: str
+    at: int
+
+    def asks_as(self, part: Part) -> bool:
+        """Say whether a part asks for the same tests."""
+        return asks_for(part) == asks_for(self.part)

@@ -52,7 +52,6 @@ _API = re.compile(
     r"function) named `(?P<i>\w+)|"
     r"cannot find (?:function|value|type) `(?P<j>\w+)"
 )
-_IMPORTS = re.compile(r"^\s*(?:package|imports) ([\w./-]+)", re.MULTILINE)
 _AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
 _AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
 _OF_ONE_PLACE = re.compile(
@@ -60,7 +59,8 @@ _OF_ONE_PLACE = re.compile(
     r"(?<=Function name: )\w+"
 )
 _IN_BRACKETS = re.compile(r" \(.*\)$")
-_QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'")
+# A name; what is quoted with spaces is a reason, and stays.
+_QUOTED = re.compile(r"`[^`\s]*`|\"[^\"\s]*\"|'[^'\s]*'")
 
 
 class Rejected(Value):
@@ -115,25 +115,6 @@ def formatted(rejected: Rejected, between: Sequence[Happened], folder: str) -> I
         yield needs_first(rejected.part, formatter, error, rejected.output, folder)
 
 
-def uncycled(rejected: Rejected, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
-    """Yield which packages must not import each other, after a cycle of imports was taken apart."""
-    chain = [name.rpartition("/")[2] for name in _IMPORTS.findall(rejected.output)]
-    if "import cycle not allowed" not in rejected.output or len(chain) < 3:
-        return
-    command = " ".join(rejected.part.intent)
-    edited = [happened.call.path for happened in between if happened.call.does == "edit"]
-    yield Discovery(
-        type="constraint",
-        rule="verification",
-        text=f"`{chain[-2]}` must not import `{chain[-1]}`: import cycle {' → '.join(chain[:6])}",
-        failed=command,
-        error="import cycle not allowed",
-        worked=general(edited[-1], folder) if edited else "",
-        excerpt=general(rejected.output[:1_000], folder),
-        files=tuple(re.findall(r"from (\S+\.\w+): import cycle", rejected.output)[:1]),
-    )
-
-
 def _edited(file: str, between: Iterable[Happened]) -> bool:
     name = file.rpartition("/")[2]
     return any(one.call.does == "edit" and one.call.path.rpartition("/")[2] == name for one in between)
@@ -156,7 +137,7 @@ def _by_rule(rejected: Rejected, diagnostic: Diagnostic, change: _Change | None,
         text=f"`{command}` rejects ({diagnostic.rule}): {message}",
         failed=command,
         error=f"{message} ({diagnostic.rule})",
-        worked=_told(change),
+        worked=_told(change, diagnostic.rule),
         excerpt=rejected.output[:1_000],
         files=(general(diagnostic.file, folder),),
     )
@@ -189,11 +170,13 @@ def _principle(message: str) -> str:
     return _AT_ITS_END.sub("", message[:place] if place > 0 else message)
 
 
-def _told(change: _Change | None) -> str:
+def _told(change: _Change | None, rule: str) -> str:
     if change is None:
         return ""
     before, after = change
     if found := _SUPPRESSED.search(after):
+        if rule not in after:
+            return ""  # it answers another complaint
         start = max(after.rfind(sign, 0, found.start()) for sign in ("//", "#", "/*", "@", "#["))
         return f"`{after[max(start, 0) :]}`"
     return f"`{after}` instead of `{before}`" if before else f"`{after}`"
