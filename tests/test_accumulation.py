@@ -323,7 +323,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
 
 def _lasting(shown: str) -> dict[str, Any]:
     """What `show` tells, but for what being shown to agents changes."""
-    changing = ("times_injected", "last_injected_at", "impact")
+    changing = ("times_injected", "last_injected_at", "impact", "evidence")
     return {name: value for name, value in json.loads(shown).items() if name not in changing}
 
 
@@ -634,7 +634,7 @@ def test_what_a_model_does_in_our_name_starts_no_worker(shop: Workshop, monkeypa
 def test_a_file_that_cannot_be_written_costs_no_count_and_no_edit(shop: Workshop) -> None:
     finish(shop, range(1, 3))
     shop.path.mkdir()
-    assert "learnings.md" in shop.update(code=1)
+    assert "learnings.md is no file" in shop.update(code=2)
     shop.path.rmdir()
     assert shop.state().tasks_since == 0
     finish(shop, range(3, 8))

@@ -150,7 +150,10 @@ class Work:
             return None
 
     def _worked(self, choice: Choice, folder: folders.Folder, call: clients.Call, *, began: float) -> Ended:
+        self._take_over_files()
         run = self._run(call, folder, "agent")
+        if folder.path == self._root:
+            self._take_over_files(agent=self.task.agent or "agent")
         if run.ending == "not started":
             raise _not_startable(self._settings, run.error)
         answer = self._with_transcript(clients.read(run.output))
@@ -165,6 +168,16 @@ class Work:
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             folders.remove(self._root, folder)
         return ended
+
+    def _take_over_files(self, *, agent: str = "") -> None:
+        """Tell a person's edits of learnings.md from an agent's: before it works, and after."""
+        try:
+            update = self._memory.take_over(agent=agent)
+        except LearntError as error:
+            self._log.write(error.message)  # a file that cannot be read now is looked at by the next update
+            return
+        for remark in update.remarks if update else ():
+            self._say(remark)
 
     def _request(self, folder: folders.Folder, choice: Choice) -> clients.Request:
         prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)

@@ -73,9 +73,11 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
     stands = state(store, settings)
     if not stands.is_due or stands.running_since is not None:
         return
+    # Of many that finish a task at once, one starts it; whoever was started and has begun by now is not waited for.
+    before = max(now - _TIME_TO_START_MS, stands.last.started_at if stands.last else 0)
     with store.transaction():
-        first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, every_ms=_TIME_TO_START_MS)
-    if first:  # of many that finish a task at once, one starts it
+        first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, before=before)
+    if first:
         _start_worker(store.place.folder, root)
 
 

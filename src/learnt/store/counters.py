@@ -31,8 +31,8 @@ def value(database: Database, name: str) -> int:
     return int(database.value("select value from counter where project = :project and name = :name", name=name) or 0)
 
 
-def claim(database: Database, name: str, *, now: int, every_ms: int) -> bool:
-    """Within a transaction: say whether so much time has passed since this was last said, and start to count anew."""
+def claim(database: Database, name: str, *, now: int, before: int) -> bool:
+    """Within a transaction: put the time into a counter; False when somebody has done so after a moment."""
     return bool(
         database.execute(
             """
@@ -42,7 +42,7 @@ def claim(database: Database, name: str, *, now: int, every_ms: int) -> bool:
             """,
             name=name,
             now=now,
-            before=now - every_ms,
+            before=before,
         )
     )
 

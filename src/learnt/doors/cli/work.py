@@ -91,6 +91,9 @@ def work_run(arguments: argparse.Namespace) -> int:
         _tell_summary(summary)
         with open_memory(arguments) as memory:
             tell_waiting_in_vain(memory.waiting_in_vain())
+            stands = state_line(state_record(memory.files_state()))
+            if stands:
+                note(stands)
             for number, handler in before.items():
                 signal.signal(number, handler)  # there is nothing left to stop but a question
             _ask_opinion(memory, summary)
