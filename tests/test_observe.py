@@ -244,7 +244,7 @@ def test_a_name_that_does_not_exist_and_the_right_one_are_learnt() -> None:
         )
     )
 
-    assert found.text == "undefined: `price.Total`: write `x := price.Sum()`"
+    assert found.text == "`price.Total` does not exist: it is called `price.Sum`"
 
 
 @pytest.mark.parametrize(

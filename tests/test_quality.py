@@ -30,6 +30,7 @@ from learnt.debrief.quality import flaw, flaw_of
         ("I have added a discount to the cart", "present state"),
         ("Implemented the discount for bundles", "present state"),
         ("`…` with `<n>`, not as before", "incident"),
+        ("`make lint` rejects (dupl): lines are duplicate of `…`", "vague"),
         ("`gh api` with `repos/…/comments`, not `repos/…/comments`", "vague"),
     ],
 )

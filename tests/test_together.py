@@ -21,48 +21,6 @@ def drafted(discovery: Discovery) -> Draft:
     return draft
 
 
-@pytest.mark.parametrize(
-    ("changed", "user", "complaint", "command"),
-    [
-        (
-            ("cart/sum.go", "func Sum(a int) {", "func Sum(a, b int) {"),
-            ("cli/main.go", "Sum(1)", "Sum(1, 2)"),
-            "cli/main.go:3:5: not enough arguments in call to Sum",
-            "go build ./...",
-        ),
-        (
-            ("cart/sum.py", "def total(a):", "def total(a, tax):"),
-            ("cli/main.py", "total(1)", "total(1, tax=2)"),
-            'cli/main.py:3: error: Unexpected keyword argument "total" for "total"  [call-arg]',
-            "mypy .",
-        ),
-    ],
-)
-def test_a_changed_name_and_its_user_change_together(
-    changed: tuple[str, str, str], user: tuple[str, str, str], complaint: str, command: str
-) -> None:
-    complaint = complaint.replace("Unexpected keyword", "unexpected keyword")
-    found = [
-        one
-        for one in observed(edit(*changed), ran(command, complaint, failed=True), edit(*user), ran(command))
-        if one.rule == "together"
-    ]
-
-    draft = drafted(only(found))
-    assert draft.title.startswith("Who changes `")
-    assert draft.triggers.files == (changed[0],)
-    assert user[0] in draft.action
-
-
-def test_a_file_that_no_longer_uses_the_name_is_not_said_to_change_with_it() -> None:
-    assert not observed(
-        edit("cart/sum.go", "func Sum(a int) {", "func Add(a int) {"),
-        ran("go build ./...", "cli/main.go:3:5: undefined: Sum", failed=True),
-        edit("cli/main.go", "Sum(1)", "1"),
-        ran("go build ./..."),
-    )
-
-
 GO = "--- FAIL: TestReceipt (0.00s)\n    receipt_test.go:9: got 3, want 2\nFAIL\nFAIL\tshop/e2e\t0.1s"
 PYTEST = "FAILED tests/test_receipt.py::test_receipt - AssertionError: 3 != 2"
 JEST = "FAIL e2e/receipt.test.ts > prints a receipt"
@@ -126,20 +84,6 @@ def test_other_tests_that_pass_say_nothing_of_the_red_one() -> None:
         ("a.ts", "a.ts(3,5): error TS2304: Cannot find name 'Cart'.", "x", 'import { Cart } from "./cart";', "Import"),
         ("a.rs", "error[E0433]: use of undeclared type `Cart`\n --> a.rs:3:5", "x", "use crate::cart::Cart;", "Import"),
         ("a.py", 'a.py:3: error: Name "Cart" is not defined  [name-defined]', "x", "from cart import Cart", "Import"),
-        (
-            "a.go",
-            "a.go:3:6: Sum redeclared in this block\n\tcart/sum.go:9:6: other declaration of Sum",
-            "func Sum(",
-            "func SumAll(",
-            "`Sum` is declared in `cart/sum.go` already",
-        ),
-        (
-            "a.go",
-            "a.go:3:6: cannot use x as log.Logger: x does not implement log.Logger (missing method Warn)",
-            "type x struct{}",
-            "type x struct{}\nfunc (x) Warn(string) {}",
-            "`log.Logger` needs `Warn`",
-        ),
     ],
 )
 def test_a_compilers_error_is_told_with_what_closed_it(

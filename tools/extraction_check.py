@@ -165,9 +165,8 @@ class Report:
 def discoveries(path: Path) -> Iterator[Discovery]:
     """Yield what a transcript teaches, by what was done and by what was said."""
     yield from observe_steps(steps(str(path)), folder=about(str(path)).folder)
-    for step in steps(str(path)):
-        if step.kind == "said":
-            yield from observe_words(step.text)
+    said = [step.text for step in steps(str(path)) if step.kind == "said" and not step.aside]
+    yield from observe_words(said[-1] if said else "")
 
 
 def overcome_errors(happened: list[Happened]) -> Iterator[Overcome]:

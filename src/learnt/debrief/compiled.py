@@ -72,11 +72,6 @@ _IMPORT = re.compile(
 )
 _GO_IMPORT = re.compile(r"^(?:import )?(?:[\w.]+ )?\"([\w./~-]+)\"$")
 _STANDARD = re.compile(r"[a-z0-9]+(?:/[a-z0-9]+)*")
-_AGAIN = re.compile(
-    r"^(?P<a>\w+) redeclared in this block|[Dd]uplicate identifier '(?P<b>\w+)'|"
-    r"Cannot redeclare block-scoped variable '(?P<c>\w+)'|the name `(?P<d>\w+)` is defined multiple times"
-)
-_ELSEWHERE = re.compile(r"([\w./-]+\.\w{1,5}):\d+(?::\d+)?: other declaration of (\w+)")
 _REFUSED = re.compile(
     r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
     re.MULTILINE,
@@ -86,11 +81,6 @@ _DEMANDS = re.compile(
     re.IGNORECASE,
 )
 _GIVEN = re.compile(r"\"([^\"\n]{3,60})\"|'([^'\n]{3,60})'|`([^`\n]{3,60})`")
-_LACKS = re.compile(
-    r"does not implement (?P<wanted>[\w.]+) \(missing method (?P<member>\w+)\)|"
-    r"Property '(?P<member2>\w+)' is missing in type .* but required in type '(?P<wanted2>\w+)'|"
-    r"not all trait items implemented, missing: `(?P<member3>\w+)`"
-)
 _COMMENT = re.compile(r"\s*(?://|#|\*|/\*)")
 _RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error: |[A-Z]\w+(?:Error|Exception): )")
 
@@ -119,48 +109,6 @@ def imported(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened],
         else:
             text = f"Import `{name}` with `{line}`"
         yield _discovery(part, text, diagnostic.message, f"the import `{line}`", diagnostic.file, folder)
-
-
-def declared(
-    part: Part, gone: Iterable[Diagnostic], output: str, edited: Sequence[Happened], folder: str
-) -> Iterator[Discovery]:
-    """Yield where a name is declared already, that was declared once more and then was not."""
-    others = {name: file for file, name in _ELSEWHERE.findall(output)}
-    for diagnostic in gone:
-        name = _named(_AGAIN, diagnostic.message)
-        other = others.get(name, "")
-        if not name or not other or not _edits_of(diagnostic.file, edited):
-            continue
-        place = general(other, folder)
-        package = place.rpartition("/")[0].rpartition("/")[2]
-        where = f" in package `{package}`" if package else ""
-        text = f"`{name}` is declared in `{place}` already: use it, or take another name{where}"
-        yield _discovery(part, text, f"{name} redeclared in this block", "", diagnostic.file, folder)
-
-
-def required(part: Part, gone: Iterable[Diagnostic], edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:
-    """Yield what a type must have to be taken for another, when it lacked that and then had it."""
-    for diagnostic in gone:
-        found = _LACKS.search(diagnostic.message)
-        given = {kind: name for kind, name in found.groupdict().items() if name} if found else {}
-        wanted = next((name for kind, name in given.items() if kind.startswith("wanted")), "")
-        member = next((name for kind, name in given.items() if kind.startswith("member")), "")
-        line = _line_with(member, _edits_of(diagnostic.file, edited)) if member else ""
-        if line:
-            of = f"`{wanted}`" if wanted else "The type"
-            text = f"{of} needs `{member}`: write `{line}`"
-            yield _discovery(part, text, found[0] if found else "", f"`{line}`", diagnostic.file, folder)
-            return
-
-
-def _line_with(name: str, edits: Iterable[Happened]) -> str:
-    """Return the line with a name that an edit brought."""
-    for one in reversed(list(edits)):
-        old = {line.strip() for line in one.call.before.split("\n")}
-        for line in map(str.strip, one.call.text.split("\n")):
-            if line not in old and len(line) <= 120 and re.search(rf"\b{re.escape(name)}\b", line):
-                return line
-    return ""
 
 
 def refused(part: Part, output: str, complaint: str, edited: Sequence[Happened], folder: str) -> Iterator[Discovery]:

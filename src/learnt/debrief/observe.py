@@ -13,14 +13,14 @@ was being written, a conflict of a merge and a call that was stopped teach nothi
 from __future__ import annotations
 
 from learnt.debrief.commands import is_about_the_call
-from learnt.debrief.compiled import declared, folded, imported, refused, required
+from learnt.debrief.compiled import folded, imported, refused
 from learnt.debrief.complaint import diagnostics, first_line, is_conflict, is_no_error, why
 from learnt.debrief.corrections import correction
 from learnt.debrief.evidence import Failed, Happened, Worked
 from learnt.debrief.red import red_tests
-from learnt.debrief.rejections import Rejected, accepted_by_edit, api_name, formatted, repaired, uncycled
+from learnt.debrief.rejections import Rejected, accepted_by_edit, formatted, repaired, uncycled
 from learnt.debrief.shell import is_check, is_formatter, parts
-from learnt.debrief.together import History, Red, changed_too, mended
+from learnt.debrief.together import History, Red, mended
 from learnt.text.patterns import beginning_and_end
 
 TYPE_CHECKING = False
@@ -151,10 +151,6 @@ class _Watch:
         part, folder = rejected.part, self._folder
         yield from folded(part, gone, between, folder)
         yield from imported(part, gone, between, folder)
-        yield from declared(part, gone, rejected.output, between, folder)
-        yield from required(part, gone, between, folder)
-        named = ((diagnostic, api_name(diagnostic)) for diagnostic in gone)
-        yield from changed_too(part, named, self._history(), rejected.at)
 
     def _history(self) -> History:
         return History(happened=tuple(self._happened), first_edits=self._first_edits, folder=self._folder)

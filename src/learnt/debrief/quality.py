@@ -76,6 +76,9 @@ def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
         return "a platitude: it is true of all software"
     if _VAGUE.search(prose) and not _names_something(title, action):
         return "too vague: it names nothing"
+    elided = title.count("`…`") > 1 or title.endswith("`…`")
+    if elided and "for example" not in action and "mark it where it is meant" not in action:
+        return "too vague: what matters is left out"
     return _empty_code(title) or _unchanged(observation, action)
 
 

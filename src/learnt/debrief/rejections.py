@@ -43,6 +43,7 @@ _NO_RULES = (
     "E501",
 )
 _FORMAT_RULES = ("gofmt", "goimports", "gci", "gofumpt", "prettier", "format", "whitespace")
+_NAME = re.compile(r"\b[A-Za-z_][\w.]*\w")
 _SUPPRESSED = re.compile(r"nolint|noqa|eslint-disable|type: ignore|#\[allow|@SuppressWarnings|ts-expect-error")
 _API = re.compile(
     r"undefined: (?P<a>[\w.]+)|(?P<b>[\w.]+) undefined \(|(?:not enough|too many) arguments in call to (?P<c>[\w.]+)|"
@@ -91,8 +92,10 @@ def accepted_by_edit(
             told.add(sign)
             yield _by_rule(rejected, diagnostic, change, folder)
         elif change is not None and not _is_its_own(name, before):
-            told.add(sign)
-            yield _by_name(rejected, diagnostic, name, change, folder)
+            found = _by_name(rejected, diagnostic, name, change[1], folder)
+            if found is not None:
+                told.add(sign)
+                yield found
 
 
 def repaired(rejected: Rejected, complaint: str, between: Sequence[Happened], folder: str) -> Iterator[Discovery]:
@@ -159,15 +162,21 @@ def _by_rule(rejected: Rejected, diagnostic: Diagnostic, change: _Change | None,
     )
 
 
-def _by_name(rejected: Rejected, diagnostic: Diagnostic, name: str, change: _Change, folder: str) -> Discovery:
-    message = _IN_BRACKETS.sub("", general(diagnostic.message, folder))
+def _by_name(rejected: Rejected, diagnostic: Diagnostic, name: str, line: str, folder: str) -> Discovery | None:
+    """Return how a name that does not exist is really called: another of the same place, in the line that passed."""
+    place, dot, _ = name.rpartition(".")
+    other = next(
+        (found for found in _NAME.findall(line) if dot and found.startswith(f"{place}.") and found != name), ""
+    )
+    if not other or "undefined" not in diagnostic.message:
+        return None
     return Discovery(
         type="constraint",
         rule="verification",
-        text=f"{message.replace(name, f'`{name}`')}: write `{change[1]}`",
+        text=f"`{name}` does not exist: it is called `{other}`",
         failed=" ".join(rejected.part.intent),
-        error=general(diagnostic.message, folder),
-        worked=_told(change),
+        error=_IN_BRACKETS.sub("", general(diagnostic.message, folder)),
+        worked=f"`{other}`",
         excerpt=rejected.output[:1_000],
         files=(general(diagnostic.file, folder),),
     )

@@ -21,14 +21,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from learnt.debrief.complaint import Diagnostic
 
 _CODE = re.compile(r"\.(?:go|py|rs|[cm]?[jt]sx?|java|kt|rb|php|cs|swift|scala|ex|exs|c|cc|cpp|h|hpp|sh)$")
 _TEST = re.compile(r"_test\.|\.(?:test|spec)\.|(?:^|/)test_|(?:^|/)(?:tests?|__tests__|integration_test|e2e_test)/")
 _WORD = re.compile(r"[A-Za-z_]\w{4,}|\"[^\"\n]{4,40}\"")
-_BRACKETS = re.compile(r" \(.*\)$")
 _MOST_TESTS = 3
-_MOST_NAMES = 3
 
 
 class Red(Value):
@@ -75,40 +72,6 @@ def mended(red: Red, complaint: str, history: History) -> Iterator[Discovery]:
             yield _changes_too(red, test, cause, mending[-1].call.path, history.folder)
         elif _edits_of(cause, between):
             yield _is_held(red, test, cause, history.folder)
-
-
-def changed_too(part: Part, gone: Iterable[tuple[Diagnostic, str]], history: History, at: int) -> Iterator[Discovery]:
-    """Yield in which other file an edit broke the code, as a compiler said; each complaint comes with its name."""
-    before, between = _edits(history.happened, at)
-    broken: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for diagnostic, full_name in gone:
-        mending = _edits_of(diagnostic.file, between)
-        name = full_name.rpartition(".")[2]
-        cause = _origin(name, before) if name and mending and history.untouched(diagnostic.file, at) else ""
-        # What no longer uses the name will not have to be changed with it again.
-        if cause and not _same(cause, diagnostic.file) and any(name in one.call.text for one in mending):
-            names = broken.setdefault((cause, mending[-1].call.path), [])
-            if name not in dict(names):
-                names.append((name, diagnostic.message))
-    for (cause, mending_path), names in broken.items():
-        if _is_of_project(cause, history.folder):
-            yield _uses_it(part, names, cause, mending_path, history.folder)
-
-
-def _uses_it(part: Part, names: Sequence[tuple[str, str]], cause: str, user: str, folder: str) -> Discovery:
-    declared, using = general(cause, folder), general(user, folder)
-    error = _BRACKETS.sub("", general(names[0][1], folder))
-    told = ", ".join(f"`{name}`" for name, _ in names[:_MOST_NAMES])
-    return Discovery(
-        type="constraint",
-        rule="together",
-        text=f"Who changes {told} (`{_name(declared)}`) must change `{_name(using)}` too",
-        failed=" ".join(part.intent),
-        error=error,
-        worked=using,
-        excerpt=error,
-        files=(declared,),
-    )
 
 
 def _changes_too(red: Red, test: RedTest, cause: str, mended: str, folder: str) -> Discovery:
@@ -163,19 +126,6 @@ def _edits_of(file: str, edits: Iterable[Happened]) -> list[Happened]:
 def _same(one: str, other: str) -> bool:
     """Say whether two paths mean one file; a check often tells the name only, or starts at another folder."""
     return one.rpartition("/")[2] == other.rpartition("/")[2]
-
-
-def _origin(name: str, edits: Sequence[Happened]) -> str:
-    """Return the file in whose edits a name was written or taken away where it is declared."""
-    declared = re.compile(
-        rf"\b(?:func|def|fn|type|class|function|const|var|let|struct|enum|interface)\b[^\n]*\b{re.escape(name)}\b|"
-        rf"^\s*{re.escape(name)}\s*[=:(\s]",
-        re.MULTILINE,
-    )
-    for one in reversed(edits):
-        if bool(declared.search(one.call.text)) or bool(declared.search(one.call.before)):
-            return one.call.path
-    return ""
 
 
 def _cause(test: RedTest, before: Sequence[Happened], mending: Sequence[Happened], between: Sequence[Happened]) -> str:

@@ -82,14 +82,14 @@ class LookingBack(Mining):
         source = _source(path)
         if mined.size_read(self.store.database, source) == size:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
-        asked, said = (redact(clean(text))[0] for text in self._words(path))
+        asked, said, last = (redact(clean(text))[0] for text in self._words(path))
         id = task or text_id("task", source)
         now = self._clock()
         new = Task(id=id, title=self._line(asked) or id, type="session", created_at=now, updated_at=now)
         known = tasks.find(self.store.database, id) or new
         reading = Reading(task=known)
         if not known.skip_learnings:
-            found = tuple(self._safe(one, known) for one in self._seen(path, said, folder=told.folder))
+            found = tuple(self._safe(one, known) for one in self._seen(path, last, folder=told.folder))
             # First what may fail: then nothing is kept, and the transcript is read the next time.
             reading = self._understood(reading.replace(said=said, found=found), "", _NO_HURRY_S)
         with self.store.transaction():
@@ -137,8 +137,8 @@ class LookingBack(Mining):
             mined.note_read(self.store.database, commit.id, size=1, task="", at=self._clock())
         return learnt
 
-    def _words(self, path: str) -> tuple[str, str]:
-        """Return what a person asked first, and the agent's own words; of very many, the last."""
+    def _words(self, path: str) -> tuple[str, str, str]:
+        """Return what a person asked first, the agent's own words (of very many, the last), and its last message."""
         from learnt.clients.transcript import steps
 
         asked = ""
@@ -152,15 +152,16 @@ class LookingBack(Mining):
                 length += len(step.text)
                 while length > _LONGEST_SAID and len(kept) > 1:
                     length -= len(kept.pop(0))
-        return asked, "\n\n".join(kept)
+        return asked, "\n\n".join(kept), kept[-1] if kept else ""
 
-    def _seen(self, path: str, said: str, *, folder: str) -> Iterator[Discovery]:
+    def _seen(self, path: str, last: str, *, folder: str) -> Iterator[Discovery]:
         from learnt.clients.transcript import steps
         from learnt.debrief.lessons import observe_words
         from learnt.debrief.observe import observe_steps
         from learnt.debrief.sigils import without_sigils
 
-        words = observe_words(without_sigils(said))
+        # What is said on the way is mostly a plan or a guess; what is said last is what was found.
+        words = observe_words(without_sigils(last))
         return chain(observe_steps(steps(path, opencode), folder=folder or self.root), words)
 
     def _forecast(self, sizes: Sequence[int]) -> float | None:
