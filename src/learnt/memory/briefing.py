@@ -105,10 +105,10 @@ class Briefing(Tasks):
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
         `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
-        the task was given before, and keep no record of having nothing to say. `beside`: learnings that the
-        agent is given in the same prompt, but not by the brief: they are left out of it, and recorded as given with it.
-        `model` and `model_reason`: who will work, told in the loop's status. `keep=False`: only look, and leave no
-        record. `max_chars`: another limit beside the budget, for a client that takes no more.
+        the task was given before, and keep no record of having nothing to say. `beside`: learnings that the prompt
+        gives otherwise: left out here, and recorded as given. `model` and `model_reason`: who will work, told in the
+        loop's status. `keep=False`: leave no record. `max_chars`: another limit beside the budget, for a client that
+        takes no more.
         """
         from learnt.brief.receipt import write_receipt
         from learnt.brief.render import fit
@@ -141,9 +141,7 @@ class Briefing(Tasks):
             settings={**self._rules().as_dict(), "budget_tokens": budget},
         )
         made = _made(known, content, receipt, agent=role)
-        if keep and (made.text or not only_new):
-            self._record_brief(known, made)
-        return made
+        return self._recorded(known, made) if keep and (made.text or not only_new) else made
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt, rendered again from the history as far as that is still there."""
@@ -310,7 +308,8 @@ class Briefing(Tasks):
         )
         return tuple(past), loop
 
-    def _record_brief(self, task: Task, brief: Brief) -> None:
+    def _recorded(self, task: Task, brief: Brief) -> Brief:
+        """Keep a brief and what it gives; return it."""
         from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
@@ -320,6 +319,7 @@ class Briefing(Tasks):
             fresh = [id for id in shown if id not in given_before]
             if fresh and not store.place.read_only:
                 self._count_elsewhere(store, fresh, at=brief.created_at)
+        return brief
 
     def _count_elsewhere(self, store: Store, ids: Sequence[str], *, at: int) -> None:
         """Count uses in another store of ours; a brief does not wait for it, nor fail with it."""
