@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -152,7 +152,10 @@ def test_every_heading_is_read_as_it_is_written(heading: str) -> None:
 @given(st.lists(LINES | st.sampled_from(["", "- a <!-- learn_1 -->", "  b", "<!-- learnt: r_1 -->"])).map("\n".join))
 def test_any_text_can_be_read(text: str) -> None:
     parse(text)
-    for_prompt(text)
+    lines = for_prompt(text, lambda _: True)
+    assert [id for _, id in lines if id] == [bullet.id for bullet in parse(text).bullets if bullet.id]
+    assert all(line.endswith(f" ({id})") for line, id in lines if id)
+    assert not any(id for _, id in for_prompt(text, lambda _: False))
 
 
 def test_bullets_of_every_kind_are_read() -> None:
@@ -258,7 +261,20 @@ def test_a_prompt_is_given_the_file_without_comments() -> None:
         "# T\n\n- a <!-- learn_1 -->\n- b <!-- learn_2 --> c\n- `<!-- kept -->` <!-- gone -->\n"
         "<!-- a\nnote -->\n```\n<!-- kept, too -->\n```\n- open <!--\n\n<!-- learnt: r_1 -->\n"
     )
-    assert for_prompt(text) == "# T\n\n- a\n- b c\n- `<!-- kept -->`\n```\n<!-- kept, too -->\n```\n- open <!--\n\n"
+    rest = "- `<!-- kept -->`\n```\n<!-- kept, too -->\n```\n- open <!--\n\n"
+
+    def said(is_given: Callable[[Bullet], bool | None]) -> str:
+        return "\n".join(line for line, _ in for_prompt(text, is_given))
+
+    assert said(lambda _: None) == f"# T\n\n- a\n- b c\n{rest}"
+    assert said(lambda bullet: bullet.text == "a") == f"# T\n\n- a (learn_1)\n{rest}"
+    assert said(lambda _: True) == f"# T\n\n- a (learn_1)\n- b c (learn_2)\n{rest}"
+
+
+def test_a_bullet_of_several_lines_is_given_on_one_with_its_id() -> None:
+    text = "- one\n  goes\n\n  on <!-- learn_1 --> here <!-- note -->\n- two\n  more\n"
+    lines = for_prompt(text, lambda _: True)
+    assert lines == [("- one goes on here (learn_1)", "learn_1"), ("", ""), ("- two", ""), ("  more", ""), ("", "")]
 
 
 def test_only_the_first_date_is_the_files_own() -> None:

@@ -242,12 +242,13 @@ SETTINGS = (
     ),
     Setting(
         key="learnings.max_tokens",
-        meaning="How long learnings.md may be, in estimated tokens.",
+        meaning="How long learnings.md may be, in estimated tokens, and all that a prompt carries of such files.",
         least=100,
     ),
     Setting(
         key="learnings.injection_strategy",
-        meaning="Whether prompts of `learnt work` carry the text of learnings.md: `none`, `global_only` (that file), "
+        meaning="Whether prompts of `learnt work` carry the text of learnings.md, counted as given like what a brief "
+        "shows: `none`, `global_only` (that file), "
         "`task_group` (the file of the task's goal, or that file for a task without one) or `both`. With the last two "
         "each goal has a file in `.learnt/learnings/`.",
         choices=("none", "global_only", "task_group", "both"),

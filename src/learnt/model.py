@@ -577,10 +577,12 @@ class Brief(Value):
 
     @property
     def learning_ids(self) -> tuple[str, ...]:
-        """The learnings that stand in it, in their order."""
+        """The learnings that stand in it, in their order; not those that were given beside it."""
         if not self.injections:  # read again: the receipt tells
             return tuple(shown["id"] for shown in self.receipt.get("shown", ()))
-        return tuple(injection.learning for injection in self.injections if not injection.held_out)
+        beside = self.receipt.get("beside", ())
+        standing = [one for one in self.injections if not one.held_out and one.learning not in beside]
+        return tuple(injection.learning for injection in standing)
 
     def check(self) -> None:
         _check_id("brief", self.id)

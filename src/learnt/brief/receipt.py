@@ -26,11 +26,16 @@ def write_receipt(
     asked: dict[str, Any],
     choices: Sequence[Choice],
     content: Content,
+    beside: Sequence[str],
     no_room: Sequence[str],
     attempts: Sequence[Past],
     settings: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the receipt as a JSON object; `asked` is what was said beside the text, `attempts` all that there were."""
+    """Return the receipt as a JSON object.
+
+    `asked` is what was said beside the text, `beside` the ids of what the agent is given beside the brief, `attempts`
+    all that there were.
+    """
     told = {past.number for past in content.attempts}
     return {
         "query": query[:_LONGEST_QUERY],
@@ -38,6 +43,7 @@ def write_receipt(
         **asked,
         "considered": [_considered(choice, no_room) for choice in choices],
         "shown": [_shown(shown) for shown in content.learnings],
+        "beside": list(beside),
         "attempts": [{"attempt": past.failure.attempt, **_past(past)} for past in content.attempts],
         "attempts_left_out": [past.number for past in attempts if past.number not in told],
         "loop": content.loop.as_dict(),

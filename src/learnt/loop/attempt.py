@@ -382,14 +382,14 @@ def prompt_of(
     memory: Memory, task: Task, *, root: str, choice: Choice, unmerged: tuple[str, ...] = (), keep: bool = True
 ) -> str:
     """Return what an agent is sent for the next attempt at a task; `keep=False` leaves no record of it."""
-    learnings, shown = memory.learnings_for_prompt(task)
+    learnings, beside = memory.learnings_for_prompt(task)
     brief = memory.brief(
         f"{task.title}\n{task.text}".strip(),
         agent=task.agent or None,
         task=task.id,
         model=choice.model,
         model_reason=choice.reason,
-        without=shown,
+        beside=beside,
         keep=keep,
     )
     done = [needed for needed in memory.needed_by(task.id) if needed.status == "done"]

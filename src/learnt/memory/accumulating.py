@@ -105,7 +105,7 @@ class Accumulating(Debriefing, ByHand):
         return evidence_for(self.store.database, id)
 
     def learnings_for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""
+        """Return the text of the learnings files that the prompt of a task carries, and the ids of what it gives."""
         if self.settings.learnings_injection_strategy == "none" or task.skip_learnings or not self.root:
             return "", ()
         from learnt.memory.filing import Filing

@@ -96,7 +96,7 @@ class Briefing(Tasks):
         tools: Sequence[str] = (),
         task_type: str = "",
         only_new: bool = False,
-        without: Sequence[str] = (),
+        beside: Sequence[str] = (),
         model: str = "",
         model_reason: str = "",
         keep: bool = True,
@@ -105,9 +105,10 @@ class Briefing(Tasks):
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
         `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
-        the task was given before, and keep no record of having nothing to say. `without`: learnings that the agent is
-        given in another way. `model` and `model_reason`: who will work, told in the loop's status. `keep=False`: only
-        look, and leave no record. `max_chars`: another limit beside the budget, for a client that takes no more.
+        the task was given before, and keep no record of having nothing to say. `beside`: learnings that the prompt
+        gives otherwise: left out here, and recorded as given. `model` and `model_reason`: who will work, told in the
+        loop's status. `keep=False`: leave no record. `max_chars`: another limit beside the budget, for a client that
+        takes no more.
         """
         from learnt.brief.receipt import write_receipt
         from learnt.brief.render import fit
@@ -122,7 +123,7 @@ class Briefing(Tasks):
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
-        seen = self._given(known.id if only_new else "", without)
+        seen = self._given(known.id if only_new else "", beside)
         hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
@@ -134,14 +135,13 @@ class Briefing(Tasks):
             asked=_asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new),
             choices=choices,
             content=content,
+            beside=beside,
             no_room=no_room,
             attempts=everything.attempts,
             settings={**self._rules().as_dict(), "budget_tokens": budget},
         )
         made = _made(known, content, receipt, agent=role)
-        if keep and (made.text or not only_new):
-            self._record_brief(known, made)
-        return made
+        return self._recorded(known, made) if keep and (made.text or not only_new) else made
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt, rendered again from the history as far as that is still there."""
@@ -308,7 +308,8 @@ class Briefing(Tasks):
         )
         return tuple(past), loop
 
-    def _record_brief(self, task: Task, brief: Brief) -> None:
+    def _recorded(self, task: Task, brief: Brief) -> Brief:
+        """Keep a brief and what it gives; return it."""
         from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
@@ -318,6 +319,7 @@ class Briefing(Tasks):
             fresh = [id for id in shown if id not in given_before]
             if fresh and not store.place.read_only:
                 self._count_elsewhere(store, fresh, at=brief.created_at)
+        return brief
 
     def _count_elsewhere(self, store: Store, ids: Sequence[str], *, at: int) -> None:
         """Count uses in another store of ours; a brief does not wait for it, nor fail with it."""
@@ -333,10 +335,10 @@ class Briefing(Tasks):
         finally:
             store.database.wait_at_most(wait_ms)
 
-    def _given(self, task: str, without: Sequence[str]) -> dict[str, str]:
+    def _given(self, task: str, beside: Sequence[str]) -> dict[str, str]:
         """Return what an agent need not be told, each with the reason."""
         given = dict.fromkeys(self._injected(task) if task else (), "shown before in this conversation")
-        return given | dict.fromkeys(without, "stands in the learnings file of the prompt")
+        return given | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
     def _injected(self, task: str) -> dict[str, bool]:
         from learnt.store.happened import injected
@@ -394,8 +396,8 @@ def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) 
         text_hash=digest(text),
         receipt=receipt,
         injections=tuple(
-            Injection(learning=one.learning.id, task=task.id, brief=content.id, injected_at=content.now_ms)
-            for one in content.learnings
+            Injection(learning=id, task=task.id, brief=content.id, injected_at=content.now_ms)
+            for id in (*(one.learning.id for one in content.learnings), *receipt["beside"])
         ),
         text=text,
     )

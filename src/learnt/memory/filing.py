@@ -13,6 +13,7 @@ import os
 import time
 from contextlib import contextmanager
 from functools import partial
+from itertools import accumulate
 
 from learnt.brief.learnings_file import (
     Bullet,
@@ -36,6 +37,7 @@ from learnt.brief.learnings_file import (
     select,
 )
 from learnt.brief.learnings_file.lines import AVOID
+from learnt.brief.render import EVIDENCE
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.memory.accumulating import FOLDER_OF_GOALS, read_file
 from learnt.memory.background import KILLED, LOCK
@@ -204,17 +206,28 @@ class Filing(Mining):
             yield
 
     def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the text of the learnings files that the prompt of a task carries, and the ids of what is in it."""
+        """Return the text of the learnings files that the prompt of a task carries, and the ids of what it gives.
+
+        What is not active any more is left out, also while a file still shows it. Two files share the bound.
+        """
         strategy = self.settings.learnings_injection_strategy
-        goals = {"global_only": [""], "task_group": [task.goal], "both": ["", task.goal]}[strategy]
-        texts, ids = [], []
-        for goal in dict.fromkeys(goals):
-            text = self.memory.learnings_file(goal)
-            if text is not None:
-                shown = _within(for_prompt(text).strip(), self.settings.learnings_max_tokens)
-                texts.append(shown)
-                ids += [bullet.id for bullet in parse(text).bullets if bullet.id and bullet.text in shown]
-        return "\n\n".join(texts), tuple(ids)
+        goals = {"global_only": [""], "task_group": [task.goal], "both": [task.goal, ""]}[strategy]
+        texts = [redact(self.memory.learnings_file(goal) or "")[0] for goal in dict.fromkeys(goals)]
+        ids = {bullet.id for text in texts for bullet in parse(text).bullets if bullet.id}
+        known = learnings.get_all(self.store.database, sorted(ids))
+
+        def is_given(bullet: Bullet) -> bool | None:
+            if bullet.id in known:
+                return known[bullet.id].status == "active"
+            # Else it was purged, or it is of another store, and nobody has taken it over yet.
+            return False if regenerations.was_shown(self.store.database, bullet.id, bullet.text) else None
+
+        files = [for_prompt(text, is_given) for text in texts if text.strip()]
+        files = _within(files, self.settings.learnings_max_tokens)
+        shown = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
+        text = "\n\n".join(part for part in shown if part)
+        given = dict.fromkeys(id for lines in files for _, id in lines if id)
+        return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given)
 
     def _previewed(self, window: int | None, deadline: float) -> Update:
         waiting = self._waiting(window)
@@ -547,12 +560,17 @@ def _no_room(file: File) -> str:
     return f"{file.path} holds so much text beside its bullets that there is no room for any"
 
 
-def _within(text: str, max_tokens: int) -> str:
-    """Return as many of the first lines as the bound allows."""
-    lines = text.split("\n")
-    while lines and estimate_tokens("\n".join(lines)) > max_tokens:
-        lines.pop()
-    return "\n".join(lines)
+def _within(files: Sequence[list[tuple[str, str]]], max_tokens: int) -> list[list[tuple[str, str]]]:
+    """Return as many of the first lines of each file as the bound for all allows: an equal share, or what is left."""
+    costs = [[estimate_tokens(f"{line}\n") for line, _ in lines] for lines in files]
+    room, kept = max_tokens - len(files), []  # the files are parted by an empty line
+    for place, lines in enumerate(files):
+        others = sum(map(sum, costs[place + 1 :]))
+        share = max(room // (len(files) - place), room - others)
+        fitting = sum(total <= share for total in accumulate(costs[place]))
+        kept.append(lines[:fitting])
+        room -= sum(costs[place][:fitting])
+    return kept
 
 
 def _refuse_open(path: str) -> None:

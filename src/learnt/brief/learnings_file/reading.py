@@ -19,7 +19,7 @@ from learnt.text.clean import fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
@@ -99,24 +99,39 @@ def _read(lines: Sequence[str]) -> tuple[_Reading, bool]:
     return reading, conflict
 
 
-def for_prompt(text: str) -> str:
-    """Return the file's text without comments; what stands in code is none."""
+def for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
+    """Return the lines of the file that a prompt carries, each with the id of the learning that it gives, if it does.
+
+    `is_given` is asked of every bullet with an id: one that is given ends with its id, so that an agent can say whether
+    it helped; one that is not (False) is left out; of None the text alone stays. Comments are left out, but for those
+    in code, which are none.
+    """
     lines = split_lines(text)
     blocks = _blocks(lines)
-    kept: list[str] = []
+    of_bullets: dict[int, tuple[tuple[str, str], ...]] = {}
+    for places, bullet in bullets_by_line(lines):
+        given = is_given(bullet) if bullet.id else None
+        if given is not None:
+            said = ((f"- {_without_comments(bullet.text)} ({bullet.id})", bullet.id),) if given else ()
+            of_bullets |= dict.fromkeys(places, ()) | {places[0]: said}
+    kept: list[tuple[str, str]] = []
     place = 0
     while place < len(lines):
         end = blocks.get(place, place)
-        if place in blocks and _fence_at(lines[place]):
-            kept += lines[place : end + 1]
-        elif place in blocks:
-            rest = lines[end].partition("-->")[2]
-            kept += [rest] if rest.strip() else []
+        if place in of_bullets:
+            kept += of_bullets[place]
         else:
-            line = _without_comments(lines[place])
-            kept += [line] if line.strip() or not lines[place].strip() else []
+            kept += [(line, "") for line in _without_comment(lines[place : end + 1], is_block=place in blocks)]
         place = end + 1
-    return "\n".join(kept)
+    return kept
+
+
+def _without_comment(lines: Sequence[str], *, is_block: bool) -> list[str]:
+    """Return what is left of a line, or of a block of several, without comments."""
+    if is_block and _fence_at(lines[0]):
+        return list(lines)
+    line = lines[-1].partition("-->")[2] if is_block else _without_comments(lines[0])
+    return [line] if line.strip() or not lines[0].strip() else []
 
 
 def closed(text: str) -> str:

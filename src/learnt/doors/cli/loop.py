@@ -181,7 +181,8 @@ def explain_run(arguments: argparse.Namespace) -> None:
         brief = memory.explain(arguments.id)
         as_said = memory.is_as_said(brief)
         other_version = memory.is_of_another_version(brief)
-        titles = memory.titles([entry["id"] for entry in brief.receipt["considered"]])
+        given = brief.receipt.get("beside", [])
+        titles = memory.titles([*(entry["id"] for entry in brief.receipt["considered"]), *given])
     if arguments.replay and not as_said:
         _refuse_replay(brief, titles, other_version=other_version)
     if arguments.json:
@@ -226,6 +227,8 @@ def _explain(brief: Brief, titles: dict[str, str]) -> None:
             f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, confidence {entry['confidence']:.2f}"
         )
         say(f"    {figures}{trigger}: {titles.get(entry['id'], '(purged)')}")
+    for id in receipt.get("beside", ()):
+        say(f"{id}  {paint('given by the learnings file of the prompt', 'green')}: {titles.get(id, '(purged)')}")
     if not receipt["considered"]:
         say("no learning shares a word or a trigger with it")
 
