@@ -80,7 +80,7 @@ class Workshop(Shop):
     def made(self) -> list[Regeneration]:
         """Return the makings of the project's own file, the oldest first."""
         with self.open() as memory:
-            return [one for one in memory.regenerations()[::-1] if not one.goal]
+            return [one for one in memory.regenerations()[::-1] if not one.goal and one.cause != "edit"]
 
     def wait(self, number: int) -> list[Regeneration]:
         """Wait until so many makings have ended."""

@@ -10,6 +10,7 @@ In the background the same happens in a process of its own: detached, one at a t
 from __future__ import annotations
 
 import os
+import platform
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -169,7 +170,7 @@ class Filing(Mining):
         if all(file.before is None or self._is_as_written(file) for file in files):
             return None
         with self._alone():
-            begun = _begun("person", self._clock())
+            begun = _begun("edit", self._clock())
             with self.store.transaction():
                 self._begin(begun)
             return self._written((), begun, None, 0, agent=agent)
@@ -267,10 +268,10 @@ class Filing(Mining):
         if self.store.place.address:
             database.lock_spending()
             lease_ms = (self.settings.learnings_time_limit_s + _LEASE_S) * 1000
-            if regenerations.is_running(database, since=begun.started_at - lease_ms):
+            if regenerations.is_running_elsewhere(database, host=platform.node(), since=begun.started_at - lease_ms):
                 raise TryAgain("the learnings files are being made on another machine", hint="wait, then try again")
         regenerations.end_running(database, at=begun.started_at, reason=KILLED)
-        regenerations.put(database, begun)
+        regenerations.put(database, begun.replace(reason=platform.node()))
 
     def _keep_failure(self, begun: Regeneration, error: LearntError, counted: int) -> None:
         """Keep why an update failed; it is tried again after as many tasks."""

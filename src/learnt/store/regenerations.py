@@ -60,8 +60,8 @@ def put(database: Database, regeneration: Regeneration) -> None:
         _remember(database, learning, _sign(text))
 
 
-def is_running(database: Database, *, since: int) -> bool:
-    """Say whether one runs that was begun since a moment."""
+def is_running_elsewhere(database: Database, *, host: str, since: int) -> bool:
+    """Say whether one runs on another machine that was begun since a moment; while it runs, its reason is its host."""
     return bool(
         database.value(
             """
@@ -69,8 +69,10 @@ def is_running(database: Database, *, since: int) -> bool:
               from regeneration
              where project = :project
                and result = 'running'
+               and reason != :host
                and started_at >= :since
             """,
+            host=host,
             since=since,
         )
     )

@@ -186,7 +186,7 @@ def regeneration_record(one: Regeneration) -> dict[str, Any]:
 
 
 def _told(one: Regeneration) -> str:
-    cause = "by itself" if one.cause == "count" else "asked for"
+    cause = {"count": "by itself", "edit": "edits taken over"}.get(one.cause, "asked for")
     goal = f" for {one.goal}" if one.goal else ""
     cost = f", ${one.cost_usd:.4f}" if one.cost_usd is not None else ""
     if one.result == "failed":

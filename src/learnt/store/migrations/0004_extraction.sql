@@ -51,7 +51,7 @@ create table regeneration (
     project text not null,
     id text not null,                                       -- r_…: named in the last line of the file
     goal text not null default '',                          -- whose file; empty: the project's own
-    cause text not null check (cause in ('person', 'count')),
+    cause text not null check (cause in ('person', 'count', 'edit')), -- asked for, after so many tasks, or only to take edits over
     result text not null check (result in ('running', 'done', 'unchanged', 'failed')),
     reason text not null default '',                        -- why it failed
     text text not null default '',
