@@ -18,6 +18,14 @@ LESSONS = (
     "Never commit `.env` files: the deploy reads them.",
     "Migrations in `db/migrate` must never be edited after they are released.",
     "Note: always pass `--frozen` to `uv sync`, otherwise the lock file changes.",
+    "I learned that the tests must be run with `make test`, not with pytest directly.",
+    "I should have used `uv run pytest` instead of `pytest`.",
+    "Prefer `ruff` over `flake8` in this repository.",
+    "Lesson: Run `make gen` first.",
+    "In future, use `poetry add` rather than `pip install`.",
+    "You must never edit `migrations/0001.py`; add a new file instead.",
+    "Make sure to run `docker compose up` before the integration tests, otherwise they hang.",
+    "Understood: always use `make db-shell` instead of `psql`.",
     "`--generate` requires `-c`: without it the command ends with an error.",
 )
 TALK = (
@@ -49,6 +57,17 @@ def test_plans_questions_guesses_and_accounts_are_no_lessons(sentence: str) -> N
 @pytest.mark.parametrize("sentence", LESSONS)
 def test_what_is_quoted_is_nobodys_lesson(sentence: str) -> None:
     assert list(observe_words(f"> {sentence}\n\n```\n{sentence}\n```\n")) == []
+
+
+def test_words_that_only_say_that_it_is_a_lesson_are_no_part_of_it() -> None:
+    told = {
+        "Note: always run `make gen` before `make test`.": "Always run `make gen` before `make test`.",
+        "I should have used `uv run` instead of `pip`.": "Use `uv run` instead of `pip`.",
+        "Make sure to run `make up` before the tests.": "Run `make up` before the tests.",
+    }
+    for sentence, statement in told.items():
+        (found,) = observe_words(sentence)
+        assert (found.text, found.excerpt) == (statement, sentence)
 
 
 def failed(error: str, *files: str) -> Failure:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 100_000
 _SHORTEST, _LONGEST = 35, 260
 _FEWEST_WORDS = 5
+_SHORTEST_LABELLED, _FEWEST_LABELLED = 15, 3
 _SENTENCE = re.compile(r"[^\n]+")
 _END = re.compile(r"(?<![A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?=\s+[A-Z`*\"'(]|\s*$)")
 _LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
@@ -53,7 +54,7 @@ _PAST = re.compile(r"\b(?:was|were|had|did|been)\b", re.IGNORECASE)
 # One named thing in the place of another.
 _INSTEAD = re.compile(
     r"^(?:so,? )?(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install)\b[^.;]*\bx\b[^.;]*"
-    r"\b(?:instead of|rather than|not|never)\b[^.;]*\bx\b",
+    r"\b(?:instead of|rather than|over|not|never)\b[^.;]*\bx\b",
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(
@@ -64,8 +65,17 @@ _ALWAYS = re.compile(
 # A demand; `must be running` is a guess.
 _MUST = re.compile(r"(?<!^)\bmust\b(?! have\b| be \w+ing\b| be (?:a|an|the)\b)", re.IGNORECASE)
 _YOU_MUST = re.compile(r"^you (?:must|need to|have to|cannot|can't)\b", re.IGNORECASE)
+# Words before a lesson that say that it is one; they are no part of it.
 _LABEL = re.compile(
-    r"^(?:note|important|lesson(?: learn(?:ed|t))?|gotcha|caveat|tip|warning|beware|remember|learning)[:,]? (?:that )?",
+    r"^(?:(?:note|important|lesson(?: learn(?:ed|t))?|gotcha|caveat|tip|warning|beware|remember|learning|understood|"
+    r"takeaway)[:,]\s+(?:that )?|i(?: have|'ve)? (?:learn(?:ed|t)|found out|noticed) (?:that )?|"
+    r"(?:in (?:the )?future|next time|from now on),? |(?:make|be) sure (?:to|that you) )",
+    re.IGNORECASE,
+)
+_SHOULD_HAVE = re.compile(r"^(?:i|we) should have (used|run|called|passed|set)\b", re.IGNORECASE)
+_IMPERATIVE = re.compile(
+    r"^(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install|edit|commit|push|read|check|"
+    r"close|quote|pin|copy|rename|name|declare|export|wrap|escape|generate)\b",
     re.IGNORECASE,
 )
 _REASONED = re.compile(
@@ -77,7 +87,7 @@ _REASONED = re.compile(
 _AT_HAND = re.compile(
     r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
     r"issue|problem|this|these|"
-    r"root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|existing|new|"
+    r"root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|existing|"
     r"currently|still|which|already)\b",
     re.IGNORECASE,
 )
@@ -152,11 +162,11 @@ def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, each once."""
     told = set()
     for sentence in _own_sentences(text[:_LONGEST_TEXT]):
-        sign = sentence.casefold()
-        type = _lesson(sentence)
-        if type and sign not in told:
-            told.add(sign)
-            yield Discovery(type=type, rule="words", text=general(sentence), excerpt=sentence)
+        statement, labelled = _statement(sentence)
+        type = _lesson(statement, labelled=labelled)
+        if type and statement.casefold() not in told:
+            told.add(statement.casefold())
+            yield Discovery(type=type, rule="words", text=general(statement), excerpt=sentence)
 
 
 def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
@@ -202,7 +212,8 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
             excerpt=fold(prose)[:1_000],
             files=tuple(files)[:20],
         )
-    lesson = next(((one, type) for one in _own_sentences(prose) if (type := _lesson(one))), None)
+    stated = map(_statement, _own_sentences(prose))
+    lesson = next(((one, type) for one, labelled in stated if (type := _lesson(one, labelled=labelled))), None)
     if lesson is None:
         return None
     return Discovery(
@@ -218,9 +229,9 @@ def _named_in(text: str) -> set[str]:
 def _what_closed(summary: str, said: str, names: set[str]) -> str:
     """Return the sentence that tells what closed a complaint: a lesson first, then one that names a thing in it."""
     sentences = [*_own_sentences(summary), *_own_sentences(said[-_LONGEST_TEXT:])]
-    for sentence in sentences:
-        if _lesson(sentence):
-            return general(sentence)
+    for statement, labelled in map(_statement, sentences):
+        if _lesson(statement, labelled=labelled):
+            return general(statement)
     for sentence in sentences:
         did = _DID.match(sentence)
         if did and not _TALK.search(sentence) and any(name in sentence for name in names):
@@ -228,10 +239,18 @@ def _what_closed(summary: str, said: str, names: set[str]) -> str:
     return ""
 
 
-def _lesson(sentence: str) -> str:
-    """Return the type of discovery that a sentence is, or nothing."""
-    sentence = _LABEL.sub("", sentence)
-    if not _SHORTEST <= len(sentence) <= _LONGEST or len(sentence.split()) < _FEWEST_WORDS:
+def _statement(sentence: str) -> tuple[str, bool]:
+    """Return what a sentence states, without the words that only say that it is a lesson, and whether there are any."""
+    rest = _LABEL.sub("", sentence)
+    if rest == sentence and (found := _SHOULD_HAVE.match(sentence)):
+        rest = _DO.get(found[1].lower(), found[1].capitalize()) + sentence[found.end() :]
+    return rest[:1].upper() + rest[1:], rest != sentence
+
+
+def _lesson(sentence: str, *, labelled: bool = False) -> str:
+    """Return the type of discovery that a statement is, or nothing; `labelled`: somebody said that it is a lesson."""
+    shortest, fewest = (_SHORTEST_LABELLED, _FEWEST_LABELLED) if labelled else (_SHORTEST, _FEWEST_WORDS)
+    if not shortest <= len(sentence) <= _LONGEST or len(sentence.split()) < fewest:
         return ""
     talks = _TALK.search(sentence) or (_NO_LESSON.match(sentence) and not _YOU_MUST.match(sentence))
     if talks or not _CONCRETE.search(sentence):
@@ -241,9 +260,11 @@ def _lesson(sentence: str) -> str:
         return "constraint" if _HOLDS.search(prose) and not _PAST.search(prose) else ""
     if (_COMMAND_MOOD.match(prose) and "`" in sentence) or _REASONED.match(prose):
         return "pattern"
+    if _INSTEAD.match(prose) or (labelled and _IMPERATIVE.match(prose)):
+        return "pattern"
     if _AT_HAND.search(prose):
         return ""
-    if _INSTEAD.match(prose) or _ALWAYS.search(prose):
+    if _ALWAYS.search(prose):
         return "pattern"
     return "constraint" if _MUST.search(prose) or (_DEMANDS.search(prose) and _NAMED_FIRST.match(prose)) else ""
 
