@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
 _A_FEW = 5
+_TOKENS_OF_A_TRAILER = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no name costs more
 _LEAST_TOKENS = 8  # no bullet with its comment costs less
 
 
@@ -167,7 +168,9 @@ class _Page:
         self, learnings: Sequence[Learning], known: Sequence[str], max_tokens: int, *, sectioned: bool
     ) -> list[Learning]:
         """Return the learnings that fit; each line counts by itself, which is never less than all of them together."""
-        room = max_tokens - estimate_tokens(self.text((), known, sectioned=sectioned))
+        # The name of a rendering is chance, and what it costs as well: what fits must not depend on it.
+        empty = self.text((), known, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
+        room = max_tokens - estimate_tokens(empty) - _TOKENS_OF_A_TRAILER
         headings = {piece.section for piece in self._loose}
         shown: list[Learning] = []
         for learning in learnings:
