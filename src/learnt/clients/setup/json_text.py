@@ -108,7 +108,7 @@ def cut(text: str, path: Path) -> str:
         return text
     position = found[-1]
     item = items[position]
-    start = len(text[: item.start].rstrip(_SPACE))
+    start = _before_space(text, item.start)
     if item.comma >= 0:
         between = text[item.end : item.comma]
         return text[:start] + (between if between.strip() else "") + text[item.comma + 1 :]
@@ -132,7 +132,7 @@ def _insert(text: str, path: Path, value: Any, key: str | None = None) -> str:
 
 
 def _insert_first(text: str, span: tuple[int, int], name: str, value: Any) -> str:
-    inner = text[span[0] + 1 : span[1] - 1].rstrip(_SPACE)
+    inner = text[span[0] + 1 : _before_space(text, span[1] - 1)]
     if "\n" not in text.strip(_SPACE) and text[: span[0]].strip(_SPACE):
         return text[: span[0] + 1] + inner + _named(text, name, _in_one_line(text, value)) + text[span[1] - 1 :]
     outer = _indentation(text, span[0])
@@ -143,7 +143,7 @@ def _insert_first(text: str, span: tuple[int, int], name: str, value: Any) -> st
 
 def _insert_last(text: str, items: list[_Item], name: str, value: Any) -> str:
     last = items[-1]
-    lead = text[len(text[: last.start].rstrip(_SPACE)) : last.start]
+    lead = text[_before_space(text, last.start) : last.start]
     place = last.comma + 1 if last.comma >= 0 else last.end
     if "\n" in lead or _COMMENT_ON_THE_LINE.match(text, place):
         while comment := _COMMENT_ON_THE_LINE.match(text, place):
@@ -204,6 +204,15 @@ def _without_comments(text: str) -> str:
     return _STRING_OR_COMMENT.sub(
         lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\r\n]", " ", found[0]), text
     )
+
+
+def _before_space(text: str, position: int) -> int:
+    """Return where the blanks before a position begin; those of a comment are part of it."""
+    start = len(text[:position].rstrip(_SPACE))
+    if "/" not in text:
+        return start
+    comments = (found.end() for found in _STRING_OR_COMMENT.finditer(text, 0, position) if found[0][0] == "/")
+    return max(start, *comments, 0)
 
 
 def _span(bare: str, path: Path) -> tuple[int, int] | None:

@@ -39,12 +39,14 @@ class TomlFile(Value):
                 raise Unfit(f"another server is called `{NAME}` in `{_HOLDER}`")
             if self.server.items() <= found.items():
                 return content or b""
-            text = _checked(_TABLE.sub("", text, count=1), _without(value))
+            text = _cut(text, value)[0]
         line = "\r\n" if "\r\n" in text else "\n"
         added = line.join([_REMARK, f"[{_HOLDER}.{NAME}]", *self._lines(found or {}), ""])
         gap = (line if text and not text.endswith("\n") else "") + (line if text else "")
-        wanted = {**value, _HOLDER: {**value.get(_HOLDER, {}), NAME: {**(found or {}), **self.server}}}
-        return (mark + _checked(text + gap + added, wanted)).encode()
+        ours = {NAME: {**(found or {}), **self.server}}
+        if not _says(text + gap + added, {**value, _HOLDER: {**_servers(value), **ours}}):
+            raise _unsafe()
+        return (mark + text + gap + added).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
         """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
@@ -52,11 +54,10 @@ class TomlFile(Value):
         value = _read(text)
         if not is_our_server(_found(value)):
             return content
-        table = _TABLE.search(text)
-        left = _checked(_TABLE.sub("", text, count=1), _without(value))
+        left, was_last = _cut(text, value)
         if before is None and not left.strip():
             return None
-        if before and not before.endswith(b"\n") and table and table.end() == len(text):
+        if before and not before.endswith(b"\n") and was_last:
             left = left.removesuffix("\n").removesuffix("\r")
         return (mark + left).encode()
 
@@ -80,21 +81,31 @@ def _read(text: str) -> dict[str, Any]:
         raise Unfit(str(error)) from None
 
 
+def _servers(value: Mapping[str, Any]) -> dict[str, Any]:
+    servers = value.get(_HOLDER, {})
+    return servers if isinstance(servers, dict) else {}
+
+
 def _found(value: Mapping[str, Any]) -> Any:
-    servers = value.get(_HOLDER)
-    return servers.get(NAME) if isinstance(servers, dict) else None
+    return _servers(value).get(NAME)
 
 
-def _without(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {**value, _HOLDER: {key: one for key, one in value.get(_HOLDER, {}).items() if key != NAME}}
+def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text without our table, and whether that was the last of it."""
+    wanted = {**value, _HOLDER: {key: one for key, one in _servers(value).items() if key != NAME}}
+    for table in _TABLE.finditer(text):  # one of them may stand in a text
+        left = text[: table.start()] + text[table.end() :]
+        if _says(left, wanted):
+            return left, table.end() == len(text)
+    raise _unsafe()
 
 
-def _checked(text: str, wanted: dict[str, Any]) -> str:
-    """Return the text when it says what it should."""
+def _says(text: str, wanted: dict[str, Any]) -> bool:
     try:
-        said = tomllib.loads(text)
+        return {_HOLDER: {}, **tomllib.loads(text)} == {_HOLDER: {}, **wanted}
     except tomllib.TOMLDecodeError:
-        said = {"": None}
-    if {_HOLDER: {}, **said} != {_HOLDER: {}, **wanted}:
-        raise Unfit(f"the table `{_HOLDER}` is written in a way that cannot be changed safely")
-    return text
+        return False
+
+
+def _unsafe() -> Unfit:
+    return Unfit(f"the table `{_HOLDER}` is written in a way that cannot be changed safely")
