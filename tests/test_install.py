@@ -447,6 +447,51 @@ def test_on_a_full_disk_nothing_changes(project: Path) -> None:
     assert tree(project) == before
 
 
+KILLED = """
+import os, sys
+from learnt.doors.cli import run
+steps = 0
+def die(event, _):
+    global steps
+    steps += event in ("os.rename", "os.remove")
+    if steps == int(sys.argv[1]) and event in ("os.rename", "os.remove"):
+        os._exit(9)
+sys.addaudithook(die)
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_killed_between_any_two_steps_nothing_is_lost(verb: str, learnt: Learnt, project: Path) -> None:
+    settings, servers = project / ".claude/settings.json", project / ".mcp.json"
+    for step in range(1, 20):
+        put(settings, b"{ }")
+        put(servers, FOUR.encode())
+        if verb == "uninstall":
+            learnt("install", "claude-code")
+        words = [sys.executable, "-c", KILLED, str(step), verb, "claude-code"]
+        code = subprocess.run(words, cwd=project, check=False, stdout=subprocess.DEVNULL).returncode
+
+        for path in (settings, servers):
+            json.loads(path.read_bytes())
+        assert learnt("uninstall", "claude-code").code == 0
+        assert tree(project) == {".claude/settings.json": b"{ }", ".mcp.json": FOUR.encode()}
+        if code == 0:
+            break
+    assert step > 4
+
+
+def test_without_its_backup_only_ours_is_taken_out(learnt: Learnt, project: Path) -> None:
+    put(project / ".mcp.json", FOUR.encode())
+    learnt("install", "claude-code")
+    for kept in (project / ".learnt/backups/clients").iterdir():
+        if kept.suffix == ".json" and "-" in kept.name:
+            kept.unlink()
+
+    assert learnt("uninstall", "claude-code").code == 0
+    assert tree(project) == {".mcp.json": FOUR.encode()}
+
+
 def test_two_at_once_leave_one_set_of_hooks(project: Path) -> None:
     put(project / ".claude/settings.json", FOUR.encode())
     words = [sys.executable, "-m", "learnt", "install", "claude-code"]

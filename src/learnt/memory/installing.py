@@ -21,7 +21,7 @@ from learnt.clients.setup.examine import Disk, Found, examine
 from learnt.errors import LearntError, WrongRequest, cannot_write
 from learnt.memory import places
 from learnt.memory.accumulating import read_file
-from learnt.memory.replacing import Replacement, missing_folders, remove_empty, replace_all
+from learnt.memory.replacing import Replacement, missing_folders, remove_empty, remove_unfinished, replace_all
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, make_folder
 from learnt.store.spool import Locked
@@ -150,6 +150,8 @@ def _change(clients: Sequence[str], setting: Setting, folder: str, plan: Planner
 def _outcome(client: str, setting: Setting, kept: _Kept, plan: Planner, *, write: bool) -> Outcome:
     try:
         planned = [plan(target, kept) for target in setup.targets(client, setting)]
+        for path in (one.change.path for one in planned if write):
+            remove_unfinished(path)
         if write:
             _carry_out(planned, kept, mode=0o600 if setting.user else 0o666)
     except LearntError as error:
@@ -257,7 +259,9 @@ class _Kept:
             note = _Note(**{**found, "folders": tuple(found["folders"])})
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
-        return note if note.path == path else None
+        # Without the original, what is known is worth nothing.
+        lost = note.existed and not os.path.exists(self._paths(path)[1])
+        return note if note.path == path and not lost else None
 
     def original(self, path: str) -> bytes | None:
         """Return what a file was; None when there was none, or nothing is known."""
@@ -281,7 +285,9 @@ class _Kept:
         return self._replacements(path, None, None)
 
     def _replacements(self, path: str, note: bytes | None, original: bytes | None) -> list[Replacement]:
-        pairs = zip(self._paths(path), (note, original), strict=True)
+        # The note says that the original is there, and so is written after it, and forgotten before it.
+        pairs = list(zip(self._paths(path), (note, original), strict=True))
+        pairs = pairs if note is None else pairs[::-1]
         return [Replacement(path=one, before=read_file(one), after=after, mode=0o600) for one, after in pairs]
 
     def _paths(self, path: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ anything changes. Links and modes stay; a file that somebody else has changed me
 
 from __future__ import annotations
 
+import glob
 import os
 
 from learnt.errors import LearntError, TryAgain, cannot_write
@@ -58,6 +59,14 @@ def replace_all(replacements: Sequence[Replacement]) -> None:
         if isinstance(error, LearntError):
             raise
         raise cannot_write(path, error, hint="check who owns the folder and its files") from None
+
+
+def remove_unfinished(path: str) -> None:
+    """Remove what a process that was killed left beside a file; nobody else may be writing it."""
+    place = os.path.realpath(path)
+    for left in glob.glob(f"{glob.escape(place)}.*.new"):
+        if left[len(place) + 1 : -len(".new")].isdigit():
+            _unlink(left)
 
 
 def missing_folders(path: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 Path = Sequence[str | int]
@@ -23,6 +24,7 @@ _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=[ \t\r\n]*+[]}])', r
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.S)
 _SCALAR = re.compile(r"[^\s,\]}]++")
 _COMMENT_ON_THE_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/)")
+_ENOUGH = 10_000  # of a text, to see how it is written
 _INDENTED = re.compile(r"\n([ \t]+)\S")
 
 
@@ -176,7 +178,7 @@ def _in_one_line(text: str, value: Any) -> str:
 
 def _is_airy(text: str) -> bool:
     """Say whether a blank stands after the colons of a text."""
-    bare = re.sub(_STRING, '""', text)
+    bare = re.sub(_STRING, '""', text[:_ENOUGH])
     return '":' not in bare or re.search(r'":\s', bare) is not None
 
 
@@ -197,22 +199,27 @@ def _indentation(text: str, position: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
+@lru_cache(maxsize=4)
+def _comments(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where the comments of a text begin and end."""
+    if "//" not in text and "/*" not in text:
+        return ()
+    return tuple(found.span() for found in _STRING_OR_COMMENT.finditer(text) if found[0][0] == "/")
+
+
 def _without_comments(text: str) -> str:
     """Return the text with blanks for its comments: every position stays what it was."""
-    if "/" not in text:
-        return text
-    return _STRING_OR_COMMENT.sub(
-        lambda found: found[0] if found[0][0] == '"' else re.sub(r"[^\r\n]", " ", found[0]), text
-    )
+    pieces, position = [], 0
+    for start, end in _comments(text):
+        pieces += [text[position:start], re.sub(r"[^\r\n]", " ", text[start:end])]
+        position = end
+    return "".join([*pieces, text[position:]])
 
 
 def _before_space(text: str, position: int) -> int:
     """Return where the blanks before a position begin; those of a comment are part of it."""
     start = len(text[:position].rstrip(_SPACE))
-    if "/" not in text:
-        return start
-    comments = (found.end() for found in _STRING_OR_COMMENT.finditer(text, 0, position) if found[0][0] == "/")
-    return max(start, *comments, 0)
+    return max([start, *(end for _, end in _comments(text) if end <= position)])
 
 
 def _span(bare: str, path: Path) -> tuple[int, int] | None:

@@ -91,7 +91,7 @@ export const Learnt = async ({ directory }) => {
         const tool = { tool_name: input.tool, tool_input: output.args ?? {} }
         const answer = tell("PreToolUse", input.sessionID, tool)
         if (answer.permissionDecision === "deny") refusal = answer.permissionDecisionReason || "refused by learnt"
-        calls.set(input.callID, { args: output.args ?? {}, text: answer.additionalContext })
+        else calls.set(input.callID, { args: output.args ?? {}, text: answer.additionalContext })
       } catch {}
       if (refusal) throw new Error(refusal)
     },
