@@ -55,7 +55,7 @@ class Change(Value):
     def diff(self) -> str:
         """What changes, as a unified diff."""
         then, now = ((content or b"").decode("utf-8", "replace") for content in (self.before, self.after))
-        return diff(then, now, name=self.path)
+        return diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path)
 
 
 class Outcome(Value):

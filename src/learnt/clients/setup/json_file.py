@@ -7,6 +7,7 @@ added to it stays. Objects and lists that become empty go, unless they were ther
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -86,8 +87,12 @@ class JsonFile(Value):
 
     def by_hand(self) -> str:
         """Return what a person can add."""
-        added = decoded(self.replace(dialect=PLAIN, fresh={}).add(None))[1]
-        return added.strip()
+        added = self._value(decoded(self.replace(dialect=PLAIN, fresh={}).add(None))[1])
+        parts = []
+        for key, inner in added.items():  # a line for each, so that it can be seen at a glance
+            lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in inner.items())
+            parts.append(f"  {json.dumps(key)}: {{\n{lines}\n  }}")
+        return "{\n" + ",\n".join(parts) + "\n}"
 
     def _value(self, text: str) -> Any:
         return json_text.parse(text, self.dialect)

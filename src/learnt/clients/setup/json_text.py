@@ -48,9 +48,21 @@ def parse(text: str, dialect: int = PLAIN) -> Any:
     try:
         return json.loads(bare, parse_constant=_no_number)
     except json.JSONDecodeError as error:
+        if dialect != WITH_COMMENTS_AND_COMMAS and _is_read(text):
+            more = "commas after the last of a list" if dialect else "comments or commas after the last of a list"
+            raise Unfit(f"it holds {more}, which its client does not read") from None
         raise Unfit(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         raise Unfit(str(error)) from None
+
+
+def _is_read(text: str) -> bool:
+    """Say whether the most generous of clients would read a text."""
+    try:
+        parse(text, WITH_COMMENTS_AND_COMMAS)
+    except Unfit:
+        return False
+    return True
 
 
 def _no_number(word: str) -> None:
