@@ -36,8 +36,9 @@ bench: $(READY) ## Measure, and print the results as Markdown
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m bench
 
-docs: $(READY) ## Write the generated pages of docs/ anew
+docs: $(READY) ## Write the generated pages of docs/ and files of plugin/ anew
 	@$(BIN)/python -m tools.generate_docs
+	@$(BIN)/python -m tools.generate_plugins
 
 clean: ## Remove .venv and everything that tools leave behind
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

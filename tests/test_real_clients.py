@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -302,3 +304,52 @@ def running(word: str) -> list[str]:
             continue
         found += [line] if word in line else []
     return found
+
+
+# Stands for learnt: keeps what it is given, and answers a prompt with words that the model must get to see.
+SHIM = """#!{python} -IS
+import json, sys
+event = json.load(sys.stdin) if sys.argv[1] == "hook" else {{"hook_event_name": "started"}}
+with open({told!r}, "a") as file:
+    file.write(json.dumps({{**event, "words": sys.argv[1:]}}) + "\\n")
+if event["hook_event_name"] in ("UserPromptSubmit", "BeforeAgent"):
+    said = {{"hookEventName": event["hook_event_name"], "additionalContext": "BRIEFED-4711"}}
+    print(json.dumps({{"hookSpecificOutput": said}}))
+"""
+
+
+@pytest.mark.parametrize("client", real_clients.PACKAGES)
+def test_a_client_that_was_set_up_serves_its_events_to_learnt(
+    client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, told = tmp_path / "work", tmp_path / "told"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    shim = tmp_path / "bin" / "learnt"
+    shim.parent.mkdir()
+    shim.write_text(SHIM.format(python=sys.executable, told=str(told)))
+    shim.chmod(0o755)
+    assert command_line(folder)("install", client).code == 0
+    monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+    allowed = {
+        "codex": ("--dangerously-bypass-hook-trust", "-c", f'projects."{folder}".trust_level="trusted"'),
+        "gemini": ("--approval-mode", "yolo"),
+    }
+
+    done = work(client, tmp_path, runs(client, "echo yes"), Reply(FINAL), arguments=allowed.get(client, ()))
+
+    assert (done.run.exit_code, done.answer.error) == (0, "")
+    everything = [json.loads(line) for line in told.read_text().splitlines()]
+    events = [event for event in everything if event["hook_event_name"] != "started"]
+    names = {"gemini": ("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent")}
+    usual = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
+    wanted = ("SessionStart", *names.get(client, usual), "SessionEnd")
+    served = [event["hook_event_name"] for event in events]
+    assert [name for name in served if name in wanted] == list(wanted)
+    assert {event["session_id"] for event in events} == {events[0]["session_id"]}
+    by_name = {event["hook_event_name"]: event for event in events}
+    assert MARKER in by_name[wanted[1]]["prompt"]
+    assert by_name[wanted[2]]["tool_input"]
+    assert "yes" in json.dumps(by_name[wanted[3]]["tool_response"])
+    assert any("BRIEFED-4711" in body for body in done.asked)
+    assert {tuple(event["words"]) for event in everything} == {("hook", "--client", client), ("mcp",)}

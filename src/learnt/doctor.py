@@ -15,7 +15,7 @@ from learnt import __version__, clients, config, project
 from learnt.brief.learnings_file import parse
 from learnt.clients import Request
 from learnt.errors import LearntError
-from learnt.memory import places
+from learnt.memory import installing, places
 from learnt.memory.accumulating import FILE, read_file
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
@@ -77,6 +77,9 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
+    for client in installing.installed(start):
+        subject = f"client {client.client}"
+        yield Finding(subject=subject, fine=client.fine, detail=client.detail, remedy=client.remedy)
     user = places.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)

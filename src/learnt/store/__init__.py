@@ -275,15 +275,19 @@ class Store:
 
     def make_folder(self) -> None:
         """Make the folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
-        folder = self.place.folder
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            ignore = os.path.join(folder, ".gitignore")
-            if not os.path.exists(ignore):
-                with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-                    file.write(_IGNORE)
-        except OSError as error:
-            raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
+        make_folder(self.place.folder)
+
+
+def make_folder(folder: str) -> None:
+    """Make a store's folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        ignore = os.path.join(folder, ".gitignore")
+        if not os.path.exists(ignore):
+            with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
+                file.write(_IGNORE)
+    except OSError as error:
+        raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 
 
 def unfinished_purge(folder: str) -> bool:
@@ -293,7 +297,7 @@ def unfinished_purge(folder: str) -> bool:
 
 def _way_to_a_store(folder: str) -> str:
     backups = os.path.join(folder, BACKUPS_FOLDER)
-    if os.path.isdir(backups) and os.listdir(backups):
+    if os.path.isdir(backups) and any(name.endswith(".db") for name in os.listdir(backups)):
         return f"there are backups in {backups}: `learnt init`, then `learnt backup --restore FILE`"
     return "`learnt init` creates one"
 

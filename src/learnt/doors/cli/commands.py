@@ -19,6 +19,7 @@ GROUPS = (
     "Learnings",
     "Change a learning",
     "In and out",
+    "Clients",
     "Upkeep",
 )
 
@@ -87,6 +88,8 @@ COMMANDS = (
     Command(name="export", group="In and out", summary="Write all learnings as JSONL or Markdown", module="transfer"),
     Command(name="import", group="In and out", summary="Read exported learnings", module="transfer"),
     Command(name="backup", group="In and out", summary="Copy the whole store into one file", module="transfer"),
+    Command(name="install", group="Clients", summary="Let an agent client use learnt by itself", module="install"),
+    Command(name="uninstall", group="Clients", summary="Take learnt out of a client's settings", module="install"),
     Command(name="tidy", group="Upkeep", summary="Let unused learnings fade, and put old ones away", module="tidy"),
     Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
     Command(name="usage", group="Upkeep", summary="Show what calls to models cost", module="stats"),

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def hook_arguments(parser: argparse.ArgumentParser) -> None:
-    """It takes no arguments of its own."""
+    parser.add_argument("--client", metavar="NAME", help="the client that sends the event")
 
 
 def hook_run(arguments: argparse.Namespace) -> int:

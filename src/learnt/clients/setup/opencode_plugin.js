@@ -1,0 +1,130 @@
+// learnt: written by `learnt install opencode`; `learnt uninstall opencode` takes it out. Changes to it are lost.
+// It hands what happens to `learnt hook`, and what that says to the model. Whatever goes wrong, opencode goes on.
+
+const COMMAND = __COMMAND__
+const TIMEOUT_MS = __TIMEOUT_MS__
+
+export const Learnt = async ({ directory }) => {
+  const started = new Set() // sessions that were greeted
+  const compacted = new Set() // sessions whose beginning is gone
+  const parents = new Map() // sub-agent's session → the session that started it
+  const agents = new Map() // session → the agent's name
+  const said = new Map() // session → the last words since the last stop
+  const calls = new Map() // call → its arguments and what is to be said with its result
+  let missing = false
+
+  const tell = (hook_event_name, sessionID, more = {}) => {
+    if (missing || !sessionID) return {}
+    const parent = parents.get(sessionID)
+    const event = {
+      hook_event_name,
+      client: "opencode",
+      session_id: parent ?? sessionID,
+      ...(parent ? { agent_id: sessionID, agent_type: agents.get(sessionID) ?? "" } : {}),
+      cwd: directory,
+      ...more,
+    }
+    try {
+      const done = Bun.spawnSync({
+        cmd: COMMAND,
+        cwd: directory,
+        stdin: new TextEncoder().encode(JSON.stringify(event)),
+        stdout: "pipe",
+        stderr: "ignore",
+        timeout: TIMEOUT_MS,
+      })
+      const answer = done.exitCode === 0 ? done.stdout.toString().trim() : ""
+      return (answer && JSON.parse(answer).hookSpecificOutput) || {}
+    } catch (error) {
+      missing = error?.code === "ENOENT"
+      return {}
+    }
+  }
+
+  const stop = (sessionID) => {
+    const text = said.get(sessionID)
+    if (!text) return
+    said.delete(sessionID)
+    tell(parents.has(sessionID) ? "SubagentStop" : "Stop", sessionID, { last_assistant_message: text })
+  }
+
+  const quietly = (serve) => async (input, output) => {
+    try {
+      serve(input, output)
+    } catch {}
+  }
+
+  return {
+    event: quietly(({ event }) => {
+      const told = event?.properties ?? {}
+      if (event?.type === "session.created" && told.info?.parentID) parents.set(told.info.id, told.info.parentID)
+      if (event?.type === "session.idle") stop(told.sessionID)
+      if (event?.type === "session.compacted" && started.delete(told.sessionID)) compacted.add(told.sessionID)
+    }),
+
+    "chat.message": quietly((input, output) => {
+      const { sessionID } = input
+      if (input.agent) agents.set(sessionID, input.agent)
+      const parts = output.parts ?? []
+      const typed = parts.filter((part) => part.type === "text" && !part.synthetic)
+      const prompt = typed.map((part) => part.text).join("\n")
+      const texts = []
+      if (!started.has(sessionID)) {
+        started.add(sessionID)
+        const name = parents.has(sessionID) ? "SubagentStart" : "SessionStart"
+        const source = compacted.delete(sessionID) ? "compact" : "startup"
+        texts.push(tell(name, sessionID, { source }).additionalContext)
+      }
+      texts.push(tell("UserPromptSubmit", sessionID, { prompt }).additionalContext)
+      const text = texts.filter(Boolean).join("\n\n")
+      const last = parts.at(-1)
+      if (text && last) {
+        // An id after the last one's, so that it keeps its place.
+        const { messageID } = last
+        parts.push({ id: `${last.id}learnt`, sessionID, messageID, type: "text", text, synthetic: true })
+      }
+    }),
+
+    "tool.execute.before": async (input, output) => {
+      let refusal
+      try {
+        const tool = { tool_name: input.tool, tool_input: output.args ?? {} }
+        const answer = tell("PreToolUse", input.sessionID, tool)
+        if (answer.permissionDecision === "deny") refusal = answer.permissionDecisionReason || "refused by learnt"
+        else calls.set(input.callID, { args: output.args ?? {}, text: answer.additionalContext })
+      } catch {}
+      if (refusal) throw new Error(refusal)
+    },
+
+    "tool.execute.after": quietly((input, output) => {
+      const call = calls.get(input.callID) ?? { args: input.args ?? {} }
+      calls.delete(input.callID)
+      const exit = output?.metadata?.exit
+      const failed = output?.isError === true || (typeof exit === "number" && exit !== 0)
+      const content = Array.isArray(output?.content) ? output.content : undefined
+      const answer = tell(failed ? "PostToolUseFailure" : "PostToolUse", input.sessionID, {
+        tool_name: input.tool,
+        tool_input: call.args,
+        tool_response: content ? { content } : (output?.output ?? ""),
+        tool_failed: failed,
+      })
+      const text = [call.text, answer.additionalContext].filter(Boolean).join("\n\n")
+      if (text && content) content.push({ type: "text", text })
+      else if (text && typeof output?.output === "string") output.output += `\n\n${text}`
+    }),
+
+    "experimental.text.complete": quietly((input, output) => {
+      if (output?.text) said.set(input.sessionID, output.text)
+    }),
+
+    "experimental.session.compacting": quietly((input, output) => {
+      const { additionalContext } = tell("PreCompact", input.sessionID, { trigger: "auto" })
+      if (additionalContext && Array.isArray(output?.context)) output.context.push(additionalContext)
+    }),
+
+    dispose: quietly(() => {
+      for (const sessionID of [...said.keys()]) stop(sessionID)
+      for (const sessionID of started) if (!parents.has(sessionID)) tell("SessionEnd", sessionID, { reason: "other" })
+    }),
+  }
+}

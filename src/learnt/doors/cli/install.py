@@ -1,0 +1,101 @@
+"""Commands that set agent clients up: install, uninstall."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from learnt.doors.cli.screen import paint, say, show_json
+from learnt.errors import WrongRequest
+from learnt.memory.installing import CLIENTS, install, uninstall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from learnt.memory.installing import Outcome
+
+_DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
+_WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
+
+
+def install_arguments(parser: argparse.ArgumentParser) -> None:
+    _describe(parser)
+
+
+def install_run(arguments: argparse.Namespace) -> int:
+    return _tell(install(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments)
+
+
+def uninstall_arguments(parser: argparse.ArgumentParser) -> None:
+    _describe(parser)
+
+
+def uninstall_run(arguments: argparse.Namespace) -> int:
+    return _tell(uninstall(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments)
+
+
+def _describe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("client", nargs="?", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
+    parser.add_argument("--all", action="store_true", help="all clients")
+    scope = parser.add_mutually_exclusive_group()
+    scope.add_argument("--project", action="store_true", help="in this project, for all who work in it; the default")
+    scope.add_argument("--user", action="store_true", help="for you, in all projects")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+
+
+def _clients(arguments: argparse.Namespace) -> tuple[str, ...]:
+    if bool(arguments.client) == arguments.all:
+        raise WrongRequest("which client?", hint=f"name one of {', '.join(CLIENTS)}; or --all")
+    # aider has no settings for the user that would fit more than one project.
+    of_all = tuple(client for client in CLIENTS if not (arguments.user and client == "aider"))
+    return of_all if arguments.all else (arguments.client,)
+
+
+def _tell(outcomes: list[Outcome], arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        records = [_record(outcome) for outcome in outcomes]
+        show_json(records if arguments.all else records[0])
+    told: set[str] = set()
+    for outcome in outcomes if not arguments.json else ():
+        if outcome.error is None:
+            _say(outcome, dry_run=arguments.dry_run)
+            for wanted in [one for one in outcome.wants if one not in told]:
+                say(f"    {wanted}")
+            told.update(outcome.wants)  # what several clients want is said once
+    failed = [outcome.error for outcome in outcomes if outcome.error]
+    if failed and not arguments.all:
+        raise failed[0]
+    for outcome in outcomes:
+        if outcome.error:
+            print(f"{paint('error:', 'red', sys.stderr)} {outcome.client}: {outcome.error.message}", file=sys.stderr)
+            print(f"\n{paint('hint:', 'cyan', sys.stderr)} {outcome.error.hint}\n", file=sys.stderr)
+    return max((error.exit_code for error in failed), default=0)
+
+
+def _say(outcome: Outcome, *, dry_run: bool) -> None:
+    changed = [change for change in outcome.changes if change.kind != "unchanged"]
+    if dry_run:
+        for change in changed:
+            say(change.diff.rstrip("\n"))
+    verbs = _WOULD if dry_run else _DONE
+    said = ", ".join(f"{verbs[change.kind]} {_short(change.path)}" for change in changed)
+    say(f"{outcome.client}: {said or 'nothing to change'}")
+
+
+def _short(path: str) -> str:
+    """Return a path as it is seen from here, if that is shorter."""
+    here = os.path.relpath(path)
+    return path if here.startswith(os.pardir) else here
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "id": outcome.client,
+        "scope": "user" if outcome.user else "project",
+        "files": [{"path": change.path, "change": change.kind, "diff": change.diff} for change in outcome.changes],
+        "wants": list(outcome.wants),
+        "error": outcome.error.message if outcome.error else "",
+        "hint": outcome.error.hint if outcome.error else "",
+    }

@@ -1,0 +1,296 @@
+"""Set clients up, and take everything out again.
+
+What a file was before lies in `backups/clients` of the store's folder, with a note of what was made of it. Whoever has
+not changed the file since gets it back byte for byte; from a file that was changed only what is ours is taken out. All
+files of a client change together or not at all, and one process at a time changes any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from hashlib import sha256
+
+from learnt import config, project
+from learnt.brief.learnings_file import diff
+from learnt.clients import setup
+from learnt.clients.setup import Setting, Target, Unfit
+from learnt.clients.setup.examine import Disk, Found, examine
+from learnt.errors import LearntError, WrongRequest, cannot_write
+from learnt.memory import places
+from learnt.memory.accumulating import read_file
+from learnt.memory.replacing import Replacement, missing_folders, remove_empty, remove_unfinished, replace_all
+from learnt.model import Value
+from learnt.store import BACKUPS_FOLDER, make_folder
+from learnt.store.spool import Locked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    Planner = Callable[[Target, "_Kept"], "_Planned"]
+
+CLIENTS = tuple(setup.CLIENTS)
+_FOLDER = "clients"
+
+
+class Change(Value):
+    """What a file was and what it becomes; None stands for no file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def kind(self) -> str:
+        """What is done to the file, in a word."""
+        if self.before == self.after:
+            return "unchanged"
+        return "made" if self.before is None else "removed" if self.after is None else "changed"
+
+    @property
+    def diff(self) -> str:
+        """What changes, as a unified diff."""
+        then, now = ((content or b"").decode("utf-8", "replace") for content in (self.before, self.after))
+        return diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path)
+
+
+class Outcome(Value):
+    """What happened to one client: its files, what it still wants, or why nothing was changed."""
+
+    client: str
+    user: bool
+    changes: tuple[Change, ...] = ()
+    wants: tuple[str, ...] = ()
+    error: LearntError | None = None
+
+
+class _Planned(Value):
+    """A change, what the file is without ours, and which folders were made for it."""
+
+    change: Change
+    original: bytes | None = None
+    folders: tuple[str, ...] = ()
+    forget: bool = False
+
+
+class _Note(Value):
+    """What was made of a file: whether it was there before, the digest of what was written, folders made for it."""
+
+    path: str
+    existed: bool
+    digest: str
+    folders: tuple[str, ...] = ()
+
+
+def install(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[Outcome]:
+    """Set clients up in the project around a folder, or for the user."""
+    setting, folder = _setting(start, user=user)
+    done = _change(clients, setting, folder, _plan_install, dry_run=dry_run)
+    return [one if one.error else one.replace(wants=tuple(_wants(one.client, setting, start))) for one in done]
+
+
+def uninstall(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[Outcome]:
+    """Take out of clients' settings all that is ours."""
+    setting, folder = _setting(start, user=user)
+    return _change(clients, setting, folder, _plan_uninstall, dry_run=dry_run)
+
+
+def installed(start: str) -> Iterator[Found]:
+    """Yield what is found of each client that is set up here or for the user."""
+    settings = []
+    for user in (False, True):
+        try:
+            settings.append(_setting(start, user=user)[0])
+        except LearntError:
+            continue
+    yield from examine(settings, Disk(read=_read, is_there=lambda program: shutil.which(program) is not None))
+
+
+def _setting(start: str, *, user: bool) -> tuple[Setting, str]:
+    """Return where clients are set up, and the store's folder beside which the backups lie."""
+    environ = dict(os.environ)
+    here = project.find_project(start) or project.new_project(start)
+    setting = Setting(
+        root=here.root,
+        user=user,
+        places={name: environ[name] for name in setup.PLACES if environ.get(name)},
+        windows=sys.platform == "win32",
+    )
+    if not user:
+        return setting, here.folder
+    return setting.replace(program=_own_program()), project.user_data_folder(environ)
+
+
+def _own_program() -> tuple[str, ...]:
+    """Return the words that start this very learnt, wherever PATH leads."""
+    name = "learnt.exe" if sys.platform == "win32" else "learnt"
+    beside = os.path.join(os.path.dirname(sys.executable), name)
+    return (beside,) if os.path.isfile(beside) else (sys.executable, "-m", "learnt")
+
+
+def _change(clients: Sequence[str], setting: Setting, folder: str, plan: Planner, *, dry_run: bool) -> list[Outcome]:
+    kept = _Kept(os.path.join(folder, BACKUPS_FOLDER, _FOLDER))
+    if dry_run:
+        return [_outcome(client, setting, kept, plan, write=False) for client in clients]
+    if plan is _plan_uninstall and not os.path.isdir(folder):
+        return [_outcome(client, setting, kept, plan, write=True) for client in clients]
+    make_folder(folder)
+    kept.make()
+    try:
+        with Locked(kept.lock):
+            return [_outcome(client, setting, kept, plan, write=True) for client in clients]
+    except OSError as error:
+        raise cannot_write(kept.folder, error, hint="choose a folder that you can write to") from None
+
+
+def _outcome(client: str, setting: Setting, kept: _Kept, plan: Planner, *, write: bool) -> Outcome:
+    try:
+        planned = [plan(target, kept) for target in setup.targets(client, setting)]
+        for path in (one.change.path for one in planned if write):
+            remove_unfinished(path)
+        if write:
+            _carry_out(planned, kept, mode=0o600 if setting.user else 0o666)
+    except LearntError as error:
+        return Outcome(client=client, user=setting.user, error=error)
+    return Outcome(client=client, user=setting.user, changes=tuple(one.change for one in planned))
+
+
+def _plan_install(target: Target, kept: _Kept) -> _Planned:
+    content = _read(target.path)
+    note, original = kept.note(target.path), kept.original(target.path)
+    try:
+        change = Change(path=target.path, before=content, after=target.edit.add(content))
+        if note is None or content is None or note.digest != _digest(content):
+            # What was changed since, or came with the repository, is the original but for what is ours in it.
+            ours = content is not None and target.edit.holds(content)
+            original = target.edit.remove(content, original) if content is not None and ours else content
+    except Unfit as reason:
+        raise _refused(target, str(reason)) from None
+    folders = missing_folders(target.path)
+    return _Planned(change=change, original=original, folders=(*(note.folders if note else ()), *folders))
+
+
+def _plan_uninstall(target: Target, kept: _Kept) -> _Planned:
+    content = _read(target.path)
+    note, original = kept.note(target.path), kept.original(target.path)
+    if content is None or (note is None and b"learnt" not in content):
+        after = content
+    elif note is not None and note.digest == _digest(content):
+        after = original
+    else:
+        try:
+            after = target.edit.remove(content, original)
+        except Unfit as reason:
+            raise _refused(target, str(reason), removing=True) from None
+    change = Change(path=target.path, before=content, after=after)
+    return _Planned(change=change, folders=note.folders if note else (), forget=True)
+
+
+def _carry_out(planned: Sequence[_Planned], kept: _Kept, *, mode: int) -> None:
+    replacements: list[Replacement] = []
+    for one in planned:
+        change = one.change
+        written = Replacement(path=change.path, before=change.before, after=change.after, mode=mode)
+        if one.forget:
+            replacements += [written, *kept.forgotten(change.path)]
+        elif change.kind != "unchanged":
+            # First what it was: killed in between, nothing is lost.
+            replacements += [*kept.remembered(one), written]
+    replace_all([one for one in replacements if one.before != one.after])
+    for one in planned:
+        for folder in sorted(one.folders, reverse=True) if one.forget else ():
+            remove_empty(folder)
+
+
+def _wants(client: str, setting: Setting, start: str) -> Iterator[str]:
+    yield setup.wants(client, setting)
+    here = project.find_project(start)
+    try:
+        loaded = config.load(places.settings_files(here.root if here else None), dict(os.environ)).settings
+        known = here is not None and places.own_place(here, loaded).exists()
+    except LearntError:
+        known = True  # what is wrong with the settings is told elsewhere
+    if not known and not setting.user:
+        yield "no learnings are kept here yet: `learnt init`"
+    for twice in (one for one in installed(start) if one.client == client and one.twice):
+        yield f"{twice.detail}: {twice.remedy}"
+
+
+def _refused(target: Target, reason: str, *, removing: bool = False) -> WrongRequest:
+    if removing:
+        return WrongRequest(f"{target.path} was not changed: {reason}", hint="take out by hand what names learnt")
+    hint = f"mend it and try again, or add this by hand:\n\n{target.edit.by_hand()}"
+    return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
+
+
+def _read(path: str) -> bytes | None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise WrongRequest(f"{path} is no file", hint="move it away")
+    return read_file(path)
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+class _Kept:
+    """The notes and the originals in a folder of their own, two files for each file that was changed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.lock = os.path.join(folder, "lock")
+
+    def make(self) -> None:
+        """Make the folder, for its owner only: settings may hold secrets."""
+        try:
+            for folder in (os.path.dirname(self.folder), self.folder):
+                os.makedirs(folder, mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.folder, error, hint="choose a folder that you can write to") from None
+
+    def note(self, path: str) -> _Note | None:
+        """Return what was made of a file; None when nothing is known."""
+        try:
+            found: Any = json.loads(read_file(self._paths(path)[0]) or b"")
+            note = _Note(**{**found, "folders": tuple(found["folders"])})
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+        # Without the original, what is known is worth nothing.
+        lost = note.existed and not os.path.exists(self._paths(path)[1])
+        return note if note.path == path and not lost else None
+
+    def original(self, path: str) -> bytes | None:
+        """Return what a file was; None when there was none, or nothing is known."""
+        note = self.note(path)
+        return read_file(self._paths(path)[1]) if note and note.existed else None
+
+    def remembered(self, planned: _Planned) -> list[Replacement]:
+        """Return what is to be written about a change."""
+        change = planned.change
+        note = _Note(
+            path=change.path,
+            existed=planned.original is not None,
+            digest=_digest(change.after or b""),
+            folders=planned.folders,
+        )
+        text = json.dumps(note.as_dict(), indent=2).encode() + b"\n"
+        return self._replacements(change.path, text, planned.original)
+
+    def forgotten(self, path: str) -> list[Replacement]:
+        """Return what is to be deleted about a file."""
+        return self._replacements(path, None, None)
+
+    def _replacements(self, path: str, note: bytes | None, original: bytes | None) -> list[Replacement]:
+        # The note says that the original is there, and so is written after it, and forgotten before it.
+        pairs = list(zip(self._paths(path), (note, original), strict=True))
+        pairs = pairs if note is None else pairs[::-1]
+        return [Replacement(path=one, before=read_file(one), after=after, mode=0o600) for one, after in pairs]
+
+    def _paths(self, path: str) -> tuple[str, str]:
+        name = _digest(path.encode("utf-8", "surrogateescape"))[:12]
+        stem = os.path.join(self.folder, name)
+        return f"{stem}.json", f"{stem}-{os.path.basename(path).lstrip('.')}"

@@ -1,0 +1,776 @@
+"""Clients are set up and taken out again: what is not ours keeps every byte, whatever its file looks like."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+import stat
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tools import generate_plugins
+
+from learnt.clients.setup import CLIENTS, PLACES, Setting, Unfit, targets
+from learnt.clients.setup.events import CLAUDE, CODEX, GEMINI
+from learnt.clients.setup.json_file import JsonFile
+from learnt.clients.setup.json_text import WITH_COMMENTS_AND_COMMAS
+from learnt.clients.setup.shapes import Edit
+from learnt.clients.setup.toml_file import TomlFile
+from learnt.clients.setup.yaml_file import YamlFile
+from tests.conftest import Done, command_line
+
+Learnt = Callable[..., Done]
+SETTING = Setting(root="/work")
+SETTINGS_FILES = {
+    "claude-code": ".claude/settings.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "opencode": "opencode.json",
+}
+OTHER_HOOK = {"hooks": [{"type": "command", "command": "notify-send done"}]}
+RICH: dict[str, Any] = {
+    "zebra": [1, 2.50, None, True],
+    "mcpServers": {"other": {"command": "other", "args": []}},
+    "mcp": {"other": {"type": "local", "command": ["other"]}},
+    "permissions": {"deny": [], "allow": ["Bash(ls:*)"]},
+    "hooks": {"Stop": [OTHER_HOOK], "SessionStart": [], "AfterTool": [OTHER_HOOK]},
+    "ünï": '☃ \u2028 \\ " // no comment',
+}
+FOUR = json.dumps(RICH, indent=4, ensure_ascii=False)
+PLAIN_FILES = {
+    "empty": b"",
+    "blank": b" \n\n",
+    "braces": b"{}",
+    "braces, blank": b"{ }\n",
+    "braces, two lines": b"{\n}\n",
+    "four blanks": f"{FOUR}\n".encode(),
+    "no last line end": FOUR.encode(),
+    "tabs": json.dumps(RICH, indent="\t").encode() + b"\n",
+    "windows": f"{FOUR}\n".replace("\n", "\r\n").encode(),
+    "byte order mark": b"\xef\xbb\xbf" + f"{FOUR}\n".encode(),
+    "one line": json.dumps(RICH).encode(),
+    "minified": json.dumps(RICH, separators=(",", ":")).encode(),
+    "empty holders": b'{\n  "hooks": { },\n  "mcpServers": {},\n  "permissions": {"allow": [ ]}, "mcp": {\n\n}\n}\n',
+    "twice the same key": b'{"hooks": {"Stop": []}, "x": 1, "hooks": {"Stop": [ ]}}\n',
+}
+COMMENTED = b"""// what I like
+{
+  /* before */ "theme": "dark", // why not
+  "mcpServers": { // mine
+    "other": {"command": "x"} /* the last */
+  },
+  "mcp": {}, "hooks": {
+    // nothing yet
+  }
+  // the end
+}
+"""
+TRAILING = b"""{
+\t"theme": "dark", // why not
+\t"mcp": {
+\t\t"other": {"type": "local", "command": ["x",],}, // mine
+\t},
+}
+"""
+FILES = [
+    (client, name, content)
+    for client in SETTINGS_FILES
+    for name, content in {
+        **PLAIN_FILES,
+        **({"comments": COMMENTED} if client in ("gemini", "opencode") else {}),
+        **({"trailing commas": TRAILING} if client == "opencode" else {}),
+    }.items()
+]
+
+
+@pytest.fixture(autouse=True)
+def no_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PLACES:
+        if name != "HOME":
+            monkeypatch.delenv(name, raising=False)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Return all files of a folder but those of the store."""
+    files = [path for path in folder.rglob("*") if path.is_file() and ".learnt" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def folders(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if path.is_dir() and path.name != ".learnt"}
+
+
+def put(path: Path, content: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+def events(path: Path) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads(path.read_text(encoding="utf-8-sig"))["hooks"]
+    return found
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_that_was_never_set_up_is_left_as_if_it_never_had_been(
+    client: str, learnt: Learnt, project: Path
+) -> None:
+    first = learnt("install", client)
+    made = tree(project)
+    second = learnt("install", client)
+
+    assert (first.code, second.code) == (0, 0), first.err + second.err
+    assert made
+    assert tree(project) == made
+    assert f"{client}: nothing to change" in second.out
+    assert learnt("uninstall", client).code == 0
+    assert tree(project) == {}
+    assert folders(project) == set()
+
+
+@pytest.mark.parametrize(("client", "name", "content"), FILES, ids=[f"{client}: {name}" for client, name, _ in FILES])
+def test_settings_come_back_byte_for_byte(
+    client: str, name: str, content: bytes, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from learnt.memory.installing import install, uninstall
+
+    monkeypatch.chdir(project)
+    path = put(project / SETTINGS_FILES[client], content)
+    assert [one.error for one in install([client], user=False)] == [None]
+    installed = tree(project)
+    assert installed[SETTINGS_FILES[client]] != content
+    install([client], user=False)
+    assert tree(project) == installed
+
+    uninstall([client], user=False)
+
+    assert tree(project) == {SETTINGS_FILES[client]: content}
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(("client", "name", "content"), FILES, ids=[f"{client}: {name}" for client, name, _ in FILES])
+def test_from_settings_that_were_changed_since_only_ours_is_taken_out(client: str, name: str, content: bytes) -> None:
+    edit = edit_of(client)
+    changed = edit.add(content)
+    if name in ("empty", "blank"):
+        return  # there is nothing that could have been changed
+
+    assert edit.remove(changed, content) == content
+    for mark, new in ((b'"zebra"', b'"zulu"'), (b'"theme": "dark"', b'"theme": "light"')):
+        assert edit.remove(changed.replace(mark, new), content) == content.replace(mark, new)
+
+
+def edit_of(client: str) -> Edit:
+    (found,) = [one for one in targets(client, SETTING) if one.path == f"/work/{SETTINGS_FILES[client]}"]
+    return found.edit
+
+
+def test_what_is_added_later_stays_when_ours_is_taken_out(learnt: Learnt, project: Path) -> None:
+    path = put(project / ".claude/settings.json", f"{FOUR}\n".encode())
+    learnt("install", "claude-code")
+    value = json.loads(path.read_bytes())
+    value["hooks"]["Stop"].insert(0, {"hooks": [{"type": "command", "command": "later"}]})
+    value["model"] = "opus"
+    path.write_text(json.dumps(value, indent=2))  # as the client itself writes it
+
+    assert learnt("uninstall", "claude-code").code == 0
+
+    hooks = {**RICH["hooks"], "Stop": [{"hooks": [{"type": "command", "command": "later"}]}, OTHER_HOOK]}
+    assert json.loads(path.read_bytes()) == {**RICH, "hooks": hooks, "model": "opus"}
+    assert set(tree(project)) == {".claude/settings.json"}
+
+
+def test_settings_that_came_with_the_repository_are_known_as_ours(
+    learnt: Learnt, project: Path, tmp_path: Path
+) -> None:
+    learnt("install", "claude-code")
+    clone = tmp_path / "clone"
+    for name, content in tree(project).items():
+        put(clone / name, content)
+    put(clone / ".mcp.json", (project / ".mcp.json").read_bytes().replace(b'"mcpServers"', b'"x": 1,\n  "mcpServers"'))
+
+    assert "nothing to change" in learnt("install", "claude-code", cwd=clone).out
+    assert learnt("uninstall", "claude-code", cwd=clone).code == 0
+
+    assert tree(clone) == {".mcp.json": b'{\n  "x": 1\n}\n'}
+
+
+def test_a_newer_version_changes_only_ours_and_leaves_it_in_its_place(learnt: Learnt, project: Path) -> None:
+    older = {"type": "command", "command": "learnt hook", "statusMessage": "mine"}
+    path = project / ".codex/hooks.json"
+    put(path, json.dumps({"hooks": {"Stop": [{"hooks": [older]}, OTHER_HOOK], "Gone": [{"hooks": [older]}]}}).encode())
+    before = path.read_bytes()
+
+    assert learnt("install", "codex").code == 0
+
+    found = events(path)
+    assert set(found) == set(CODEX)
+    assert [len(groups) for groups in found.values()] == [2, *[1] * (len(CODEX) - 1)]
+    assert found["Stop"][1] == OTHER_HOOK
+    (ours,) = found["Stop"][0]["hooks"]
+    assert ours["statusMessage"] == "mine"
+    assert "--client codex" in ours["command"]
+    assert learnt("uninstall", "codex").code == 0
+    assert "learnt" not in path.read_text()
+    path.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"a": 1', b'{"a": 1} // why', b'{"a": 1,}', b"[]", b'{"hooks": 7}', b"\xff\xfe{"]
+)
+@pytest.mark.parametrize("client", ["claude-code", "codex"])
+def test_settings_that_the_client_could_not_read_are_not_touched(
+    client: str, content: bytes, learnt: Learnt, project: Path
+) -> None:
+    path = put(project / SETTINGS_FILES[client], content)
+
+    done = learnt("install", client)
+
+    assert done.code == 2
+    assert str(path) in done.err
+    assert "add this by hand" in done.err
+    assert "learnt hook" in done.err
+    assert ("does not read" in done.err) == (content in (b'{"a": 1} // why', b'{"a": 1,}'))
+    assert tree(project) == {SETTINGS_FILES[client]: content}
+
+
+def test_a_server_of_the_same_name_is_not_taken_over(learnt: Learnt, project: Path) -> None:
+    put(project / ".mcp.json", b'{"mcpServers": {"learnt": {"command": "something-else"}}}')
+    before = tree(project)
+
+    done = learnt("install", "claude-code")
+
+    assert done.code == 2
+    assert "another server is called `learnt`" in done.err
+    assert tree(project) == before
+    assert learnt("uninstall", "claude-code").code == 0
+    assert tree(project) == before
+
+
+def test_a_plugin_of_the_same_name_is_not_written_over(learnt: Learnt, project: Path) -> None:
+    put(project / ".opencode/plugin/learnt.js", b"export const Mine = async () => ({})\n")
+    before = tree(project)
+
+    assert learnt("install", "opencode").code == 2
+    assert learnt("uninstall", "opencode").code == 0
+    assert tree(project) == before
+
+
+def test_of_all_clients_one_that_cannot_be_set_up_does_not_keep_the_others(learnt: Learnt, project: Path) -> None:
+    put(project / ".gemini/settings.json", b"{")
+
+    done = learnt("install", "--all", "--json")
+
+    assert done.code == 2
+    told = {one["id"]: one for one in json.loads(done.out)}
+    assert set(told) == set(CLIENTS)
+    assert "not changed" in told["gemini"]["error"]
+    assert all(told[name]["files"] and not told[name]["error"] for name in told if name != "gemini")
+    assert (project / ".gemini/settings.json").read_bytes() == b"{"
+
+
+def test_every_event_of_the_table_is_served_and_the_times_have_the_clients_units(learnt: Learnt, project: Path) -> None:
+    learnt("install", "--all")
+
+    claude, codex, gemini = (events(project / SETTINGS_FILES[name]) for name in ("claude-code", "codex", "gemini"))
+    assert (list(claude), list(codex), list(gemini)) == (list(CLAUDE), list(CODEX), list(GEMINI))
+    handlers = {event: groups[0]["hooks"][0] for event, groups in claude.items()}
+    assert {handler["timeout"] for handler in handlers.values()} == {5}
+    assert codex["SessionEnd"][0]["hooks"][0]["timeout"] == 3
+    assert {groups[0]["hooks"][0]["timeout"] for groups in gemini.values()} == {5_000}
+    config = tomllib.loads((project / ".codex/config.toml").read_text())
+    assert config["mcp_servers"]["learnt"]["command"] == "learnt"
+    assert json.loads((project / ".gemini/settings.json").read_text())["mcpServers"]["learnt"]["trust"] is True
+    assert json.loads((project / "opencode.json").read_text())["mcp"]["learnt"]["command"] == ["learnt", "mcp"]
+
+
+def command_of(path: Path) -> str:
+    return str(events(path)["SessionStart"][0]["hooks"][0]["command"])
+
+
+def test_the_command_of_a_project_is_silent_without_learnt_and_hands_over_the_event_with_it(
+    learnt: Learnt, project: Path, tmp_path: Path
+) -> None:
+    learnt("install", "claude-code")
+    line = command_of(project / ".claude/settings.json")
+    shim = put(tmp_path / "bin" / "learnt", b'#!/bin/sh\necho "$@"; cat\n')
+    shim.chmod(0o755)
+    nowhere = os.pathsep.join(folder for folder in ("/usr/bin", "/bin") if not Path(folder, "learnt").exists())
+
+    def served(path: str) -> subprocess.CompletedProcess[str]:
+        words = ["/bin/sh", "-c", line]
+        return subprocess.run(words, input="{}", capture_output=True, text=True, env={"PATH": path}, check=False)
+
+    missing, there = served(nowhere), served(f"{shim.parent}{os.pathsep}{nowhere}")
+    shim.write_bytes(b"#!/no/such/interpreter\n")
+    broken = served(f"{shim.parent}{os.pathsep}{nowhere}")
+
+    assert [(one.returncode, one.stdout, one.stderr) for one in (missing, broken)] == [(0, "", "")] * 2
+    assert there.stdout == "hook --client claude\n{}"
+
+
+def test_for_the_user_the_command_is_a_path_and_the_settings_come_back(
+    learnt: Learnt, project: Path, home: Path
+) -> None:
+    put(home / ".claude.json", b'{"numStartups": 7, "projects": {"/x": {"mcpServers": {}}}}')
+    put(home / ".codex/config.toml", b'model = "gpt-5"')
+    before = tree(home)
+
+    done = learnt("install", "--all", "--user")
+
+    assert done.code == 0, done.err
+    script = Path(sys.executable).with_name("learnt")
+    assert str(script) in command_of(home / ".claude/settings.json")
+    assert json.loads((home / ".claude.json").read_text())["mcpServers"]["learnt"]["command"] == str(script)
+    assert shlex.split(command_of(home / ".gemini/settings.json"))[:2] == ["sh", "-c"]
+    assert tree(project) == {}
+    kept = home / ".local/share/learnt/backups/clients"
+    assert {stat.S_IMODE(path.stat().st_mode) for path in kept.iterdir()} == {0o600}
+    assert learnt("uninstall", "--all", "--user").code == 0
+    assert {name: content for name, content in tree(home).items() if "backups" not in name} == {
+        **before,
+        **{name: content for name, content in tree(home).items() if name.endswith("learnt/.gitignore")},
+    }
+
+
+def test_the_folders_of_clients_can_be_moved(learnt: Learnt, home: Path, tmp_path: Path) -> None:
+    moved = {name: str(tmp_path / name) for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")}
+
+    assert learnt("install", "--all", "--user", env={**moved, "XDG_CONFIG_HOME": str(tmp_path / "xdg")}).code == 0
+
+    assert set(tree(tmp_path / "CLAUDE_CONFIG_DIR")) == {"settings.json", ".claude.json"}
+    assert set(tree(tmp_path / "CODEX_HOME")) == {"hooks.json", "config.toml"}
+    assert set(tree(tmp_path / "GEMINI_CLI_HOME")) == {".gemini/settings.json"}
+    assert set(tree(tmp_path / "xdg")) == {"opencode/opencode.json", "opencode/plugin/learnt.js"}
+
+
+def test_a_preview_writes_nothing_and_shows_what_would_change(learnt: Learnt, project: Path) -> None:
+    put(project / ".claude/settings.json", f"{FOUR}\n".encode())
+    before = tree(project)
+
+    done = learnt("install", "--all", "--dry-run")
+
+    assert done.code == 0
+    assert "would change .claude/settings.json" in done.out
+    assert '+                        "timeout": 5' in done.out
+    assert tree(project) == before
+    assert not (project / ".learnt").exists()
+
+
+@pytest.mark.parametrize("words", [(), ("claude-code", "--all"), ("cursor",), ("codex", "--user", "--project")])
+def test_a_line_that_does_not_name_what_is_meant_is_refused(
+    words: tuple[str, ...], learnt: Learnt, project: Path
+) -> None:
+    assert learnt("install", *words).code == 2
+    assert tree(project) == {}
+
+
+def test_without_a_home_nothing_is_written_for_the_user(project: Path, tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "HOME"}
+    environ["XDG_DATA_HOME"] = str(tmp_path / "share")
+
+    done = command_line(project, environ)("install", "claude-code", "--user")
+
+    assert done.code == 2
+    assert "set HOME" in done.err
+
+
+def test_aider_is_not_set_up_for_all_projects(learnt: Learnt, home: Path) -> None:
+    assert learnt("install", "aider", "--user").code == 2
+    assert not (home / ".aider.conf.yml").exists()
+
+
+def test_links_and_modes_stay(learnt: Learnt, project: Path, tmp_path: Path) -> None:
+    real = put(tmp_path / "dotfiles" / "claude.json", b'{"a": 1}\n')
+    real.chmod(0o640)
+    (project / ".claude").mkdir()
+    link = project / ".claude/settings.json"
+    link.symlink_to(real)
+
+    for verb in ("install", "uninstall"):
+        assert learnt(verb, "claude-code").code == 0
+        assert link.is_symlink()
+        assert stat.S_IMODE(real.stat().st_mode) == 0o640
+        assert (b"learnt" in real.read_bytes()) == (verb == "install")
+    assert real.read_bytes() == b'{"a": 1}\n'
+
+
+def test_a_read_only_file_is_left_alone_with_all_others_of_its_client(learnt: Learnt, project: Path) -> None:
+    put(project / ".mcp.json", b"{}").chmod(0o444)
+
+    done = learnt("install", "claude-code")
+
+    assert done.code == 1
+    assert "read-only" in done.err
+    assert tree(project) == {".mcp.json": b"{}"}
+    assert folders(project) == set()
+
+
+def test_a_folder_in_the_place_of_a_file_is_an_error(learnt: Learnt, project: Path) -> None:
+    (project / ".mcp.json").mkdir()
+
+    done = learnt("install", "claude-code")
+
+    assert done.code == 2
+    assert "is no file" in done.err
+    assert tree(project) == {}
+
+
+def test_on_a_full_disk_nothing_changes(project: Path) -> None:
+    put(project / ".claude/settings.json", FOUR.encode())
+    before = tree(project)
+    # A limit on the size of files stands for the disk: what is small still fits, our hooks do not.
+    limited = (
+        "import resource, sys; from learnt.doors.cli import run; from signal import *; signal(SIGXFSZ, SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY)); sys.exit(run(sys.argv[1:]))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", limited, "install", "claude-code"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode in (1, 3), done.stderr
+    assert "cannot write" in done.stderr
+    assert tree(project) == before
+
+
+KILLED = """
+import os, sys
+from learnt.doors.cli import run
+steps = 0
+def die(event, _):
+    global steps
+    steps += event in ("os.rename", "os.remove")
+    if steps == int(sys.argv[1]) and event in ("os.rename", "os.remove"):
+        os._exit(9)
+sys.addaudithook(die)
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_killed_between_any_two_steps_nothing_is_lost(verb: str, learnt: Learnt, project: Path) -> None:
+    settings, servers = project / ".claude/settings.json", project / ".mcp.json"
+    for step in range(1, 20):
+        put(settings, b"{ }")
+        put(servers, FOUR.encode())
+        if verb == "uninstall":
+            learnt("install", "claude-code")
+        words = [sys.executable, "-c", KILLED, str(step), verb, "claude-code"]
+        code = subprocess.run(words, cwd=project, check=False, stdout=subprocess.DEVNULL).returncode
+
+        for path in (settings, servers):
+            json.loads(path.read_bytes())
+        assert learnt("uninstall", "claude-code").code == 0
+        assert tree(project) == {".claude/settings.json": b"{ }", ".mcp.json": FOUR.encode()}
+        if code == 0:
+            break
+    assert step > 4
+
+
+def test_without_its_backup_only_ours_is_taken_out(learnt: Learnt, project: Path) -> None:
+    put(project / ".mcp.json", FOUR.encode())
+    learnt("install", "claude-code")
+    for kept in (project / ".learnt/backups/clients").iterdir():
+        if kept.suffix == ".json" and "-" in kept.name:
+            kept.unlink()
+
+    assert learnt("uninstall", "claude-code").code == 0
+    assert tree(project) == {".mcp.json": FOUR.encode()}
+
+
+def test_two_at_once_leave_one_set_of_hooks(project: Path) -> None:
+    put(project / ".claude/settings.json", FOUR.encode())
+    words = [sys.executable, "-m", "learnt", "install", "claude-code"]
+    at_once = [subprocess.Popen(words, cwd=project, stdout=subprocess.DEVNULL) for _ in range(4)]
+
+    assert [process.wait() for process in at_once] == [0] * 4
+
+    found = events(project / ".claude/settings.json")
+    assert {event: len(groups) for event, groups in found.items() if event in CLAUDE} == {
+        event: 2 if event == "Stop" else 1 for event in CLAUDE
+    }
+    command_line(project)("uninstall", "claude-code")
+    assert tree(project) == {".claude/settings.json": FOUR.encode()}
+
+
+TOML_FILES = {
+    "empty": b"",
+    "plain": b'model = "x" # why\n\n[projects."/work"]\ntrust_level = "trusted"\n',
+    "no last line end": b'[mcp_servers.other]\ncommand = "x"',
+    "windows": b'a = 1\r\n\r\n[b]\r\nc = """\r\n[mcp_servers.learnt]\r\n"""\r\n',
+    "byte order mark": b"\xef\xbb\xbfa = 1\n\n\n",
+}
+
+
+@pytest.mark.parametrize("content", TOML_FILES.values(), ids=TOML_FILES)
+def test_codex_configuration_comes_back_even_when_codex_wrote_into_it(content: bytes) -> None:
+    edit = TomlFile(server={"command": "learnt", "args": ["mcp"]})
+    changed = edit.add(content)
+    later = b'\n[hooks.state."/x:stop:0:0"]\ntrusted_hash = "sha256:1"\n'
+
+    assert tomllib.loads(changed.decode("utf-8-sig"))["mcp_servers"]["learnt"]["args"] == ["mcp"]
+    assert edit.add(changed) == changed
+    assert edit.remove(changed, content) == content
+    left = edit.remove(changed + later, content)
+    assert left is not None
+    assert tomllib.loads(left.decode("utf-8-sig")) == tomllib.loads((content + b"\n" + later).decode("utf-8-sig"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"a = ",
+        b'mcp_servers = {other = {command = "x"}}\n',
+        b'[mcp_servers.learnt]\ncommand = "x"\n',
+        b"mcp_servers = 1\n",
+    ],
+)
+def test_codex_configuration_that_cannot_be_changed_safely_is_refused(content: bytes) -> None:
+    with pytest.raises(Unfit):
+        TomlFile(server={"command": "learnt", "args": ["mcp"]}).add(content)
+
+
+def test_a_part_of_our_table_that_somebody_wrote_elsewhere_is_not_left_alone() -> None:
+    edit = TomlFile(server={"command": "learnt", "args": ["mcp"]})
+    with pytest.raises(Unfit):
+        edit.remove(edit.add(b"") + b'\n[mcp_servers.learnt.env]\nA = "b"\n', None)
+
+
+WORD = ".learnt/learnings.md"
+YAML_FILES = {
+    "nothing": ("", f"read: [{WORD}]\n"),
+    "another key": ("# mine\nmodel: x # why\n", f"# mine\nmodel: x # why\nread: [{WORD}]\n"),
+    "no last line end": ("model: x", f"model: x\nread: [{WORD}]\n"),
+    "a text": ("read: A.md # why\nmodel: x\n", f"read: [A.md, {WORD}] # why\nmodel: x\n"),
+    "a quoted text": ('read: "A #1.md"\n', f'read: ["A #1.md", {WORD}]\n'),
+    "nothing yet": ("read:\nmodel: x\n", f"read: [{WORD}]\nmodel: x\n"),
+    "an empty list": ("read: []\n", f"read: [{WORD}]\n"),
+    "brackets": ("read: [ A.md, 'b c.md' ]\nx: 1\n", f"read: [ A.md, 'b c.md', {WORD} ]\nx: 1\n"),
+    "dashes": (
+        "read:\n  # two\n  - A.md # a\n  - b.md\n\nx: 1\n",
+        f"read:\n  # two\n  - A.md # a\n  - b.md\n  - {WORD}\n\nx: 1\n",
+    ),
+    "dashes below the key": (
+        "---\nread:\n- A.md\nx: |\n  read: no\n",
+        f"---\nread:\n- A.md\n- {WORD}\nx: |\n  read: no\n",
+    ),
+    "dashes at the end": ("read:\n- A.md", f"read:\n- A.md\n- {WORD}"),
+    "windows": ("x: 1\r\nread:\r\n  - A.md\r\n", f"x: 1\r\nread:\r\n  - A.md\r\n  - {WORD}\r\n"),
+    "byte order mark": ("\ufeffx: 1\n", f"\ufeffx: 1\nread: [{WORD}]\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), YAML_FILES.values(), ids=YAML_FILES)
+def test_aider_reads_the_learnings_along_and_its_settings_come_back(before: str, after: str) -> None:
+    edit = YamlFile(key="read", word=WORD)
+    added = edit.add(before.encode())
+
+    assert added.decode() == after
+    assert edit.add(added) == added
+    assert edit.remove(added, before.encode()) == before.encode()
+    if before.endswith("\n"):
+        assert edit.remove(added + b"dark-mode: true\n", before.encode()) == before.encode() + b"dark-mode: true\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{read: x}\n",
+        "read: [a,\n  b]\n",
+        "read: &x a\n",
+        "read: >\n  a\n",
+        "\tread: a\n",
+        "a: 1\n---\nb: 2\n",
+        "read: a\nread: b\n",
+    ],
+)
+def test_aider_settings_that_cannot_be_changed_safely_are_refused(content: str) -> None:
+    with pytest.raises(Unfit):
+        YamlFile(key="read", word=WORD).add(content.encode())
+
+
+# Any JSON, written in any way: with comments, commas after the last, and blanks wherever they may stand.
+
+KEYS = st.sampled_from(
+    ["hooks", "mcp", "permissions", "allow", "Stop", "learnt", "a/b", "//", "ü", "☃", "", 'q"', "\\"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+LISTS = st.lists(VALUES, max_size=2)
+ROOTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "hooks": st.dictionaries(st.sampled_from(["Stop", "SessionStart", "Other"]), LISTS, max_size=3) | VALUES,
+        "mcp": st.dictionaries(KEYS.filter(lambda key: key != "learnt"), VALUES, max_size=2),
+        "permissions": st.dictionaries(st.sampled_from(["deny", "allow"]), LISTS, max_size=2),
+        "ünï": VALUES,
+        "zebra": VALUES,
+    },
+)
+EVERYTHING = JsonFile(
+    hooks={
+        "SessionStart": {"type": "command", "command": "learnt hook"},
+        "Stop": {"type": "command", "command": "learnt hook"},
+    },
+    servers="mcp",
+    server={"command": ["learnt", "mcp"]},
+    words={("permissions", "allow"): "mcp__learnt__*"},
+)
+
+
+class Writer:
+    """Writes a value in a way that chance decides."""
+
+    def __init__(self, chance: random.Random, *, plain: bool) -> None:
+        self.chance = chance
+        self.line = chance.choice(["\n", "\r\n"])
+        self.plain = plain
+
+    def gap(self) -> str:
+        blank = self.chance.choice(["", "", " ", "  ", "\t", self.line, f"{self.line}  "])
+        if self.plain or self.chance.random() < 0.8:
+            return blank
+        return blank + self.chance.choice([f'// [no" {self.line}', '/* } "," */', f"/*{self.line}*/ "])
+
+    def write(self, value: Any) -> str:
+        if isinstance(value, dict):
+            key = self.chance.choice([True, False])
+            parts = [
+                f"{json.dumps(name, ensure_ascii=key)}{self.gap()}:{self.gap()}{self.write(one)}"
+                for name, one in value.items()
+            ]
+            return self.within("{", parts, "}")
+        if isinstance(value, list):
+            return self.within("[", [self.write(one) for one in value], "]")
+        return json.dumps(value, ensure_ascii=self.chance.choice([True, False]))
+
+    def within(self, opening: str, parts: list[str], closing: str) -> str:
+        last = "," + self.gap() if parts and not self.plain and self.chance.random() < 0.3 else ""
+        inner = ",".join(f"{self.gap()}{part}{self.gap()}" for part in parts)
+        return opening + (inner or self.gap()) + last + closing
+
+
+def documents(value: dict[str, Any], chance: random.Random, *, plain: bool) -> bytes:
+    writer = Writer(chance, plain=plain)
+    if plain and chance.random() < 0.5:
+        text = json.dumps(
+            value, indent=chance.choice([None, 1, 2, 3, 4, "\t"]), ensure_ascii=chance.choice([True, False])
+        )
+        return text.replace("\n", writer.line).encode("utf-8", "surrogatepass")
+    return (writer.gap() + writer.write(value) + writer.gap()).encode()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=ROOTS, chance=st.randoms(use_true_random=False), plain=st.booleans(), mark=st.booleans())
+def test_any_settings_come_back_byte_for_byte_and_keep_what_others_change(
+    value: dict[str, Any], chance: random.Random, plain: bool, mark: bool
+) -> None:
+    edit = EVERYTHING if plain else EVERYTHING.replace(dialect=WITH_COMMENTS_AND_COMMAS)
+    content = (b"\xef\xbb\xbf" if mark else b"") + documents(value, chance, plain=plain)
+    try:
+        added = edit.add(content)
+    except Unfit:
+        unfit = not isinstance(value.get("hooks", {}), dict) or any(
+            not isinstance(value["hooks"].get(event, []), list) for event in ("Stop", "SessionStart")
+        )
+        assert unfit
+        return
+
+    assert edit.holds(added)
+    assert edit.add(added) == added
+    assert edit.remove(added, content) == content
+    if "zebra" in value and added.count(b'"zebra"') == 1:
+        theirs = b'"others": [{"Stop": "\\""}], "zulu"'
+        assert edit.remove(added.replace(b'"zebra"', theirs), content) == content.replace(b'"zebra"', theirs)
+    if plain:
+        hooks, kept = json.loads(added.decode("utf-8-sig"))["hooks"], value.get("hooks", {})
+        for event, groups in kept.items():
+            assert (hooks[event][: len(groups)] if event in EVERYTHING.hooks else hooks[event]) == groups
+
+
+# What the doctor says.
+
+
+def findings(learnt: Learnt, client: str, **options: Any) -> list[dict[str, Any]]:
+    told = json.loads(learnt("doctor", "--json", **options).out)["findings"]
+    return [one for one in told if one["subject"] == f"client {client}"]
+
+
+def test_the_doctor_says_whether_a_client_can_start_learnt(learnt: Learnt, project: Path, tmp_path: Path) -> None:
+    learnt("init")
+    learnt("install", "claude-code")
+    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    nowhere = {"PATH": "/nowhere"}
+
+    (missing,) = findings(learnt, "claude-code", env=nowhere)
+    (there,) = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
+    (project / ".mcp.json").unlink()
+    (half,) = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
+
+    assert not missing["fine"]
+    assert "not on PATH" in missing["detail"]
+    assert there["fine"]
+    assert not half["fine"]
+    assert half["remedy"] == "`learnt install claude-code`"
+    assert findings(learnt, "gemini") == []
+
+
+def test_the_doctor_sees_a_client_that_is_set_up_twice(learnt: Learnt, tmp_path: Path) -> None:
+    learnt("install", "gemini")
+    told = learnt("install", "gemini", "--user")
+
+    assert "served twice" in told.out
+    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    assert "served twice" in findings(learnt, "gemini", env={"PATH": str(tmp_path / "bin")})[-1]["detail"]
+
+
+def test_the_doctor_says_what_codex_does_not_trust_yet(
+    learnt: Learnt, project: Path, home: Path, tmp_path: Path
+) -> None:
+    learnt("install", "codex")
+    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    path = {"PATH": str(tmp_path / "bin")}
+
+    (no_project,) = findings(learnt, "codex", env=path)
+    trusted = f'[projects."{project}"]\ntrust_level = "trusted"\n'
+    config = put(home / ".codex/config.toml", trusted.encode())
+    (no_hooks,) = findings(learnt, "codex", env=path)
+    names = [re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower() for event in CODEX]
+    hooks = project / ".codex/hooks.json"
+    config.write_text(
+        trusted + "".join(f'[hooks.state."{hooks}:{name}:0:0"]\ntrusted_hash = "sha256:1"\n' for name in names)
+    )
+    (all_well,) = findings(learnt, "codex", env=path)
+
+    assert "does not trust" in no_project["detail"]
+    assert "SessionStart" in no_hooks["detail"]
+    assert "/hooks" in no_hooks["remedy"]
+    assert all_well["fine"]
+
+
+# What the repository carries.
+
+
+@pytest.mark.parametrize("path", generate_plugins.files())
+def test_plugins_say_the_same_as_the_table_of_events(path: str) -> None:
+    assert (generate_plugins.PLUGINS / path).read_text(encoding="utf-8") == generate_plugins.files()[path], (
+        "run `make docs`"
+    )

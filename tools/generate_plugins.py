@@ -1,0 +1,58 @@
+"""Write the parts of plugin/ that come from the code: which events are served, how, and by which server.
+
+`make docs` writes them; a test compares them with what this module returns. The prose beside them is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from learnt import __version__
+from learnt.clients.setup.events import claude_hooks, gemini_hooks
+from learnt.clients.setup.shapes import NAME, Setting, server
+
+PLUGINS = Path(__file__).parent.parent / "plugin"
+_ABOUT = "Remembers what coding agents learn: briefs them before they work, debriefs them after it"
+_ANYWHERE = Setting(root="")
+
+
+def files() -> dict[str, str]:
+    """Return the generated files by path."""
+    servers = {"mcpServers": {NAME: server(_ANYWHERE)}}
+    contents: dict[str, Any] = {
+        ".claude-plugin/marketplace.json": {
+            "name": NAME,
+            "owner": {"name": NAME},
+            "plugins": [{"name": NAME, "source": "./claude-code", "description": _ABOUT}],
+        },
+        "claude-code/.claude-plugin/plugin.json": {"name": NAME, "version": __version__, "description": _ABOUT},
+        "claude-code/hooks/hooks.json": _hooks(claude_hooks(_ANYWHERE)),
+        "claude-code/.mcp.json": servers,
+        "gemini/gemini-extension.json": {
+            "name": NAME,
+            "version": __version__,
+            "description": _ABOUT,
+            "contextFileName": "GEMINI.md",
+            **servers,
+        },
+        "gemini/hooks/hooks.json": _hooks(gemini_hooks(_ANYWHERE)),
+    }
+    return {path: json.dumps(content, indent=2) + "\n" for path, content in contents.items()}
+
+
+def _hooks(hooks: Any) -> dict[str, Any]:
+    return {"hooks": {event: [{"hooks": [handler]}] for event, handler in hooks.items()}}
+
+
+def main() -> None:
+    """Write the files."""
+    for path, text in files().items():
+        (PLUGINS / path).parent.mkdir(parents=True, exist_ok=True)
+        (PLUGINS / path).write_text(text, encoding="utf-8")
+        print(f"wrote plugin/{path}")
+
+
+if __name__ == "__main__":
+    main()
