@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import cold, imports, listing, recall, size, startup, strategy, transcripts, writes
+from bench import cold, imports, listing, mcp, recall, size, startup, strategy, transcripts, writes
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
@@ -29,6 +29,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "recall-speed": recall.measure_speed,
     "strategy": strategy.measure,
     "transcripts": transcripts.measure,
+    "mcp": mcp.measure,
 }
 
 

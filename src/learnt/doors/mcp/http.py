@@ -47,6 +47,7 @@ def listen(port: int) -> socket.socket:
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((ADDRESS, port))
+        made.listen()  # whoever is told the address may come at once
     except (OSError, OverflowError) as error:
         made.close()
         raise WrongRequest(f"cannot listen on port {port}: {error}", hint="`--port 0` takes one that is free") from None
