@@ -229,6 +229,7 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
         ignored = await call(client, "recall", query="lint", querry="lint")
         assert known.id in ignored
         assert "ignored, as it is no parameter: querry" in ignored
+        assert "ignored" not in await call(client, "recall", query="lint", wait_for_previous=True)  # as Gemini CLI does
 
     talk(project, ask)
     assert sqlite_memory.get(known.id).times_helpful == 0

@@ -218,26 +218,29 @@ def test_learnt_work_has_a_real_client_do_a_task(client: str, isolation: str, pr
 # How each client names our tool to its model.
 RECALLS = {
     "codex": Reply(tool="recall", namespace="mcp__learnt", arguments={"query": "how is the shop painted?"}),
-    "gemini": Reply(tool="mcp_learnt_recall", arguments={"query": "how is the shop painted?"}),
+    "gemini": Reply(
+        tool="mcp_learnt_recall", arguments={"query": "how is the shop painted?", "wait_for_previous": False}
+    ),
     "opencode": Reply(tool="learnt_recall", arguments={"query": "how is the shop painted?"}),
 }
 
 
 def attach(client: str, folder: Path) -> tuple[str, ...]:
     """Let a client in a folder start `learnt mcp`, as docs/mcp.md says; return the arguments that it takes."""
-    # Codex hands a server few variables on: where this learnt is found must be said.
-    environ = {"PYTHONPATH": str(Path(learnt.__file__).parents[1])}
-    command, words = sys.executable, ["-m", "learnt", "mcp"]
+    # Clients hand few variables on to a server: where this learnt is found stands in the command.
+    source = str(Path(learnt.__file__).parents[1])
+    start = f"import sys; sys.path.insert(0, {source!r}); from learnt.__main__ import main; sys.exit(main())"
+    command, words = sys.executable, ["-c", start, "mcp"]
     if client == "codex":
-        tables = {"command": command, "args": words, "env.PYTHONPATH": environ["PYTHONPATH"]}
+        tables = {"command": command, "args": words, "required": True}
         settings = [("-c", f"mcp_servers.learnt.{name}={json.dumps(value)}") for name, value in tables.items()]
         return tuple(word for pair in settings for word in pair)
     if client == "gemini":
-        server = {"command": command, "args": words, "env": environ, "trust": True}
+        server = {"command": command, "args": words, "trust": True}
         (folder / ".gemini").mkdir()
         (folder / ".gemini" / "settings.json").write_text(json.dumps({"mcpServers": {"learnt": server}}))
         return ()
-    started = {"type": "local", "command": [command, *words], "enabled": True, "environment": environ}
+    started = {"type": "local", "command": [command, *words], "enabled": True}
     (folder / "opencode.json").write_text(json.dumps({"mcp": {"learnt": started}}))
     return ()
 

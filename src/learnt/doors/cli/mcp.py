@@ -26,6 +26,8 @@ def mcp_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def mcp_run(arguments: argparse.Namespace) -> None:
+    if arguments.port is not None and not arguments.http:
+        raise WrongRequest("--port goes with --http", hint="`learnt mcp --http --port P`")
     try:
         import mcp.server.mcpserver  # noqa: F401 - all of it or none
     except ImportError:
@@ -38,8 +40,6 @@ def mcp_run(arguments: argparse.Namespace) -> None:
     if arguments.http:
         _serve_http(_PORT if arguments.port is None else arguments.port, token, as_json=arguments.json)
         return
-    if arguments.port is not None:
-        raise WrongRequest("--port goes with --http", hint="`learnt mcp --http --port P`")
     from learnt.doors.mcp.server import serve_stdio
 
     serve_stdio(os.getcwd())

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _MARKDOWN = "text/markdown"
 _LONGEST_NAME = 60
+# Gemini CLI offers it to its model with every tool, and passes it on.
+_OF_CLIENTS = ("wait_for_previous",)
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
@@ -87,7 +89,8 @@ class Server(MCPServer[Any]):
             result = CallToolResult(content=[TextContent(type="text", text=told)], is_error=True)
         finally:
             CALLER.reset(unmarked)
-        ignored = [fold(one)[:_LONGEST_NAME] for one in arguments if name in known and one not in known[name]]
+        expected = (*known.get(name, arguments), *_OF_CLIENTS)
+        ignored = [fold(one)[:_LONGEST_NAME] for one in arguments if one not in expected]
         if ignored and isinstance(result, CallToolResult):
             result.content.append(
                 TextContent(type="text", text=f"ignored, as it is no parameter: {', '.join(ignored)}")
