@@ -18,6 +18,7 @@ import anyio
 import httpx2
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
@@ -52,7 +53,7 @@ def talk(folder: Path, act: Act[Told], **environ: str) -> Told:
         server = StdioServerParameters(
             command=LEARNT[0], args=[*LEARNT[1:], "mcp"], cwd=folder, env={**os.environ, **environ}
         )
-        async with Client(server) as client:
+        async with Client(stdio_client(server)) as client:
             return await act(client)
 
     return anyio.run(connected)

@@ -7,10 +7,11 @@ because clients add some of their own, but they are named.
 from __future__ import annotations
 
 import signal
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError
@@ -22,9 +23,8 @@ from learnt.errors import LearntError
 from learnt.text.clean import fold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
-    from mcp.server.lowlevel.helper_types import ReadResourceContents
     from mcp.server.mcpserver.context import Context
     from mcp_types import GetPromptResult, InputRequiredResult
 
@@ -55,7 +55,7 @@ def make_server(folder: str) -> Server:
         ("learnt://learnings/{goal}.md", "learnings of a goal", tools.learnings_of_goal),
         ("learnt://learning/{id}", "learning", tools.learning),
     ):
-        server.resource(address, name=name, description=read.__doc__, mime_type=_MARKDOWN)(read)
+        server.resource(address, name=name, description=read.__doc__, mime_type=_MARKDOWN)(_told_when_wrong(read))
     for name, ask in (("brief", tools.brief_prompt), ("debrief", tools.debrief_prompt)):
         server.prompt(name, description=ask.__doc__)(ask)
     return server
@@ -97,18 +97,6 @@ class Server(MCPServer[Any]):
             )
         return result
 
-    async def read_resource(
-        self, uri: Any, context: Context[Any, Any] | None = None
-    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
-        """Read a resource; what goes wrong is told in the error."""
-        try:
-            return await super().read_resource(uri, context)
-        except ResourceError as error:
-            told = _told(error)
-            if not told:
-                raise
-            raise MCPError(code=INVALID_PARAMS, message=told) from None
-
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
@@ -120,6 +108,19 @@ class Server(MCPServer[Any]):
             raise MCPError(code=INVALID_PARAMS, message=_told(error) or str(error)) from None
         finally:
             CALLER.reset(unmarked)
+
+
+def _told_when_wrong(read: Callable[..., str]) -> Callable[..., str]:
+    """Return a function that reads the same, and whose errors reach the client in our words."""
+
+    @wraps(read)
+    def reads(*arguments: str, **named: str) -> str:
+        try:
+            return read(*arguments, **named)
+        except (LearntError, OSError) as error:
+            raise MCPError(code=INVALID_PARAMS, message=_told(error)) from None
+
+    return reads
 
 
 def _caller(context: Context[Any, Any] | None) -> str:
