@@ -166,6 +166,15 @@ def test_what_an_agent_learns_is_kept_once_on_trial_and_under_its_clients_name(m
     assert memory.learnings().total == 1
 
 
+def test_a_learning_that_another_task_teaches_recurs_and_what_a_person_hid_stays_hidden(memory: Memory) -> None:
+    first, is_new = memory.learn("Never run make all", task="task_1")
+    assert is_new
+    memory.hide(first.id)
+    for task, recurrences in (("task_1", 0), ("task_2", 1), ("task_2", 1), ("task_3", 2)):
+        again, is_new = memory.learn("never run make all", task=task)
+        assert (again.id, is_new, again.recurrences, again.status) == (first.id, False, recurrences, "hidden")
+
+
 def test_secrets_are_redacted_before_they_are_kept(memory: Memory, project: Path) -> None:
     async def tell(client: Client) -> list[str]:
         learnt = await call(client, "learn", title="The shop has a database", observation=f"It is at {SECRET} now")
