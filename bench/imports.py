@@ -24,6 +24,7 @@ MODULES = {
     "psycopg": ("psycopg", "every command on PostgreSQL"),
     "anthropic": ("anthropic", "calls of a model through Anthropic"),
     "openai": ("openai", "calls of a model through OpenAI and what speaks like it"),
+    "mcp.server.mcpserver": ("mcp", "`learnt mcp`"),
 }
 
 

@@ -28,6 +28,7 @@ LEFT_OUT = {
     "work": "as long as its agents work",
     "stop": "as long as a run takes to end",
     "log": "prints a file",
+    "mcp": "`python -m bench mcp` measures it",
     "resolve": _LIKE_EDIT,
     **{f"task {verb}": _LIKE_EDIT for verb in ("edit", "cancel", "retry", "split")},
 }

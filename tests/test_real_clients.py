@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from learnt import clients
+import learnt
+from learnt import Memory, clients
 from learnt.clients import Answer, Request, transcript
 from learnt.loop import agents
 from learnt.loop.agents import Run, Stop
@@ -213,6 +214,53 @@ def test_learnt_work_has_a_real_client_do_a_task(client: str, isolation: str, pr
         assert (folder / "made.txt").read_text() == "made\n"
         assert shop.git("status", "--short", "--untracked-files=all").split() == ["??", "made.txt"]
     assert (project / "made.txt").exists() == (isolation == "none")
+
+
+# How each client names our tool to its model.
+RECALLS = {
+    "codex": Reply(tool="recall", namespace="mcp__learnt", arguments={"query": "how is the shop painted?"}),
+    "gemini": Reply(
+        tool="mcp_learnt_recall", arguments={"query": "how is the shop painted?", "wait_for_previous": False}
+    ),
+    "opencode": Reply(tool="learnt_recall", arguments={"query": "how is the shop painted?"}),
+}
+
+
+def attach(client: str, folder: Path) -> tuple[str, ...]:
+    """Let a client in a folder start `learnt mcp`, as docs/mcp.md says; return the arguments that it takes."""
+    # Clients hand few variables on to a server: where this learnt is found stands in the command.
+    source = str(Path(learnt.__file__).parents[1])
+    start = f"import sys; sys.path.insert(0, {source!r}); from learnt.__main__ import main; sys.exit(main())"
+    command, words = sys.executable, ["-c", start, "mcp"]
+    if client == "codex":
+        tables = {"command": command, "args": words, "required": True}
+        settings = [("-c", f"mcp_servers.learnt.{name}={json.dumps(value)}") for name, value in tables.items()]
+        return tuple(word for pair in settings for word in pair)
+    if client == "gemini":
+        server = {"command": command, "args": words, "trust": True}
+        (folder / ".gemini").mkdir()
+        (folder / ".gemini" / "settings.json").write_text(json.dumps({"mcpServers": {"learnt": server}}))
+        return ()
+    started = {"type": "local", "command": [command, *words], "enabled": True}
+    (folder / "opencode.json").write_text(json.dumps({"mcp": {"learnt": started}}))
+    return ()
+
+
+@pytest.mark.parametrize("client", real_clients.PACKAGES)
+def test_a_real_client_recalls_over_mcp(client: str, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    with Memory.open(folder) as memory:
+        memory.add("Paint the shop green", action="ask MARKER-0815 for the colour")
+
+    done = work(client, tmp_path, RECALLS[client], Reply(FINAL), arguments=attach(client, folder))
+
+    assert (done.run.ending, done.answer.error) == ("exited", "")
+    first, last = done.asked[0], done.asked[-1]
+    assert "learnt remembers what agents learnt in this project" in first  # our instructions
+    assert "it finds what was learnt about it" in first
+    assert "ask MARKER-0815 for the colour" in last
+    assert "ignored, as it is no parameter" not in last
 
 
 def test_gemini_in_a_folder_that_was_never_trusted_says_what_to_do(project: Path, tmp_path: Path) -> None:

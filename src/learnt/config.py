@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 PREFIX = "LEARNT_"
-# Not settings: signs between our own processes.
-SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT")
+# Not settings: signs between our own processes, and a secret that belongs into no file.
+SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN")
 
 
 class Settings(Value):

@@ -26,6 +26,8 @@ class Reply(NamedTuple):
     text: str = ""
     refusal: str = ""
     tool: str = ""
+    namespace: str = ""
+    """Where Codex groups its tools, the group that the tool is in."""
     arguments: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -119,6 +121,7 @@ def _responses(reply: Reply) -> Iterator[str]:
             "call_id": "call_1",
             "name": reply.tool,
             "arguments": json.dumps(dict(reply.arguments)),
+            **({"namespace": reply.namespace} if reply.namespace else {}),
         }
     else:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]

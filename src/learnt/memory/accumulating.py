@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from learnt.memory.looking_back import Past
     from learnt.memory.mining import Mined
     from learnt.memory.reporting import Stats, Usage
-    from learnt.model import Debrief, Task
+    from learnt.model import Debrief, Learning, Task
     from learnt.store.calls import ModelCall
     from learnt.store.mined import Found
     from learnt.store.regenerations import Regeneration
@@ -76,6 +76,28 @@ class Accumulating(Debriefing, ByHand):
 
         self._refuse_without_project()
         return Filing(self).clear()
+
+    def learn(self, title: str, *, task: str = "", **fields: Any) -> tuple[Learning, bool]:
+        """Keep what an agent found out while it works, and say whether it is new; the fields are those of `add`.
+
+        What is known already recurs instead: once for each task but the one that taught it first.
+        """
+        from learnt.memory.debriefing import recurred
+        from learnt.store import learnings, tasks
+
+        now, database = self._clock(), self.store.database
+        known_task = tasks.find(database, task) if task else None
+        if known_task is not None and known_task.skip_learnings:
+            raise WrongRequest(f"`{task}` is a task that leaves no learnings", hint="say it to a person instead")
+        record = {"title": title, "task": task, "goal": known_task.goal if known_task else "", "origin": "agent"}
+        learning = self._new_learning({**record, **fields}, created_at=now)
+        with self.store.transaction():
+            known = learnings.same_as(database, learning.observation or learning.title)
+            if known is None:
+                learnings.add(database, learning, self._change("add", at=now))
+                return learning, True
+            change = self._change("recur", at=now, reason=task)
+            return learnings.change(database, known.id, recurred(database, task, now), change)[1], False
 
     def past(self, *, since_ms: int) -> Past:
         """Return the transcripts and commits since a moment that nobody has learnt from, and what that would cost."""

@@ -20,8 +20,14 @@ from learnt.clients.setup import Setting, Target, Unfit
 from learnt.clients.setup.examine import Disk, Found, examine
 from learnt.errors import LearntError, WrongRequest, cannot_write
 from learnt.memory import places
-from learnt.memory.accumulating import read_file
-from learnt.memory.replacing import Replacement, missing_folders, remove_empty, remove_unfinished, replace_all
+from learnt.memory.replacing import (
+    Replacement,
+    content_of,
+    missing_folders,
+    remove_empty,
+    remove_unfinished,
+    replace_all,
+)
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, make_folder
 from learnt.store.spool import Locked
@@ -230,7 +236,7 @@ def _refused(target: Target, reason: str, *, removing: bool = False) -> WrongReq
 def _read(path: str) -> bytes | None:
     if os.path.exists(path) and not os.path.isfile(path):
         raise WrongRequest(f"{path} is no file", hint="move it away")
-    return read_file(path)
+    return content_of(path)
 
 
 def _digest(content: bytes) -> str:
@@ -255,7 +261,7 @@ class _Kept:
     def note(self, path: str) -> _Note | None:
         """Return what was made of a file; None when nothing is known."""
         try:
-            found: Any = json.loads(read_file(self._paths(path)[0]) or b"")
+            found: Any = json.loads(content_of(self._paths(path)[0]) or b"")
             note = _Note(**{**found, "folders": tuple(found["folders"])})
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
@@ -266,7 +272,7 @@ class _Kept:
     def original(self, path: str) -> bytes | None:
         """Return what a file was; None when there was none, or nothing is known."""
         note = self.note(path)
-        return read_file(self._paths(path)[1]) if note and note.existed else None
+        return content_of(self._paths(path)[1]) if note and note.existed else None
 
     def remembered(self, planned: _Planned) -> list[Replacement]:
         """Return what is to be written about a change."""
@@ -288,7 +294,7 @@ class _Kept:
         # The note says that the original is there, and so is written after it, and forgotten before it.
         pairs = list(zip(self._paths(path), (note, original), strict=True))
         pairs = pairs if note is None else pairs[::-1]
-        return [Replacement(path=one, before=read_file(one), after=after, mode=0o600) for one, after in pairs]
+        return [Replacement(path=one, before=content_of(one), after=after, mode=0o600) for one, after in pairs]
 
     def _paths(self, path: str) -> tuple[str, str]:
         name = _digest(path.encode("utf-8", "surrogateescape"))[:12]

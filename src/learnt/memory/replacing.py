@@ -10,7 +10,6 @@ import glob
 import os
 
 from learnt.errors import LearntError, TryAgain, cannot_write
-from learnt.memory.accumulating import read_file
 from learnt.model import Value
 
 TYPE_CHECKING = False
@@ -45,7 +44,7 @@ def replace_all(replacements: Sequence[Replacement]) -> None:
                 _stage(one, staged)
         for one in replacements:
             path = one.path
-            if read_file(path) != one.before:
+            if content_of(path) != one.before:
                 raise TryAgain(f"{path} was changed by somebody else just now", hint="try again")
             _put(one, staged)
             done.append(one)
@@ -148,3 +147,14 @@ def _unlink(path: str) -> None:
         os.unlink(path)
     except OSError:
         return
+
+
+def content_of(path: str) -> bytes | None:
+    """Return what is in a file; None when there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None

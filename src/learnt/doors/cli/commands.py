@@ -50,6 +50,7 @@ COMMANDS = (
     Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="loop"),
     Command(name="explain", group=_WORK, summary="Show why a brief says what it says", module="loop"),
     Command(name="hook", group=_WORK, summary="Serve an agent client: its event on stdin, a brief back", module="hook"),
+    Command(name="mcp", group=_WORK, summary="Serve agent clients over the Model Context Protocol", module="mcp"),
     Command(name="task add", group="Tasks", summary="Queue a piece of work for an agent", module="tasks"),
     Command(name="task list", group="Tasks", summary="List what is open", module="tasks"),
     Command(name="task show", group="Tasks", summary="Show a task and the attempts at it", module="tasks"),

@@ -51,12 +51,12 @@ def brief_run(arguments: argparse.Namespace) -> None:
     elif brief.text:
         sys.stdout.write(brief.text)
     else:
-        note(f"{_silence(brief)} `learnt explain {brief.id}` shows what was considered.")
+        note(f"{silence(brief)} `learnt explain {brief.id}` shows what was considered.")
     if not arguments.json and not arguments.task:
         note(f"The task is {brief.task}: `learnt debrief --task {brief.task}` reads what comes of it.")
 
 
-def _silence(brief: Brief) -> str:
+def silence(brief: Brief) -> str:
     """Say why a brief says nothing."""
     unfit = [entry for entry in brief.receipt["considered"] if entry["left_out"] == NO_ROOM]
     if not unfit:
@@ -131,22 +131,25 @@ def _debrief_transcript(arguments: argparse.Namespace) -> None:
 
 
 def _tell_debrief(read: Debrief, arguments: argparse.Namespace) -> None:
+    for line in debriefed(read, asked_for=bool(arguments.task), verbose=arguments.verbose):
+        say(line)
+
+
+def debriefed(read: Debrief, *, asked_for: bool, verbose: bool) -> list[str]:
+    """Return what became of an output; `asked_for`: somebody named the task, and may have misspelt it."""
     if read.spooled:
-        say(f"Kept the output of {read.task}; the database takes it later")
-        return
-    say(f"Debriefed {read.task}{' (a new task)' if read.new_task and arguments.task else ''}: {read.result}")
-    for name, ids in (("learnt", read.learnings), ("known already", read.repeated), ("helpful", read.helpful)):
-        if ids:
-            say(f"  {name}: {', '.join(ids)}")
-    if read.not_helpful:
-        say(f"  not helpful: {', '.join(read.not_helpful)}")
-    if read.refusals:
-        say(f"  marks that do not count: {', '.join(f'{id} ({reason})' for id, reason in read.refusals.items())}")
-    if read.redactions:
-        say(f"  secrets redacted: {read.redactions}")
-    if arguments.verbose:
-        for reason in read.ignored:
-            say(f"  ignored: {reason}")
+        return [f"Kept the output of {read.task}; the database takes it later"]
+    lines = [f"Debriefed {read.task}{' (a new task)' if read.new_task and asked_for else ''}: {read.result}"]
+    told = {
+        "learnt": read.learnings,
+        "known already": read.repeated,
+        "helpful": read.helpful,
+        "not helpful": read.not_helpful,
+        "marks that do not count": [f"{id} ({reason})" for id, reason in read.refusals.items()],
+    }
+    lines += [f"  {name}: {', '.join(ids)}" for name, ids in told.items() if ids]
+    lines += [f"  secrets redacted: {read.redactions}"] if read.redactions else []
+    return [*lines, *(f"  ignored: {reason}" for reason in read.ignored if verbose)]
 
 
 def feedback_arguments(parser: argparse.ArgumentParser) -> None:
@@ -190,7 +193,8 @@ def explain_run(arguments: argparse.Namespace) -> None:
     elif arguments.replay:
         sys.stdout.write(brief.text)
     else:
-        _explain(brief, titles)
+        for line in explained(brief, titles):
+            say(line)
 
 
 def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool) -> None:
@@ -206,31 +210,32 @@ def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool)
     raise LearntError(told, hint="a purge changed a report in it, perhaps; `learnt explain` still shows its receipt")
 
 
-def _explain(brief: Brief, titles: dict[str, str]) -> None:
+def explained(brief: Brief, titles: dict[str, str]) -> list[str]:
+    """Return the receipt of a brief in words."""
     receipt = brief.receipt
     warning = ", a stuck warning beside the budget included" if receipt["stuck"] else ""
     budget = receipt["settings"]["budget_tokens"]
-    say(f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}")
+    lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
     cut = receipt.get("query_length", 0) - len(receipt["query"])
-    say(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
+    lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
     for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
         value = receipt.get(name)
         if value:
-            say(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+            lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
     if receipt.get("attempts_left_out"):
-        say(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
+        lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:
         verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
-        say(f"{entry['id']}  {verdict}")
         trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
         figures = (
             f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, confidence {entry['confidence']:.2f}"
         )
-        say(f"    {figures}{trigger}: {titles.get(entry['id'], '(purged)')}")
+        title = titles.get(entry["id"], "(purged)")
+        lines += [f"{entry['id']}  {verdict}", f"    {figures}{trigger}: {title}"]
     for id in receipt.get("beside", ()):
-        say(f"{id}  {paint('given by the learnings file of the prompt', 'green')}: {titles.get(id, '(purged)')}")
-    if not receipt["considered"]:
-        say("no learning shares a word or a trigger with it")
+        given = paint("given by the learnings file of the prompt", "green")
+        lines.append(f"{id}  {given}: {titles.get(id, '(purged)')}")
+    return lines if receipt["considered"] else [*lines, "no learning shares a word or a trigger with it"]
 
 
 def _brief_record(brief: Brief) -> dict[str, Any]:

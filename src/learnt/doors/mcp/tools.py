@@ -1,0 +1,204 @@
+"""What an agent can call, read and ask for: each is one call of the façade, told in plain text.
+
+Every call opens the store as it is now, so that a process that lives for days sees what others wrote, settings that
+changed, and a database that was away. One call runs at a time: a connection belongs to one thread, and calls are short.
+No tool deletes anything.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from learnt.doors.cli.loop import debriefed, explained, silence
+from learnt.doors.mcp.words import as_data, prompt, told_brief, told_learning, told_learnings
+from learnt.errors import NotFound, WrongRequest
+from learnt.memory import Memory
+from learnt.model import check_goal
+from learnt.text.fence import fenced, without_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
+"""Who stands in the history for what is done here."""
+
+_TaskId = Annotated[str, Field(description="The id that `brief` told, task_…")]
+_Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
+_Command = Annotated[str, Field(description="A command that is about to run")]
+
+
+class Tools:
+    """The tools, resources and prompts of one project."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._one_at_a_time = threading.Lock()
+
+    def brief(
+        self,
+        text: Annotated[str, Field(description="What is to be done, in the words of the task")],
+        *,
+        task: Annotated[str, Field(description="The task's id, task_…, if it has one; else a new one is told")] = "",
+        agent: Annotated[str, Field(description="Your role: engineer, tester, reviewer, …")] = "",
+        goal: Annotated[str, Field(description="What a new task serves, named like a file")] = "",
+        paths: _Paths = (),
+        command: _Command = "",
+    ) -> str:
+        """Call this before you start on a task: it tells what failed before, and the few learnings that matter."""
+        with self._opened() as memory:
+            brief = memory.brief(
+                text,
+                task=task or os.environ.get("LEARNT_TASK"),
+                agent=agent or CALLER.get(),
+                goal=goal,
+                paths=paths,
+                command=command,
+            )
+        return told_brief(brief, silence(brief))
+
+    def recall(
+        self,
+        query: Annotated[str, Field(description="Any text: a question, an error message, a command, a path")],
+        limit: Annotated[int, Field(ge=1, le=50, description="How many to tell at most")] = 5,
+        paths: _Paths = (),
+        command: _Command = "",
+    ) -> str:
+        """Call this when something fails or seems risky: it finds what was learnt about it. Nothing is recorded."""
+        with self._opened() as memory:
+            hits = memory.search(query, limit=limit, paths=paths, command=command)
+        return told_learnings([hit.learning for hit in hits]) or "Nothing known fits. Other words may find more."
+
+    def learn(
+        self,
+        title: Annotated[str, Field(description="The learning in one sentence: what to do or to avoid, and where")],
+        *,
+        observation: Annotated[str, Field(description="What you noticed")] = "",
+        action: Annotated[str, Field(description="What exactly to do next time")] = "",
+        context: Annotated[str, Field(description="What you were working on")] = "",
+        avoid: Annotated[bool, Field(description="Whether it is something to avoid")] = False,
+        tags: Annotated[tuple[str, ...], Field(description="Words to find it by")] = (),
+        files: Annotated[tuple[str, ...], Field(description="Files that it is about, as patterns: src/*.py")] = (),
+        commands: Annotated[tuple[str, ...], Field(description="Commands that it is about")] = (),
+        task: _TaskId = "",
+    ) -> str:
+        """Call this once you know something that will help with other tasks here; it starts on trial."""
+        with self._opened() as memory:
+            learning, is_new = memory.learn(
+                title,
+                observation=observation,
+                action=action,
+                context=context,
+                polarity="avoid" if avoid else "do",
+                tags=tags,
+                triggers={"files": list(files), "commands": list(commands)},
+                task=task,
+            )
+        redacted = f"\nsecrets redacted: {memory.redactions}" if memory.redactions else ""
+        known = "" if learning.status == "active" else f" ({learning.status})"
+        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{redacted}"
+
+    def debrief(
+        self,
+        output: Annotated[
+            str,
+            Field(
+                description="What the next agent should know, in your own words; with lines of LEARNING_HELPFUL: <id> "
+                "or LEARNING_NOT_HELPFUL: <id>, <learning>…</learning>, <failure-report>…</failure-report>, and "
+                "<task-done/> or <task-failed/>"
+            ),
+        ],
+        task: _TaskId = "",
+        result: Annotated[
+            str, Field(description="done, failed, incomplete or interrupted; else as the output says")
+        ] = "",
+        model: Annotated[str, Field(description="The model that did it")] = "",
+    ) -> str:
+        """Call this when a task is over or handed on: it keeps what you learnt, what failed, and what helped."""
+        own = os.environ.get("LEARNT_TASK")
+        if own and task in ("", own):
+            raise WrongRequest(
+                "`learnt work` started you, and reads your last answer itself", hint="say the same there instead"
+            )
+        with self._opened() as memory:
+            memory.tidies_when_done = True
+            read = memory.debrief(
+                task or memory.new_task_id(), output, result=result or None, model=model, agent=CALLER.get()
+            )
+        return "\n".join(debriefed(read, asked_for=bool(task), verbose=True))
+
+    def mark(
+        self,
+        learning: Annotated[str, Field(description="The learning's id, learn_…")],
+        task: _TaskId,
+        helpful: Annotated[bool, Field(description="Whether it helped")],
+    ) -> str:
+        """Call this to say whether a learning in your brief helped; it counts once for each learning and task."""
+        with self._opened() as memory:
+            marked = memory.mark(learning, task, helpful)
+        return f"Marked {marked.id} as {'helpful' if helpful else 'not helpful'}: confidence {marked.confidence:.2f}"
+
+    def explain(self, brief: Annotated[str, Field(description="The brief's id, brief_…")]) -> str:
+        """Call this to see why a brief said what it said: all that was considered, and why it was left out."""
+        with self._opened() as memory:
+            made = memory.explain(brief)
+            titles = memory.titles([entry["id"] for entry in made.receipt["considered"]])
+        return as_data(explained(made, titles), made.id)
+
+    def learnings_file(self) -> str:
+        """What this project has learnt, as people and agents left it."""
+        return self._file("")
+
+    def learnings_of_goal(self, goal: str) -> str:
+        """What was learnt for one goal."""
+        check_goal(goal)
+        return self._file(goal)
+
+    def learning(self, id: str) -> str:
+        """One learning in full."""
+        with self._opened() as memory:
+            return fenced(told_learning(memory.get(id)), id)
+
+    def brief_prompt(self, task: Annotated[str, Field(description="What is to be done")]) -> str:
+        """Start on a task with what is known about it."""
+        return f"{task}\n\n{self.brief(task)}"
+
+    def debrief_prompt(self, task: Annotated[str, Field(description="The task's id, task_…")] = "") -> str:
+        """End a task, or hand it on: what to tell the next agent."""
+        return prompt("debrief", with_task=f" for `{task}`" if task else "")
+
+    def _file(self, goal: str) -> str:
+        with self._opened() as memory:
+            text = memory.learnings_file(goal)
+        if text is None:
+            raise NotFound(
+                f"there is no learnings file{f' of {goal}' if goal else ''} yet", hint="`learnt update` writes it"
+            )
+        return fenced(without_tags(text), "learnings.md")
+
+    @contextmanager
+    def _opened(self) -> Iterator[Memory]:
+        if os.environ.get("LEARNT_INTERNAL"):
+            raise WrongRequest("this is a question of learnt's own", hint="answer it without these tools")
+        with self._one_at_a_time:
+            try:
+                with Memory.open(self._folder, create=False) as memory:
+                    memory.person = CALLER.get()
+                    yield memory
+            finally:
+                _forget_ended_processes()
+
+
+def _forget_ended_processes() -> None:
+    """Let go of workers that were started in the background and have ended: nobody else waits for them."""
+    try:
+        while sys.platform != "win32" and os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        return

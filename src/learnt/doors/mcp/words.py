@@ -1,0 +1,70 @@
+"""How learnings, briefs and errors are told to an agent: plain text, in which foreign text stays data."""
+
+from __future__ import annotations
+
+import os
+from string import Template
+from typing import TYPE_CHECKING
+
+from learnt.errors import LearntError
+from learnt.model import PARAGRAPHS
+from learnt.text.fence import fenced, harmless
+from learnt.text.templates import read_template
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from learnt.model import Brief, Learning
+
+_PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
+# Clients cut long results in the middle, each elsewhere: what is longer is told in fewer words instead.
+_LONGEST_CHARS = 9_500
+
+
+def prompt(name: str, **parts: str) -> str:
+    """Return a text of ours, filled in."""
+    return Template(read_template(name, (_PROMPTS,)).strip()).substitute(parts)
+
+
+def as_data(lines: Iterable[str], id: str) -> str:
+    """Return lines with foreign text in them as an agent may be given them."""
+    return fenced(harmless("\n".join(lines)), id)
+
+
+def told_learnings(learnings: Sequence[Learning]) -> str:
+    """Return learnings one after the other: in full as long as there is room, then by their titles."""
+    told: list[str] = []
+    left = _LONGEST_CHARS
+    for learning in learnings:
+        full, title = told_learning(learning), f"- {harmless(_title(learning))} ({learning.id})\n"
+        told.append(full if len(full) <= left else title)
+        left -= len(told[-1])
+    return fenced("\n".join(told), "recall")
+
+
+def told_learning(learning: Learning) -> str:
+    """Return a learning in full."""
+    standing = [f"confidence: {learning.confidence:.2f}", f"helpful {learning.times_helpful}x"]
+    standing += [learning.status] if learning.status != "active" else []
+    standing += [f"from {learning.scope}"] if learning.scope != "project" else []
+    lines = [f"### {harmless(_title(learning))} [{', '.join(standing)}]", ""]
+    told = [(name, getattr(learning, name)) for name in PARAGRAPHS]
+    lines += [f"**{name.capitalize()}**: {harmless(text)}" for name, text in told if text]
+    if learning.tags:
+        lines.append(f"**Tags**: {harmless(', '.join(learning.tags))}")
+    return "\n".join([*lines, f"_ID: {learning.id}_", ""])
+
+
+def told_brief(brief: Brief, silence: str) -> str:
+    """Return a brief, or why it says nothing, and how to come back to it."""
+    ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
+    return f"{brief.text or silence}\n{ids}"
+
+
+def told_error(error: LearntError) -> str:
+    """Return what went wrong, and what to do."""
+    return f"{error.message}\n\nhint: {error.hint}" if error.hint else error.message
+
+
+def _title(learning: Learning) -> str:
+    return ("Avoid: " if learning.polarity == "avoid" else "") + learning.title
