@@ -18,7 +18,7 @@ from learnt.text.address import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 PREFIX = "LEARNT_"
@@ -77,17 +77,33 @@ class Settings(Value):
     hook_deadline_ms: int = 400
 
 
-class Setting(Value):
-    """What a setting means, and what it may be."""
+class Setting:
+    """What a setting means, and what it may be.
 
-    key: str
-    meaning: str
-    choices: tuple[str, ...] = ()
-    example: str = ""
-    least: int = 0
-    most: int = 1_000_000_000
-    personal: bool = False
-    """Whether it counts only from the user's own file and variables, never from a project's file."""
+    `personal`: it counts only from the user's own file and variables, never from a project's file. A plain class: there
+    are many, and a hook makes them all.
+    """
+
+    __slots__ = ("choices", "example", "key", "least", "meaning", "most", "personal")
+
+    def __init__(
+        self,
+        *,
+        key: str,
+        meaning: str,
+        choices: tuple[str, ...] = (),
+        example: str = "",
+        least: int = 0,
+        most: int = 1_000_000_000,
+        personal: bool = False,
+    ) -> None:
+        self.key = key
+        self.meaning = meaning
+        self.choices = choices
+        self.example = example
+        self.least = least
+        self.most = most
+        self.personal = personal
 
     @property
     def field(self) -> str:
@@ -314,7 +330,15 @@ class Configuration(Value):
     """All effective settings with their origins."""
 
     settings: Settings
-    origins: tuple[Origin, ...]
+    found: Mapping[str, tuple[Any, str]]
+    """The value of each setting by its key, and where it comes from."""
+
+    @property
+    def origins(self) -> tuple[Origin, ...]:
+        """Every setting with its value and where it comes from."""
+        return tuple(
+            Origin(setting=_BY_KEY[key], value=self.found[key][0], origin=self.found[key][1]) for key in _BY_KEY
+        )
 
 
 def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
@@ -336,8 +360,7 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
         key = _BY_VARIABLE[name].key
         found[key] = (_checked(key, _from_text(key, text), name), name)
     return Configuration(
-        settings=Settings(**{_BY_KEY[key].field: value for key, (value, _) in found.items()}),
-        origins=tuple(Origin(setting=_BY_KEY[key], value=found[key][0], origin=found[key][1]) for key in _BY_KEY),
+        settings=Settings(**{_BY_KEY[key].field: value for key, (value, _) in found.items()}), found=found
     )
 
 
