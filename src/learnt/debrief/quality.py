@@ -53,6 +53,16 @@ _STATE = re.compile(
 _VAGUE = re.compile(
     r"\b(?:things?|stuff|somehow|something|various|several issues|some (?:issues?|problems?)|etc)\b", re.IGNORECASE
 )
+_EMPTY = re.compile(
+    r"\b(?:better|faster|cleaner) (?:and \w+ )?(?:in general|code)?\b|\bin general\b|"
+    r"\b(?:right|proper|appropriate|correct) (?:configuration|settings?|tools?|way|approach|version|values?)\b",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
+_OF_THE_PROJECT = re.compile(
+    r"^(?:the|this|our) (?:project|repo(?:sitory)?|codebase|code|app(?:lication)?) (?:uses|has|is|contains|runs)\b",
+    re.IGNORECASE,
+)
 _IS_A_RULE = re.compile(
     r"\b(?:use|should|must|make|rewrite|replace|remove|prefer|avoid|expect|instead|missing|unhandled|unwrapped)\b|"
     r"\bnot checked\b",
@@ -75,9 +85,11 @@ def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
         return "an incident: it names one day, commit, person or report"
     if _LINE.search(title):
         return "too narrow: it is about one line of one file"
-    if _STATE.search(title.strip()):
+    if _STATE.search(title.strip()) or _OF_THE_PROJECT.match(title.strip()):
         return "restates the present state"
-    if _PLATITUDE.search(prose) and not _names_something(title, action):
+    if _CAUSE.search(prose):
+        return "an incident: it tells what was, not what holds"
+    if (_PLATITUDE.search(prose) or _EMPTY.search(prose)) and not _names_something(title, action):
         return "a platitude: it is true of all software"
     if _VAGUE.search(prose) and not _names_something(title, action):
         return "too vague: it names nothing"

@@ -194,6 +194,7 @@ def _told(one: Regeneration) -> str:
     if one.result == "running":
         return f"{cause}{goal}: running"
     figures = f"{one.added} added, {one.removed} removed, {one.kept} kept, churn {one.churn:.0%}"
+    figures += f", {counted(one.skipped, 'finding')} skipped" if one.skipped else ""
     return f"{cause}{goal}: {one.result} from {counted(one.tasks, 'task')}, {figures}{cost}"
 
 
