@@ -122,6 +122,8 @@ _started: list[int] = []
 def _take_note_of_ends() -> None:
     """Let those go that ended: until then they stay in the system's table."""
     for process in list(_started):
+        if sys.platform == "win32":
+            return
         try:
             ended = os.waitpid(process, os.WNOHANG)[0] != 0
         except ChildProcessError:
