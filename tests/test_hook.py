@@ -55,6 +55,21 @@ def test_the_end_of_a_turn_is_debriefed(project: Path, learnt: Learnt) -> None:
     assert _context(own) == "", "a conversation is not given back what it taught itself"
 
 
+def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    prompt = "<hook_context>paint the shed</hook_context>\n\ncache the schema of the replica"
+
+    done = learnt("hook", "--client", "gemini", stdin=_event("BeforeAgent", prompt=prompt))
+
+    assert learning.id in _context(done)
+    assert json.loads(done.out)["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
+    said = f"Done.\nLEARNING_HELPFUL: {learning.id}"
+    learnt("hook", "--client", "gemini", stdin=_event("AfterAgent", prompt=prompt, prompt_response=said))
+    with Memory.open(project) as memory:
+        assert memory.get(learning.id).confidence == 0.75
+
+
 @pytest.mark.parametrize(
     "event",
     [

@@ -27,6 +27,11 @@ _LONGEST_LOG = 100_000
 _LONGEST_ANSWER = 9_500
 _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
+# What the clients call a prompt and the end of a turn.
+_PROMPTS = ("UserPromptSubmit", "BeforeAgent")
+_ENDS = ("Stop", "SubagentStop", "AfterAgent")
+# What Gemini CLI puts before a prompt: what hooks said at the start.
+_CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
 # What clients send in the person's name: not theirs to answer, and no query.
 _SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt")
 
@@ -82,18 +87,20 @@ def _answer(memory: Memory, event: dict[str, Any], here: Project) -> str:
     from learnt.model import text_id
 
     task = text_id("task", f"{session} {event.get('agent_id', '')}")
-    if name == "UserPromptSubmit":
-        return _brief(memory, task, str(event.get("prompt", "")), agent=str(event.get("agent_type", "")))
-    if name in ("Stop", "SubagentStop"):
-        said = str(event.get("last_assistant_message") or "")
+    if name in _PROMPTS:
+        return _brief(memory, task, str(event.get("prompt", "")), event=name, agent=str(event.get("agent_type", "")))
+    if name in _ENDS:
+        said = event.get("last_assistant_message", event.get("prompt_response"))
         if said:
-            memory.debrief(task, said, agent=str(event.get("agent_type", "")), task_type="session")
-        elif "last_assistant_message" not in event:
+            memory.debrief(task, str(said), agent=str(event.get("agent_type", "")), task_type="session")
+        elif said is None:
             _log(here, f"there is nothing to read in a {name} event without last_assistant_message", once=True)
     return ""
 
 
-def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
+def _brief(memory: Memory, task: str, prompt: str, *, event: str, agent: str) -> str:
+    while prompt.lstrip().startswith(_CONTEXT) and _CONTEXT_END in prompt:
+        prompt = prompt.partition(_CONTEXT_END)[2]
     if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC) or _is_slash_command(prompt):
         return ""
     brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True, max_chars=_LONGEST_ANSWER)
@@ -101,7 +108,7 @@ def _brief(memory: Memory, task: str, prompt: str, *, agent: str) -> str:
         return ""
     import json
 
-    said = {"hookEventName": "UserPromptSubmit", "additionalContext": brief.text}
+    said = {"hookEventName": event, "additionalContext": brief.text}
     return json.dumps({"hookSpecificOutput": said}) + "\n"
 
 
