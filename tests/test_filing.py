@@ -186,3 +186,11 @@ def test_what_is_taken_out_of_the_file_by_a_killed_update_can_be_restored(
 
 def _die(*_: object) -> bool:
     raise KeyboardInterrupt
+
+
+def test_what_an_agent_says_in_a_conversation_is_mined_too(memory: Memory) -> None:
+    memory.debrief("task_talk", "Never run `bin/check` with `STAGE=prod`: it deletes the data.", task_type="session")
+    memory.update()
+    assert [one.title for one in memory.learnings().learnings] == [
+        "Never run `bin/check` with `STAGE=prod`: it deletes the data"
+    ]

@@ -142,6 +142,10 @@ def _told(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
+    if discovery.rule == "words":
+        # The title says it all, unless it is cut or the sentence had more to it.
+        is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
+        return "" if is_whole else fold(discovery.excerpt), ""
     seen = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
     return fold(seen + (discovery.excerpt or text)), f"{worked}." if worked else text
 

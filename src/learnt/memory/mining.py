@@ -121,6 +121,11 @@ class Mining(Asking):
             if attempt.id in said and attempt.transcript:
                 for seen in observe_steps(self._steps_of(attempt.transcript), folder=self.root):
                     yield seen.replace(attempt=attempt.id, commit=commits[attempt.id])
+        if task.type == "session":
+            for turn in material:
+                for told in observe_words(said[turn.attempt]):
+                    yield told.replace(attempt=turn.attempt, commit=turn.commit)
+            return
         done = next((attempt for attempt in attempts if attempt.result == "done"), None)
         if done is None:
             return
