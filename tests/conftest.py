@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
+from tests.soak import seed_of
 from tests.support.postgres import PostgresServer, find_binaries
 
 ENGINES = ("sqlite", "postgres")
@@ -39,21 +40,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_report_header(config: pytest.Config) -> list[str]:
     where = find_binaries()
     return [
-        f"counted suites: share {config.getoption('share')}, seed {_seed(config)}",
+        f"counted suites: share {config.getoption('share')}, seed {seed_of(config)}",
         f"PostgreSQL: {where or 'none found, its tests are skipped'}",
     ]
-
-
-def _seed(config: pytest.Config) -> int:
-    # Shared by all workers of one run, so that the printed seed is the one that was used.
-    given = config.getoption("seed")
-    return int(given if given is not None else os.environ.setdefault("TEST_SEED", str(random.randrange(10**6))))
 
 
 @pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
     """Chance that can be repeated: `--seed` gives the same again."""
-    return random.Random(_seed(request.config))
+    return random.Random(seed_of(request.config))
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 
 import pytest
 
 
-def seed_of(config: pytest.Config) -> str:
-    """Return the seed of this run, given or drawn."""
+def seed_of(config: pytest.Config) -> int:
+    """Return the seed of this run: given, or drawn once for all workers of the run."""
     given = config.getoption("seed")
-    return str(os.environ["TEST_SEED"] if given is None else given)
+    return int(given if given is not None else os.environ.setdefault("TEST_SEED", str(random.randrange(10**6))))
