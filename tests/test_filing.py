@@ -175,7 +175,7 @@ def test_what_is_taken_out_of_the_file_by_a_killed_update_can_be_restored(
     path = Path(sqlite_memory.learnings_path())
     path.write_text("".join(line for line in path.read_text().splitlines(True) if learning.id not in line))
     with monkeypatch.context() as patch:
-        patch.setattr("learnt.memory.filing._replace", _die)
+        patch.setattr("learnt.memory.disk.replace", _die)
         with pytest.raises(KeyboardInterrupt):
             sqlite_memory.update()
     assert sqlite_memory.get(learning.id).status == "hidden"

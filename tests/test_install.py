@@ -30,7 +30,7 @@ from learnt.clients.setup.yaml_file import YamlFile
 from tests.conftest import Done, command_line
 
 Learnt = Callable[..., Done]
-SETTING = Setting(root="/work")
+SETTING = Setting(root="/srv/shop")
 SETTINGS_FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
@@ -171,7 +171,7 @@ def test_from_settings_that_were_changed_since_only_ours_is_taken_out(client: st
 
 
 def edit_of(client: str) -> Edit:
-    (found,) = [one for one in targets(client, SETTING) if one.path == f"/work/{SETTINGS_FILES[client]}"]
+    (found,) = [one for one in targets(client, SETTING) if one.path == f"/srv/shop/{SETTINGS_FILES[client]}"]
     return found.edit
 
 
@@ -510,7 +510,7 @@ def test_two_at_once_leave_one_set_of_hooks(project: Path) -> None:
 
 TOML_FILES = {
     "empty": b"",
-    "plain": b'model = "x" # why\n\n[projects."/work"]\ntrust_level = "trusted"\n',
+    "plain": b'model = "x" # why\n\n[projects."/srv/shop"]\ntrust_level = "trusted"\n',
     "no last line end": b'[mcp_servers.other]\ncommand = "x"',
     "windows": b'a = 1\r\n\r\n[b]\r\nc = """\r\n[mcp_servers.learnt]\r\n"""\r\n',
     "byte order mark": b"\xef\xbb\xbfa = 1\n\n\n",

@@ -17,7 +17,7 @@ from learnt.debrief.reviews import findings, observe_reviews, recurring
 from learnt.debrief.shell import parts
 from learnt.model import Discovery, Failure
 
-FOLDER = "/home/ada/work/shop"
+FOLDER = "/home/ada/shop"
 _numbers = count(1)
 
 

@@ -16,7 +16,7 @@ from learnt.brief.learnings_file import parse
 from learnt.clients import Request
 from learnt.errors import LearntError
 from learnt.memory import installing, places
-from learnt.memory.accumulating import FILE, read_file
+from learnt.memory.disk import FILE, path_of, read
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
@@ -267,9 +267,9 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Finding]:
 
 def _examine_files(here: Project) -> Iterator[Finding]:
     """Say whether the project's learnings.md can be read."""
-    path = os.path.join(here.root, project.STORE_FOLDER, FILE)
+    path = path_of(here.root)
     try:
-        content = read_file(path, here.root)
+        content = read(path, here.root)
     except LearntError as error:
         yield _wrong(FILE, error)
         return

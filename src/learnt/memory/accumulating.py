@@ -12,8 +12,6 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.memory.by_hand import ByHand
 from learnt.memory.debriefing import Debriefing
 from learnt.memory.stores import check_rows
-from learnt.model import check_goal
-from learnt.project import STORE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from learnt.store.mined import Found
     from learnt.store.regenerations import Regeneration
 
-FILE = "learnings.md"
-FOLDER_OF_GOALS = "learnings"
-_LONGEST_FILE = 5_000_000
 _NO_HURRY_S = 24 * 3600.0
 
 
@@ -60,11 +55,12 @@ class Accumulating(Debriefing, ByHand):
         `agent`: who did it, where it was no person. What an agent adds is on trial; what it changes or removes is put
         back.
         """
+        from learnt.memory import disk
+
+        if not self.root or not any(os.path.lexists(path) for path in disk.paths(self.root)):
+            return None
         from learnt.memory.filing import Filing
 
-        own = self.learnings_path()
-        if not self.root or not (os.path.exists(own) or os.path.isdir(own.removesuffix(".md"))):
-            return None
         return Filing(self).take_over(agent=agent)
 
     def clear(self) -> list[str]:
@@ -136,14 +132,16 @@ class Accumulating(Debriefing, ByHand):
 
     def learnings_path(self, goal: str = "") -> str:
         """Return where the file of the project, or of a goal, is: each worktree has its own."""
-        check_goal(goal)
-        folder = os.path.join(self.root, STORE_FOLDER)
-        return os.path.join(folder, FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
+        from learnt.memory import disk
+
+        return disk.path_of(self.root, goal)
 
     def learnings_file(self, goal: str = "") -> str | None:
         """Return the text of a learnings file; None when there is none."""
+        from learnt.memory import disk
+
         self._refuse_without_project()
-        content = read_file(self.learnings_path(goal), self.root)
+        content = disk.read(disk.path_of(self.root, goal), self.root)
         return None if content is None else content.decode("utf-8")
 
     def files_state(self) -> State:
@@ -252,28 +250,3 @@ class Accumulating(Debriefing, ByHand):
     def _refuse_without_project(self) -> None:
         if not self.root:
             raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
-
-
-def read_file(path: str, root: str) -> bytes | None:
-    """Return what is in a learnings file of a project; None when there is none. Raise for what can be none."""
-    import stat
-
-    real = os.path.realpath(path)
-    if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
-        raise WrongRequest(f"{path} is a link out of the project", hint="make it a file: nothing outside is written")
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise WrongRequest(f"{path} is no file", hint="move it away; `learnt update` writes one")
-        if status.st_size > _LONGEST_FILE:
-            raise WrongRequest(f"{path} is larger than {_LONGEST_FILE:,} bytes", hint="shorten it, or move it away")
-        with open(path, "rb") as file:
-            content = file.read()
-        content.decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        raise WrongRequest(f"{path} is no text in UTF-8", hint="save it as UTF-8, then try again") from None
-    except OSError as error:
-        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
-    return content

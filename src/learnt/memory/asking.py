@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from learnt.memory.accumulating import Accumulating
     from learnt.store import Store
 
-_DAY_MS = 24 * 60 * 60 * 1000
-_MONTH_MS = 30 * _DAY_MS
 _BEGUN = "it was begun and never ended"
 
 
@@ -82,7 +80,7 @@ class _Ledger:
     def begin(self, request: Request, provider: Provider, forecast_usd: float) -> str:
         """Write a call down as if it had failed at its full price, so that whoever dies in it is counted."""
         from learnt.errors import SpendingCap
-        from learnt.llm.spend import refusal
+        from learnt.llm.spend import DAY_MS, MONTH_MS, refusal
 
         now = self._clock()
         call = ModelCall(
@@ -99,8 +97,8 @@ class _Ledger:
         )
         with self._store.transaction():
             self._store.database.lock_spending()  # of two that would pass the cap, the second must see the first
-            day = calls.spent_since(self._store.database, now - _DAY_MS)
-            month = calls.spent_since(self._store.database, now - _MONTH_MS)
+            day = calls.spent_since(self._store.database, now - DAY_MS)
+            month = calls.spent_since(self._store.database, now - MONTH_MS)
             why = refusal(day, month, forecast_usd, *self._caps)
             if why:
                 call = call.replace(result="refused", cost_usd=0.0, reason=why)

@@ -1,8 +1,8 @@
 """learnings.md: what the project has learnt, in a file that people and the program share.
 
-An update mines what finished tasks left, takes over what people did to the files, and writes them anew. All that it
-changes in the store is one transaction; a file is written after it, whole or not at all, and never over something that
-it has not read. Killed at any point, the next update finds the same file, or the new one, and repeats nothing.
+An update mines what finished tasks left, each in a transaction of its own; then, in one more, it takes over what people
+did to the files. They are written after that, whole or not at all, and never over something that was not read. Killed
+at any point, the next update finds the same file, or the new one, and repeats nothing.
 
 In the background the same happens in a process of its own: detached, one at a time, with a time limit.
 """
@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import platform
 import time
-from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate
 
@@ -39,21 +38,19 @@ from learnt.brief.learnings_file import (
 )
 from learnt.brief.learnings_file.lines import AVOID
 from learnt.brief.render import EVIDENCE
-from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.memory.accumulating import FOLDER_OF_GOALS, read_file
-from learnt.memory.background import KILLED, LOCK
+from learnt.errors import LearntError, TryAgain, WrongRequest
+from learnt.memory import disk
+from learnt.memory.background import KILLED
 from learnt.memory.mining import Mined, Mining
 from learnt.model import TEXT_LIMIT, Value, new_id
-from learnt.project import STORE_FOLDER
 from learnt.store import calls, counters, events, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
-from learnt.store.spool import Locked
 from learnt.text.redact import redact
 from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from learnt.model import Learning, Task
@@ -155,7 +152,7 @@ class Filing(Mining):
         if window is not None and not 1 <= window <= _ALL_TASKS:
             raise WrongRequest(f"there is no window of {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
         deadline = time.monotonic() + limit_s
-        with self._alone():
+        with disk.alone(self.store):
             if dry_run:
                 return self._previewed(window, deadline)
             return self._updated(window, cause, deadline)
@@ -169,7 +166,7 @@ class Filing(Mining):
         files = self._files()
         if all(file.before is None or self._is_as_written(file) for file in files):
             return None
-        with self._alone():
+        with disk.alone(self.store):
             begun = _begun("edit", self._clock())
             with self.store.transaction():
                 self._begin(begun)
@@ -184,27 +181,16 @@ class Filing(Mining):
 
         The learnings stay: the next update writes them again.
         """
-        with self._alone():
+        with disk.alone(self.store):
             gone: list[str] = []
             while files := [file for file in self._files() if file.before is not None]:
                 with self.store.transaction():
                     self._take_over(self.store.database, files)
                 for file in files:
-                    if read_file(file.path, self.root) == file.before:  # else somebody has just saved it: once more
+                    if disk.read(file.path, self.root) == file.before:  # else somebody has just saved it: once more
                         os.unlink(file.path)
                         gone.append(file.path)
         return gone
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Have the files to oneself, or raise."""
-        self.store.make_folder()
-        with Locked(os.path.join(self.store.place.folder, LOCK), wait=False) as alone:
-            if not alone:
-                raise TryAgain(
-                    "the learnings files are being made already", hint="`learnt status` shows it; wait a bit"
-                )
-            yield
 
     def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the text of the learnings files that the prompt of a task carries, and the ids of what it gives.
@@ -314,7 +300,7 @@ class Filing(Mining):
                     regenerations.put(self.store.database, regeneration)
                 self._count_down(counted)
             counted = 0
-            if all(_replace(file.path, self.root, file.found, file.after) for file in update.files if file.is_new):
+            if all(disk.replace(file.path, self.root, file.found, file.after) for file in update.files if file.is_new):
                 return update
         raise TryAgain("somebody keeps changing the learnings files", hint="save them, then `learnt update`")
 
@@ -425,19 +411,15 @@ class Filing(Mining):
 
     def _files(self) -> list[_Merged]:
         """Return the files that are there, and the project's own in any case, as people left them."""
-        goals = [""]
-        folder = os.path.join(self.root, STORE_FOLDER, FOLDER_OF_GOALS)
-        if os.path.isdir(folder):
-            goals += sorted(name.removesuffix(".md") for name in os.listdir(folder) if name.endswith(".md"))
         files = []
-        for goal in goals:
-            path = self.memory.learnings_path(goal)
-            file = _Merged(goal, path, read_file(path, self.root))
+        for goal in ("", *disk.goals(self.root)):
+            path = disk.path_of(self.root, goal)
+            file = _Merged(goal, path, disk.read(path, self.root))
             if file.parsed.conflict:
                 raise WrongRequest(
                     f"{path} holds the markers of a merge conflict", hint="resolve it, keeping either of two last lines"
                 )
-            _refuse_open(path)
+            disk.refuse_open(path)
             files.append(file)
         return files
 
@@ -447,7 +429,7 @@ class Filing(Mining):
             return [file for file in files if not file.goal]
         known = {file.goal for file in files}
         new = [goal for goal in learnings.goals(database) if goal and goal not in known]
-        return [*files, *(_Merged(goal, self.memory.learnings_path(goal), None) for goal in new)]
+        return [*files, *(_Merged(goal, disk.path_of(self.root, goal), None) for goal in new)]
 
     def _take_over(self, database: Database, files: Sequence[_Merged], *, agent: str = "") -> list[str]:
         """Within a transaction: do to the learnings what people did to the files; return what they should know."""
@@ -572,33 +554,3 @@ def _within(files: Sequence[list[tuple[str, str]]], max_tokens: int) -> list[lis
         kept.append(lines[:fitting])
         room -= sum(costs[place][:fitting])
     return kept
-
-
-def _refuse_open(path: str) -> None:
-    """Raise when an editor has a file open with changes that are not saved, as far as editors leave a sign of it."""
-    folder, name = os.path.split(path)
-    for sign in (f".{name}.swp", f".#{name}"):
-        if os.path.lexists(os.path.join(folder, sign)):
-            raise TryAgain(f"{path} is open in an editor", hint=f"save and close it, or remove {sign} if nobody has it")
-
-
-def _replace(path: str, root: str, before: bytes | None, text: str) -> bool:
-    """Write a file whole; False, and nothing is written, when it is not any more what it was."""
-    path = os.path.realpath(path)
-    unfinished = f"{path}.new"  # one name, so that what a killed update left goes with the next
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644
-        with open(os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        if read_file(path, root) != before:
-            os.unlink(unfinished)
-            return False
-        os.replace(unfinished, path)
-    except OSError as error:
-        if os.path.exists(unfinished):
-            os.unlink(unfinished)
-        raise cannot_write(path, error, hint="check who owns the folder and its files") from None
-    return True

@@ -5,6 +5,7 @@ All figures are of the project's own store. The database sums, `weigh/statistics
 
 from __future__ import annotations
 
+from learnt.llm.spend import DAY_MS, MONTH_MS
 from learnt.memory.stores import check_rows
 from learnt.model import Value
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from learnt.store.statistics import Effect, Ranked, Regenerated
     from learnt.weigh.statistics import Gone, Outcomes, Period
 
-_DAY_MS = 86_400_000
-_MONTH_MS = 30 * _DAY_MS
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
 # How many failed attempts are compared: more would be slow, and older ones say little about today.
@@ -90,7 +89,7 @@ class Reporting:
         from learnt.store import calls
 
         database, now = self.store.database, self._clock()
-        day, month = now - _DAY_MS, now - _MONTH_MS
+        day, month = now - DAY_MS, now - MONTH_MS
         return Usage(
             today=tuple(calls.summed(database, since=day)),
             month=tuple(calls.summed(database, since=month)),
@@ -111,7 +110,7 @@ class Reporting:
 
         check_rows(limit=limit)
         database, now = self.store.database, self._clock()
-        since = now - (weeks + 1) * 7 * _DAY_MS
+        since = now - (weeks + 1) * 7 * DAY_MS
         letters = [(one.day, one.count, one.total) for one in statistics.task_lengths(database, since=since)]
         tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in letters]
         briefs = [(one.day, one.count, one.total) for one in statistics.brief_tokens(database, since=since)]

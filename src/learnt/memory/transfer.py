@@ -105,14 +105,14 @@ class Transfer(Stores):
         Return how many backups held it. Interrupted, it can be repeated: the traces are looked for even when the
         learning itself is gone. From no file or branch does it come back.
         """
-        from learnt.memory.purging import nobody_writes_files
+        from learnt.memory.disk import alone
 
         own = [store for store in self.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._holder(id, writable=True)  # says what is wrong
-        with nobody_writes_files(self.store):
+        with alone(self.store):  # whoever has read the files would write the learning once more
             return sum(self._purge_from(store, id) for store in holding)
 
     def _purge_from(self, store: Store, id: str) -> int:
