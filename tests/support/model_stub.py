@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
+
+from tests.support.serving import Served
 
 TOKENS_IN = 1_200
 TOKENS_CACHED = 200
@@ -38,31 +40,15 @@ class Asked(NamedTuple):
     body: str
 
 
-class ModelStub:
-    """The server on a free port of this machine, for as long as the `with` lasts."""
+class ModelStub(Served):
+    """The model, and what it was asked."""
 
     def __init__(self, *replies: Reply) -> None:
+        super().__init__(_handler(self))
         self._replies = replies
         self._turns = 0
         self._lock = threading.Lock()
         self.asked: list[Asked] = []
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def address(self) -> str:
-        """Where a client finds the model."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def reply(self, path: str, body: str) -> Reply:
         """Keep the request and return what the model answers."""
