@@ -37,6 +37,8 @@ TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
 PROGRAM = "learnt"  # who changed a learning, where no person and no agent did
 
+OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")
+ASKERS = ("", "hook", "prompt", "tool", "person")
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
 ORIGINS = ("person", "agent", "model", "import")
@@ -382,6 +384,8 @@ class Task(Value):
     parent: str = ""
     branch: str = ""
     fresh_since: int = 0
+    client: str = ""
+    """Of a conversation: the client in which it is held."""
     queued: bool = False
     """Whether `learnt work` may take it; a task that a brief or a debrief made belongs to who asked for that."""
     created_at: int = 0
@@ -458,6 +462,8 @@ class Attempt(Value):
     difficulty: str = ""
     summary: str = ""
     transcript: str = ""
+    branch: str = ""
+    """What was checked out when it ended, if anything was."""
 
     def check(self) -> None:
         _check_id("attempt", self.id)
@@ -570,6 +576,12 @@ class Brief(Value):
     agent: str = ""
     tokens: int = 0
     text_hash: str = ""
+    client: str = ""
+    occasion: str = "task"
+    """What it was given for; see OCCASIONS."""
+    asked_by: str = ""
+    """Who asked for it; see ASKERS."""
+    duration_ms: int | None = None
     receipt: Mapping[str, Any] = {}
     injections: tuple[Injection, ...] = ()
     # Not stored: rendered again from the receipt.
@@ -586,6 +598,8 @@ class Brief(Value):
 
     def check(self) -> None:
         _check_id("brief", self.id)
+        _check_choice("occasion", self.occasion, OCCASIONS)
+        _check_choice("asked_by", self.asked_by, ASKERS)
         if any(injection.brief != self.id for injection in self.injections):
             raise InvalidValue(f"an injection of {self.id} belongs to another brief")
 

@@ -40,17 +40,16 @@ def apply_brief(database: Database, body: dict[str, Any]) -> None:
         tasks.ensure(database, Task(**body["task"]))
     database.execute(
         """
-        insert into brief (project, id, task, agent, tokens, text_hash, receipt, created_at)
-        values (:project, :id, :task, :agent, :tokens, :text_hash, :receipt, :created_at)
+        insert into brief (project, id, task, agent, tokens, text_hash, client, occasion, asked_by, duration_ms,
+                           receipt, created_at)
+        values (:project, :id, :task, :agent, :tokens, :text_hash, :client, :occasion, :asked_by, :duration_ms,
+                :receipt, :created_at)
         on conflict (project, id) do nothing
         """,
-        id=brief.id,
-        task=brief.task,
-        agent=brief.agent,
-        tokens=brief.tokens,
-        text_hash=brief.text_hash,
-        receipt=json.dumps(brief.receipt, ensure_ascii=False),
-        created_at=brief.created_at,
+        **{
+            **{name: value for name, value in brief.as_dict().items() if name not in ("injections", "text")},
+            "receipt": json.dumps(brief.receipt, ensure_ascii=False),
+        },
     )
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):  # one order for all writers
         _apply_injection(database, injection)

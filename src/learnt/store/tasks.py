@@ -259,9 +259,9 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
     database.execute(
         """
         insert into attempt (project, id, task, number, result, model, model_reason, started_at, duration_ms,
-                             cost_usd, tokens_in, tokens_out, difficulty, summary, transcript)
+                             cost_usd, tokens_in, tokens_out, difficulty, summary, transcript, branch)
         values (:project, :id, :task, :number, :result, :model, :model_reason, :started_at, :duration_ms,
-                :cost_usd, :tokens_in, :tokens_out, :difficulty, :summary, :transcript)
+                :cost_usd, :tokens_in, :tokens_out, :difficulty, :summary, :transcript, :branch)
         on conflict (project, id) do nothing
         """,
         **{**attempt.as_dict(), "difficulty": DIFFICULTIES.index(attempt.difficulty) if attempt.difficulty else None},
