@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from learnt.clients.shapes import dig, text_of
-from learnt.clients.transcript.words import told, wrote
 from learnt.model import Value
 from learnt.text.clean import clean
+from learnt.text.injected import told, wrote
 
 # How much of one step's text is kept: its beginning and its end.
 LONGEST_TEXT = 20_000
