@@ -123,7 +123,7 @@ class Briefing(Tasks):
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
-        seen = self._given(known.id if only_new else "", beside)
+        seen = self._given(known if only_new else None, beside)
         hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
@@ -132,7 +132,7 @@ class Briefing(Tasks):
         content, no_room = fit(everything, budget, max_chars=max_chars)
         receipt = write_receipt(
             query=text,
-            asked=_asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new),
+            asked=asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new),
             choices=choices,
             content=content,
             beside=beside,
@@ -140,7 +140,7 @@ class Briefing(Tasks):
             attempts=everything.attempts,
             settings={**self._rules().as_dict(), "budget_tokens": budget},
         )
-        made = _made(known, content, receipt, agent=role)
+        made = made_brief(known, content, receipt, agent=role)
         return self._recorded(known, made) if keep and (made.text or not only_new) else made
 
     def explain(self, id: str) -> Brief:
@@ -308,12 +308,16 @@ class Briefing(Tasks):
         )
         return tuple(past), loop
 
-    def _recorded(self, task: Task, brief: Brief) -> Brief:
-        """Keep a brief and what it gives; return it."""
+    def _recorded(self, task: Task, brief: Brief, *, warning: dict[str, Any] | None = None) -> Brief:
+        """Keep a brief and what it gives, with the warning that it is, if it is one; return it."""
         from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
-        self.store.record("brief", brief_body(task, brief))
+        given = brief_body(task, brief)
+        if warning is None:
+            self.store.record("brief", given)
+        else:
+            self.store.record("warning", {"given": given, "warning": warning})
         for store in self._stores[1:]:
             shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
             fresh = [id for id in shown if id not in given_before]
@@ -335,15 +339,16 @@ class Briefing(Tasks):
         finally:
             store.database.wait_at_most(wait_ms)
 
-    def _given(self, task: str, beside: Sequence[str]) -> dict[str, str]:
+    def _given(self, task: Task | None, beside: Sequence[str]) -> dict[str, str]:
         """Return what an agent need not be told, each with the reason."""
-        given = dict.fromkeys(self._injected(task) if task else (), "shown before in this conversation")
+        seen = self._injected(task.id, since=task.fresh_since) if task else ()
+        given = dict.fromkeys(seen, "shown before in this conversation")
         return given | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
-    def _injected(self, task: str) -> dict[str, bool]:
+    def _injected(self, task: str, *, since: int = 0) -> dict[str, bool]:
         from learnt.store.happened import injected
 
-        return injected(self.store.database, task)
+        return injected(self.store.database, task, since=since)
 
     def _learning_at(self, id: str, version: int, scope: str) -> Learning:
         """Return a learning as it was at one of its versions, in the store that it was read from."""
@@ -370,7 +375,7 @@ def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence
     )
 
 
-def _asked(situation: Situation, **also: Any) -> dict[str, Any]:
+def asked(situation: Situation, **also: Any) -> dict[str, Any]:
     """Return what a brief was asked for beside the text, for its receipt."""
     return {
         **also,
@@ -381,7 +386,7 @@ def _asked(situation: Situation, **also: Any) -> dict[str, Any]:
     }
 
 
-def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:
+def made_brief(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:
     """Return the brief of a content."""
     from learnt.brief.render import render
     from learnt.text.tokens import estimate_tokens

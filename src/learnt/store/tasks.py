@@ -208,6 +208,36 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
     return {row["attempt"]: _failure(row) for row in rows}
 
 
+def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
+    """Return the tasks that failed on a branch and are not done, each with its last report, the latest first."""
+    rows = database.rows(
+        """
+        select failure.*
+          from attempt
+          join failure on failure.project = attempt.project and failure.attempt = attempt.id
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and attempt.started_at >= :since
+           and (attempt.branch = :branch or task.branch = :branch)
+           and task.status not in ('done', 'cancelled')
+           and failure.archived_at is null
+           and not exists (
+                   select 1
+                     from attempt as later
+                    where later.project = attempt.project
+                      and later.task = attempt.task
+                      and later.number > attempt.number
+               )
+         order by failure.created_at desc, failure.attempt
+         limit :limit
+        """,
+        branch=branch,
+        since=since,
+        limit=limit,
+    )
+    return [(get(database, row["task"]), _failure(row)) for row in rows]
+
+
 def archive_failures(database: Database, *, done_before: int, at: int) -> int:
     """Put the reports on tasks away that were done before a moment; return how many."""
     return database.execute(
