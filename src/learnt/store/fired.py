@@ -1,7 +1,7 @@
 """When the hooks of each client last did something: one small file for each client, the last event wins.
 
-A hook writes it with every event, so it costs one open, one write and one rename, is not forced to the disk, and
-loads nothing. What cannot be written or read is as if it had not been: nobody fails for it.
+A hook writes it with every event, so it costs one open and one write, is not forced to the disk, and loads nothing.
+What cannot be written or read is as if it had not been: nobody fails for it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 FOLDER = "fired"
 _ENDING = ".json"
 _LONGEST_NAME = 60
+_LONGEST_EVENT = 20
+# Always the same length, written over what was there: to replace or to shorten a file costs fifty times as much.
+_LENGTH = 240
 
 
 class Fired:
@@ -39,15 +42,15 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
         return  # it becomes the name of a file
     import json
 
-    fired = Fired(at=at, event=event, duration_ms=round(duration_ms, 1), chars=chars)
+    fired = Fired(at=at, event=event[:_LONGEST_EVENT], duration_ms=round(duration_ms, 1), chars=chars)
     path = os.path.join(folder, FOLDER, client + _ENDING)
-    content = json.dumps(fired.as_dict()).encode()
+    content = json.dumps(fired.as_dict()).encode().ljust(_LENGTH)
     try:
         try:
-            _replace(path, content)
+            _write(path, content)
         except FileNotFoundError:
             os.mkdir(os.path.dirname(path), 0o700)
-            _replace(path, content)
+            _write(path, content)
     except OSError:
         return
 
@@ -67,14 +70,12 @@ def read(folder: str) -> dict[str, Fired]:
     return found
 
 
-def _replace(path: str, content: bytes) -> None:
-    beside = f"{path}.{os.getpid()}"
-    file = os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+def _write(path: str, content: bytes) -> None:
+    file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
     try:
         os.write(file, content)
     finally:
         os.close(file)
-    os.replace(beside, path)
 
 
 def _read_one(path: str) -> Fired | None:
