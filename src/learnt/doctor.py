@@ -1,6 +1,7 @@
-"""Examine a project's stores and the agent that works for it, and say what is wrong and what to do about it.
+"""Examine a project's stores, the agent that works for it and the clients that use it, and say what is wrong.
 
-Nothing here changes anything, and nothing that is broken stops the examination: each part is looked at on its own.
+Nothing here changes anything, and nothing that is broken stops the examination: each part is looked at on its own. The
+only program that is started is Codex, where it is set up: it alone knows what it trusts.
 """
 
 from __future__ import annotations
@@ -20,20 +21,26 @@ from learnt.memory import installing, places
 from learnt.memory.disk import FILE, path_of, read
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
-from learnt.store import HOOK_LOG, Place, Store, learnings, migrate, tasks, unfinished_purge
+from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
 from learnt.text import command_line
 from learnt.text.address import without_password
+from learnt.text.ages import ago
+from learnt.text.client_names import client_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from typing import Any
 
+    from learnt.clients.setup.examine import Found
     from learnt.config import Settings
     from learnt.model import Task
     from learnt.project import Project
+    from learnt.store.activity import Entry
+    from learnt.store.fired import Fired
 
     Flaws = Callable[[str, Collection[str]], Iterable[tuple[str, str]]]
 
@@ -48,6 +55,8 @@ class Finding(Value):
     fine: bool
     detail: str
     remedy: str = ""
+    facts: Mapping[str, Any] = {}
+    """Of a client: what is known of it, for programs."""
 
 
 def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator[Finding]:
@@ -78,9 +87,7 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
-    for client in installing.installed(start):
-        subject = f"client {client.client}"
-        yield Finding(subject=subject, fine=client.fine, detail=client.detail, remedy=client.remedy)
+    yield from _examine_clients(start, here, settings, clock)
     user = places.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)
@@ -176,7 +183,7 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
     if sys.platform == "win32":
         return
     # Files for people (learnings.md) may be shared; the database, its log and the spool may not.
-    private = ("learnt.db", "spool", "backups", "settings", "hook")
+    private = ("learnt.db", "spool", "backups", "settings", "hook", "fired")
     with os.scandir(folder) as entries:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(private)}
     open_ones = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
@@ -214,6 +221,70 @@ def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
         yield Finding(
             subject=subject, fine=False, detail=f"{free / 1e6:,.0f} MB are free", remedy="free some disk space"
         )
+
+
+def _examine_clients(
+    start: str, here: Project | None, settings: Settings, clock: Callable[[], int]
+) -> Iterator[Finding]:
+    """Say of each client whether it is set up, trusts our hooks, and when they last did what."""
+    events = {client_name(client): last for client, last in fired.read(here.folder).items()} if here else {}
+    for found in installing.installed(start, ask=True):
+        subject, name = f"client {found.client}", client_name(found.client)
+        if found.twice or here is None or found.client == "aider":  # aider only reads a file
+            yield Finding(subject=subject, fine=found.fine, detail=found.detail, remedy=found.remedy)
+            continue
+        last, brief = events.get(name), _last_brief(places.own_place(here, settings), name, clock)
+        detail, remedy = _told_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
+        if last is None and found.fine:
+            remedy = f"start it in this project and send a prompt; if it has not fired then: {found.wants}"
+        yield Finding(
+            subject=subject,
+            fine=found.fine,
+            detail=f"{found.detail}; {detail}",
+            remedy=found.remedy or remedy,
+            facts=_client_facts(found, last, brief),
+        )
+
+
+def _told_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:
+    """Return in words when the hooks of a client last did what, and what to do about it."""
+    given = ""
+    if brief is not None:
+        many = f"{brief.learnings} learning{'s' * (brief.learnings != 1)}, {brief.tokens} tokens"
+        given = f"; last brief {ago(brief.at, now)} ({brief.occasion}): {many}"
+    if last is None:
+        return f"no hook of it has fired here yet{given}", ""
+    took = f"took {last.duration_ms:.0f} ms and gave {last.chars:,} characters"
+    remedy = ""
+    if deadline_ms and last.duration_ms > deadline_ms / 2:
+        remedy = (
+            f"that was more than half of the {deadline_ms} ms after which a hook says nothing: "
+            "set a larger `hook_deadline_ms`, or see what slows the machine down"
+        )
+    return f"last fired {ago(last.at, now)} ({last.event}), {took}{given}", remedy
+
+
+def _client_facts(found: Found, last: Fired | None, brief: Entry | None) -> dict[str, Any]:
+    return {
+        "client": found.client,
+        "installed": True,
+        "trusted": found.trusted,
+        "last_fired": last and last.as_dict(),
+        "last_brief": brief
+        and {name: getattr(brief, name) for name in ("id", "at", "occasion", "learnings", "tokens")},
+    }
+
+
+def _last_brief(place: Place, client: str, clock: Callable[[], int]) -> Entry | None:
+    """Return the last brief that was given in a client, as far as the store tells."""
+    try:
+        store = Store(place.replace(read_only=True), version=__version__, clock=clock)
+        try:
+            return next(iter(activity.latest(store.database, limit=1, what="brief", client=client)), None)
+        finally:
+            store.close()
+    except LearntError:
+        return None
 
 
 def _tasks(place: Place, clock: Callable[[], int]) -> list[Task]:

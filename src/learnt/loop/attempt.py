@@ -391,6 +391,7 @@ def prompt_of(
         model_reason=choice.reason,
         beside=beside,
         keep=keep,
+        client=memory.settings.work_agent,
     )
     done = [needed for needed in memory.needed_by(task.id) if needed.status == "done"]
     return compose(

@@ -1,7 +1,7 @@
 """Learnings that accumulate: mined from what agents did, kept in a file that people and the program share, reviewed.
 
 Here is the way in, and every process loads it; what is done stands in `mining`, `filing`, `looking_back`, `background`,
-`curating` and `reporting`, which are loaded when they are needed.
+`curating`, `reporting` and `watching`, which are loaded when they are needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from learnt.memory.looking_back import Past
     from learnt.memory.mining import Mined
     from learnt.memory.reporting import Stats, Usage
+    from learnt.memory.watching import Watched
     from learnt.model import Debrief, Learning, Task
+    from learnt.store.activity import Today
     from learnt.store.calls import ModelCall
     from learnt.store.mined import Found
     from learnt.store.regenerations import Regeneration
@@ -246,6 +248,27 @@ class Accumulating(Debriefing, ByHand):
         from learnt.memory.reporting import Reporting
 
         return Reporting(self.store, settings=self.settings, clock=self._clock).stats(limit=limit, weeks=weeks)
+
+    def activity(self, *, limit: int = 20, what: str = "", client: str = "", agent: str = "") -> Watched:
+        """Return what was done last inside clients, the newest first, and what it comes to.
+
+        `what`: only `brief`, `warning` or `debrief`; `client` and `agent`: only theirs.
+        """
+        from learnt.memory import watching
+
+        return watching.watch(self, limit=limit, what=what, client=client, agent=agent)
+
+    def today(self) -> Today:
+        """Return how much was done today, and how much waits for a person."""
+        from learnt.memory import watching
+
+        return watching.today(self)
+
+    def prevented(self) -> dict[str, int]:
+        """Return of how many missteps each agent was kept by a warning."""
+        from learnt.store import activity
+
+        return activity.prevented(self.store.database)
 
     def _refuse_without_project(self) -> None:
         if not self.root:

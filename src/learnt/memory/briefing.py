@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter_ns
+
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.stores import check_rows
 from learnt.memory.tasks import Tasks, since_fresh
@@ -60,10 +62,12 @@ class Briefing(Tasks):
         command: str = "",
         tools: Sequence[str] = (),
         task_type: str = "",
+        asked_by: str = "",
     ) -> list[Hit]:
         """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words.
 
-        `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known.
+        `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known. `asked_by`:
+        count who searched, a `person` or an agent's `tool`, where the database has time for it.
         """
         from learnt.recall.find import Wanted
         from learnt.recall.rank import highlights
@@ -80,6 +84,10 @@ class Briefing(Tasks):
             min_confidence=min_confidence,
         )
         (hits,) = self._found_everywhere(situation, which, [Wanted(which=which, limit=limit)])
+        if asked_by:
+            from learnt.memory.watching import count_search
+
+            count_search(self.store, asked_by, now=self._clock())
         return [hit.replace(highlights=highlights(hit)) for hit in hits]
 
     def brief(
@@ -101,6 +109,10 @@ class Briefing(Tasks):
         model_reason: str = "",
         keep: bool = True,
         max_chars: int | None = None,
+        asked_by: str = "",
+        occasion: str = "task",
+        client: str = "",
+        began_ns: int | None = None,
     ) -> Brief:
         """Return what an agent should know before this task, and keep the receipt; the text may be empty.
 
@@ -108,18 +120,14 @@ class Briefing(Tasks):
         the task was given before, and keep no record of having nothing to say. `beside`: learnings that the prompt
         gives otherwise: left out here, and recorded as given. `model` and `model_reason`: who will work, told in the
         loop's status. `keep=False`: leave no record. `max_chars`: another limit beside the budget, for a client that
-        takes no more.
+        takes no more. `asked_by`, `occasion`, `client`: who asked, what for (ASKERS, OCCASIONS), and in which program.
+        `began_ns`: since when its making is timed, by `time.perf_counter_ns`; else since this call.
         """
-        from learnt.brief.receipt import write_receipt
-        from learnt.brief.render import fit
         from learnt.brief.select import choose
-        from learnt.text.redact import redact
         from learnt.weigh.impact import impact
 
         now = self._clock()
-        text, said = redact(clean(check_text("task_text", task_text)))[0], redact(clean(command))[0]
-        if not text.strip():
-            raise WrongRequest("the task says nothing", hint="say in a few words what is to be done")
+        text, said = _said(task_text, command)
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
@@ -129,19 +137,12 @@ class Briefing(Tasks):
         budget = self._budget(budget_tokens)
         worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
         everything = self._content(known, choices, now=now, worker=worker)
-        content, no_room = fit(everything, budget, max_chars=max_chars)
-        receipt = write_receipt(
-            query=text,
-            asked=asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new),
-            choices=choices,
-            content=content,
-            beside=beside,
-            no_room=no_room,
-            attempts=everything.attempts,
-            settings={**self._rules().as_dict(), "budget_tokens": budget},
-        )
-        made = made_brief(known, content, receipt, agent=role)
-        return self._recorded(known, made) if keep and (made.text or not only_new) else made
+        told = asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new)
+        settings = {**self._rules().as_dict(), "budget_tokens": budget}
+        content, receipt = fitted(everything, choices, text, told, beside, settings=settings, max_chars=max_chars)
+        who = {"asked_by": asked_by or "prompt", "occasion": occasion, "client": self._line(client)}
+        made = made_brief(known, content, receipt, agent=role).replace(**who)
+        return self._recorded(known, made, began_ns) if keep and (made.text or not only_new) else made
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt, rendered again from the history as far as that is still there."""
@@ -308,11 +309,15 @@ class Briefing(Tasks):
         )
         return tuple(past), loop
 
-    def _recorded(self, task: Task, brief: Brief, *, warning: dict[str, Any] | None = None) -> Brief:
-        """Keep a brief and what it gives, with the warning that it is, if it is one; return it."""
+    def _recorded(
+        self, task: Task, brief: Brief, began_ns: int | None, *, warning: dict[str, Any] | None = None
+    ) -> Brief:
+        """Keep a brief, what it gives and how long it took to make, and the warning that it is, if any; return it."""
         from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
+        spent = self._clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
+        brief = brief.replace(duration_ms=max(0, spent))
         given = brief_body(task, brief)
         if warning is None:
             self.store.record("brief", given)
@@ -363,6 +368,16 @@ class Briefing(Tasks):
         return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
 
 
+def _said(task_text: str, command: str) -> tuple[str, str]:
+    """Return what is to be done and which command is about to run, without secrets."""
+    from learnt.text.redact import redact
+
+    text = redact(clean(check_text("task_text", task_text)))[0]
+    if not text.strip():
+        raise WrongRequest("the task says nothing", hint="say in a few words what is to be done")
+    return text, redact(clean(command))[0]
+
+
 def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence[str], task_type: str) -> Situation:
     from learnt.text.patterns import Situation
 
@@ -384,6 +399,34 @@ def asked(situation: Situation, **also: Any) -> dict[str, Any]:
         "tools": list(situation.tools),
         "task_type": situation.task_type,
     }
+
+
+def fitted(
+    everything: Content,
+    choices: Sequence[Choice],
+    query: str,
+    asked: dict[str, Any],
+    beside: Sequence[str],
+    *,
+    settings: dict[str, Any],
+    max_chars: int | None,
+) -> tuple[Content, dict[str, Any]]:
+    """Return what there is room for, and the receipt."""
+    from learnt.brief.receipt import write_receipt
+    from learnt.brief.render import fit
+
+    content, no_room = fit(everything, settings["budget_tokens"], max_chars=max_chars)
+    receipt = write_receipt(
+        query=query,
+        asked=asked,
+        choices=choices,
+        content=content,
+        beside=beside,
+        no_room=no_room,
+        attempts=everything.attempts,
+        settings=settings,
+    )
+    return content, receipt
 
 
 def made_brief(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:

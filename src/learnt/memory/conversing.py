@@ -6,10 +6,8 @@ conversation is told nothing twice; what it was told is forgotten with it when t
 
 from __future__ import annotations
 
-import time
-
 from learnt.clients.events import tells_before
-from learnt.memory.briefing import asked, made_brief
+from learnt.memory.briefing import asked, fitted, made_brief
 from learnt.model import Hit, Task, Value, new_id, text_id
 from learnt.store import learnings, tasks
 from learnt.store.learnings import Filter
@@ -197,7 +195,7 @@ class Conversing:
         """Make a brief of what there is to say, keep it, and return it."""
         if not (misstep or learnings or unfinished or notes):
             return Reply()
-        from learnt.brief.render import Content, FailedBefore, Shown, fit
+        from learnt.brief.render import Content, FailedBefore, Shown
 
         failed: tuple[FailedBefore, ...] = ()
         if misstep is not None:
@@ -211,36 +209,30 @@ class Conversing:
             unfinished=unfinished,
             notes=notes,
         )
-        budget = self._memory.settings.brief_tokens
-        content, no_room = fit(everything, budget, max_chars=_LONGEST_TEXT)
-        brief = self._brief(content, learnings, no_room, occasion)
+        brief = self._brief(everything, learnings, occasion)
         if not brief.text:
             return Reply()
         warning = None
         if misstep is not None:
             whom = {"task": self._id, "sign": misstep.sign, "brief": brief.id, "agent": brief.agent}
             warning = {**whom, "denied": int(denies), "warned_at": self._now}
-        self._memory._recorded(self._task, brief, warning=warning)
+        self._memory._recorded(self._task, brief, self._began_ns, warning=warning)
         return Reply(text=brief.text)
 
-    def _brief(self, content: Content, hits: Sequence[Hit], no_room: Sequence[str], occasion: str) -> Brief:
-        from learnt.brief.receipt import write_receipt
+    def _brief(self, everything: Content, hits: Sequence[Hit], occasion: str) -> Brief:
         from learnt.brief.select import Choice
 
-        receipt = write_receipt(
-            query="",
-            asked=asked(Situation(paths=self._event.paths), only_new=True),
-            choices=[Choice(hit=hit) for hit in hits],
-            content=content,
-            beside=(),
-            no_room=no_room,
-            attempts=(),
+        content, receipt = fitted(
+            everything,
+            [Choice(hit=hit) for hit in hits],
+            "",
+            asked(Situation(paths=self._event.paths), only_new=True),
+            (),
             settings={"budget_tokens": self._memory.settings.brief_tokens},
+            max_chars=_LONGEST_TEXT,
         )
-        agent = self._memory._line(self._event.agent)
-        made = made_brief(self._task, content, receipt, agent=agent)
-        took_ms = (time.perf_counter_ns() - self._began_ns) // 1_000_000
-        return made.replace(client=self._event.client, occasion=occasion, asked_by="hook", duration_ms=took_ms)
+        made = made_brief(self._task, content, receipt, agent=self._memory._line(self._event.agent))
+        return made.replace(client=self._event.client, occasion=occasion, asked_by="hook")
 
     def _misstep(self) -> Misstep | None:
         """Return what the command did the last time, if it is known and this conversation was not told yet."""

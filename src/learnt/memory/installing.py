@@ -105,15 +105,25 @@ def uninstall(clients: Sequence[str], *, user: bool, dry_run: bool = False, star
     return _change(clients, setting, folder, _plan_uninstall, dry_run=dry_run)
 
 
-def installed(start: str) -> Iterator[Found]:
-    """Yield what is found of each client that is set up here or for the user."""
+def installed(start: str, *, ask: bool = False) -> Iterator[Found]:
+    """Yield what is found of each client that is set up here or for the user; `ask`: a client may be asked, too."""
     settings = []
     for user in (False, True):
         try:
             settings.append(_setting(start, user=user)[0])
         except LearntError:
             continue
-    yield from examine(settings, Disk(read=_read, is_there=lambda program: shutil.which(program) is not None))
+    yield from examine(settings, Disk(read=_read, is_there=_is_there, ask_codex=_ask_codex if ask else None))
+
+
+def _is_there(program: str) -> bool:
+    return shutil.which(program) is not None
+
+
+def _ask_codex(folder: str) -> dict[str, str] | None:
+    from learnt.memory.codex_trust import trust
+
+    return trust(folder)
 
 
 def _setting(start: str, *, user: bool) -> tuple[Setting, str]:

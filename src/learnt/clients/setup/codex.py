@@ -38,11 +38,12 @@ def untrusted(hooks_path: str, hooks: bytes, config: bytes) -> list[str]:
     """
     state = json_text.look(_toml(config), ("hooks", "state"))
     known = state if isinstance(state, dict) else {}
-    return [
-        event
-        for event, group, position in _places(hooks)
-        if not json_text.look(known, (f"{hooks_path}:{_snake(event)}:{group}:{position}", "trusted_hash"))
-    ]
+    return [event for key, event in keys(hooks_path, hooks).items() if not json_text.look(known, (key, "trusted_hash"))]
+
+
+def keys(hooks_path: str, hooks: bytes) -> dict[str, str]:
+    """Return the keys by which Codex knows the hooks of ours in a file, each with its event."""
+    return {f"{hooks_path}:{_snake(event)}:{group}:{place}": event for event, group, place in _places(hooks)}
 
 
 def trusts_project(root: str, config: bytes) -> bool:

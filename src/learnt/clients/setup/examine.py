@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from learnt.clients import setup
 from learnt.clients.setup import codex, json_text
@@ -13,12 +14,18 @@ from learnt.clients.setup.shapes import NAME, Setting, Target, Unfit, decoded, i
 from learnt.errors import LearntError
 from learnt.model import Value
 
+# With which words Codex tells that it runs a hook, and what its others mean.
+_RUN = ("trusted", "managed")
+_MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
+
 
 class Disk(Value):
-    """How files are read, and whether a program is there."""
+    """How files are read, whether a program is there, and what Codex itself says of the hooks that it would run."""
 
     read: Callable[[str], bytes | None]
     is_there: Callable[[str], bool]
+    ask_codex: Callable[[str], Mapping[str, str] | None] | None = None
+    """Given a folder; None where nobody asks it."""
 
 
 class Found(Value):
@@ -30,6 +37,10 @@ class Found(Value):
     remedy: str = ""
     twice: bool = False
     """Whether it is about a client that is set up in two places."""
+    wants: str = ""
+    """What the client wants from the user before it runs our hooks."""
+    trusted: bool | None = None
+    """Whether the client trusts them; None where that cannot be known."""
 
 
 def examine(settings: Sequence[Setting], disk: Disk) -> Iterator[Found]:
@@ -63,10 +74,12 @@ def _examined(client: str, setting: Setting, held: list[Target], disk: Disk) -> 
     there = setting.replace(program=(program, *setting.program[1:]))
     if any(_is_stale(target, disk) for target in setup.targets(client, there)):
         return Found(client=client, fine=False, detail=f"in {where}, but not all of it, or an older one", remedy=again)
-    reason = _distrust(setting, held, disk) if client == "codex" else ""
+    wants = setup.wants(client, setting)
+    trusted, reason = _trust(client, setting, held, disk)
     if reason:
-        return Found(client=client, fine=False, detail=reason, remedy=setup.wants(client, setting))
-    return Found(client=client, fine=True, detail=f"in {where}")
+        return Found(client=client, fine=False, detail=reason, remedy=wants, wants=wants, trusted=False)
+    detail = f"in {where}{', and trusted' if trusted else ''}"
+    return Found(client=client, fine=True, detail=detail, wants=wants, trusted=trusted)
 
 
 def _holds(target: Target, disk: Disk) -> bool:
@@ -110,11 +123,66 @@ def _first_word(command: str) -> str:
         return ""
 
 
+def _trust(client: str, setting: Setting, held: list[Target], disk: Disk) -> tuple[bool | None, str]:
+    """Return whether a client trusts our hooks, None where that cannot be known, and why it would not run them."""
+    if client == "codex":
+        reason = _distrust(setting, held, disk)
+        return not reason, reason
+    if client == "gemini" and not setting.user:
+        home = setting.places.get("GEMINI_CLI_HOME") or setting.home("HOME")
+        trusted = _covered(setting.root, _json(disk, os.path.join(home, ".gemini", "trustedFolders.json")))
+        reason = f"Gemini CLI does not trust {setting.root}, and runs no hooks of it" if trusted is False else ""
+        return trusted, reason
+    if client == "claude-code" and not setting.user:
+        _, state = setup.targets(client, setting.replace(user=True))
+        asked = ("projects", setting.root, "hasTrustDialogAccepted")
+        return (json_text.look(_json(disk, state.path), asked) is True) or None, ""
+    return None, ""
+
+
+def _covered(root: str, levels: object) -> bool | None:
+    """Return what Gemini CLI was told of a folder, or else of the nearest one above it; None when of neither."""
+    told: dict[str, bool] = {}
+    for path, level in levels.items() if isinstance(levels, dict) else ():
+        told[os.path.dirname(path) if level == "TRUST_PARENT" else path] = level != "DO_NOT_TRUST"
+    while root not in told:
+        above = os.path.dirname(root)
+        if above == root:
+            return None
+        root = above
+    return told[root]
+
+
+def _json(disk: Disk, path: str) -> object:
+    try:
+        return json.loads(disk.read(path) or b"null")
+    except (ValueError, RecursionError, LearntError):
+        return None
+
+
 def _distrust(setting: Setting, held: list[Target], disk: Disk) -> str:
-    """Return why Codex would not run our hooks; nothing when it would, as far as its files tell."""
-    config = disk.read(os.path.join(setting.home("CODEX_HOME", ".codex"), "config.toml")) or b""
+    """Return why Codex would not run our hooks; nothing when it would.
+
+    Codex is asked where that is possible; else its files tell, but not whether a hook was changed since.
+    """
     hooks = next((target for target in held if isinstance(target.edit, JsonFile)), None)
+    ours = codex.keys(hooks.path, disk.read(hooks.path) or b"") if hooks else {}
+    told = disk.ask_codex(setting.root) if disk.ask_codex and ours else None
+    if told and any(key in told for key in ours):
+        return _doubts({event: told.get(key, "not seen by Codex") for key, event in ours.items()})
+    config = disk.read(os.path.join(setting.home("CODEX_HOME", ".codex"), "config.toml")) or b""
     if not setting.user and not codex.trusts_project(setting.root, config):
         return f"Codex does not trust {setting.root} yet, and runs no hooks of it"
     missing = codex.untrusted(hooks.path, disk.read(hooks.path) or b"", config) if hooks else []
-    return f"Codex does not trust these hooks yet, and does not run them: {', '.join(missing)}" if missing else ""
+    if not missing and told is not None and ours:
+        return "Codex does not see these hooks, and does not run them"
+    return _doubts(dict.fromkeys(missing, "untrusted"))
+
+
+def _doubts(statuses: Mapping[str, str]) -> str:
+    """Return what Codex holds against hooks, by event; nothing when it would run them all."""
+    found = {event: status for event, status in statuses.items() if status not in _RUN}
+    if not found:
+        return ""
+    told = ", ".join(f"{event} ({_MEANINGS.get(status, status)})" for event, status in found.items())
+    return f"Codex does not trust these hooks, and does not run them: {told}"

@@ -91,6 +91,7 @@ COMMANDS = (
     Command(name="backup", group="In and out", summary="Copy the whole store into one file", module="transfer"),
     Command(name="install", group="Clients", summary="Let an agent client use learnt by itself", module="install"),
     Command(name="uninstall", group="Clients", summary="Take learnt out of a client's settings", module="install"),
+    Command(name="activity", group="Clients", summary="Show what learnt did inside clients", module="activity"),
     Command(name="tidy", group="Upkeep", summary="Let unused learnings fade, and put old ones away", module="tidy"),
     Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
     Command(name="usage", group="Upkeep", summary="Show what calls to models cost", module="stats"),

@@ -45,6 +45,7 @@ def brief_run(arguments: argparse.Namespace) -> None:
             command=arguments.command,
             tools=arguments.tool,
             budget_tokens=arguments.budget_tokens,
+            asked_by="person",
         )
     if arguments.json:
         show_json({**_brief_record(brief), "text": brief.text})

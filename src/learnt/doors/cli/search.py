@@ -45,6 +45,7 @@ def search_run(arguments: argparse.Namespace) -> None:
             command=arguments.command,
             tools=arguments.tool,
             task_type=arguments.type,
+            asked_by="person",
         )
     if arguments.json:
         show_json([_record(hit) for hit in hits])

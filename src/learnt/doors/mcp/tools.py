@@ -21,6 +21,7 @@ from learnt.doors.mcp.words import as_data, prompt, told_brief, told_learning, t
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal
+from learnt.text.client_names import client_name
 from learnt.text.fence import fenced, without_tags
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class Tools:
                 goal=goal,
                 paths=paths,
                 command=command,
+                asked_by="tool",
+                client=client_name(CALLER.get().partition(": ")[2]),
             )
         return told_brief(brief, silence(brief))
 
@@ -70,9 +73,9 @@ class Tools:
         paths: _Paths = (),
         command: _Command = "",
     ) -> str:
-        """Call this when something fails or seems risky: it finds what was learnt about it. Nothing is recorded."""
+        """Call this when something fails or seems risky: it finds what was learnt about it. It is only counted."""
         with self._opened() as memory:
-            hits = memory.search(query, limit=limit, paths=paths, command=command)
+            hits = memory.search(query, limit=limit, paths=paths, command=command, asked_by="tool")
         return told_learnings([hit.learning for hit in hits]) or "Nothing known fits. Other words may find more."
 
     def learn(

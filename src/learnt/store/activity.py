@@ -1,0 +1,276 @@
+"""What learnt did inside clients: briefs, warnings and debriefs, the newest first, and how often recall was used.
+
+Each kind is read by its index on time, and what is costly (receipts, learnings) only for what is shown. A brief that
+carried a warning is told as the warning.
+"""
+
+from __future__ import annotations
+
+import json
+
+from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from learnt.store.database import Database, Row
+
+KINDS = ("brief", "warning", "debrief")
+_DAY_MS = 86_400_000
+# Attempts are read by when they began, and shown by when they ended: so many more are looked at, so that a long one
+# among short ones is in its place.
+_LONG_ONES = 100
+_SAME_AGENT = "replace(replace(lower({}), '_', '-'), ' ', '-') = :agent"
+_CARRIED_A_WARNING = """
+    exists (
+        select 1
+          from warning
+         where warning.project = brief.project
+           and warning.task = brief.task
+           and warning.brief = brief.id
+    )
+"""
+# The warning was no mistake, and the command was not tried again; where it did not stop the call, that one may fail.
+_PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
+
+
+class Entry(Value):
+    """One thing that was done: a brief, a warning or a debrief."""
+
+    what: str
+    """One of KINDS."""
+    id: str
+    """Of the brief, or the attempt; of a warning, the brief that carried it."""
+    at: int
+    task: str = ""
+    title: str = ""
+    """Of the task."""
+    client: str = ""
+    agent: str = ""
+    occasion: str = ""
+    asked_by: str = ""
+    learnings: int = 0
+    """How many the brief gave, or the debrief brought."""
+    tokens: int | None = None
+    duration_ms: int | None = None
+    command: str = ""
+    """Of which the agent was warned."""
+    outcome: str = ""
+    """Of a warning: prevented, repeated or needless; of a debrief: the attempt's result."""
+    denied: bool = False
+    """Whether the warning stopped the call."""
+
+
+class Today(Value):
+    """How much was done since a moment, and what waits for a person."""
+
+    briefs: int = 0
+    warnings: int = 0
+    prevented: int = 0
+    to_review: int = 0
+
+
+def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[Entry]:
+    """Return what was done last, the newest first; empty words mean any."""
+    found = [
+        entry
+        for kind, read in _READERS.items()
+        if what in ("", kind)
+        for entry in read(database, client=client, agent=agent, limit=limit)
+    ]
+    shown = sorted(found, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
+    given = _given(database, [entry.id for entry in shown if entry.what != "debrief"])
+    taught = _taught(database, [entry.id for entry in shown if entry.what == "debrief"])
+    return [entry.replace(learnings=(taught if entry.what == "debrief" else given).get(entry.id, 0)) for entry in shown]
+
+
+def used(database: Database, *, since: int) -> dict[str, int]:
+    """Return how often learnings were asked for since a moment, by whom: briefs, and searches of whole days."""
+    rows = database.rows(
+        """
+        select asked_by, count(*) as briefs
+          from brief
+         where project = :project
+           and created_at >= :since
+         group by asked_by
+        """,
+        since=since,
+    )
+    counts = {row["asked_by"]: int(row["briefs"]) for row in rows}
+    for asker in ("person", "tool"):
+        searches = database.value(
+            "select sum(value) as searches from counter where project = :project and name >= :since and name < :end",
+            since=searches_by(asker, since),
+            end=searches_by(asker, None),
+        )
+        counts[asker] = counts.get(asker, 0) + int(searches or 0)
+    return {asker: count for asker, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])) if count}
+
+
+def searches_by(asker: str, at: int | None) -> str:
+    """Return the name of the counter of somebody's searches on a day; None stands for the end of days."""
+    return f"searches by {asker} on day {'999999' if at is None else f'{at // _DAY_MS:06d}'}"
+
+
+def prevented(database: Database, *, since: int = 0) -> dict[str, int]:
+    """Return of how many missteps each agent was kept by a warning."""
+    rows = database.rows(
+        f"""
+        select agent, count(*) as prevented
+          from warning
+         where project = :project
+           and warned_at >= :since
+           and {_PREVENTED}
+         group by agent
+         order by 2 desc, 1
+        """,
+        since=since,
+    )
+    return {row["agent"]: int(row["prevented"]) for row in rows}
+
+
+def today(database: Database, *, since: int) -> Today:
+    """Return how much was done since a moment, and how much waits: proposals, and what may be removed."""
+    row = database.row(
+        f"""
+        select (select count(*)
+                  from brief
+                 where brief.project = :project
+                   and brief.created_at >= :since
+                   and not {_CARRIED_A_WARNING}) as briefs,
+               (select count(*) from warning where project = :project and warned_at >= :since) as warnings,
+               (select count(*)
+                  from warning
+                 where project = :project
+                   and warned_at >= :since
+                   and {_PREVENTED}) as prevented,
+               (select count(*) from learning where project = :project and status = 'proposed')
+                 + (select count(*)
+                      from escalation
+                     where project = :project
+                       and status = 'open'
+                       and subject like 'learn%') as to_review
+        """,
+        since=since,
+    )
+    return Today(**{name: int(count) for name, count in (row or {}).items()})
+
+
+def _briefs(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
+    rows = database.rows(
+        f"""
+        select brief.id, brief.created_at as at, brief.task, brief.agent, brief.occasion, brief.asked_by,
+               brief.tokens, brief.duration_ms, coalesce(task.title, '') as title,
+               coalesce(nullif(brief.client, ''), task.client, '') as client
+          from brief
+          left join task on task.project = brief.project and task.id = brief.task
+         where brief.project = :project
+           and (:client = '' or coalesce(nullif(brief.client, ''), task.client, '') = :client)
+           and (:agent = '' or {_SAME_AGENT.format("brief.agent")})
+           and not {_CARRIED_A_WARNING}
+         order by brief.created_at desc, brief.id desc
+         limit :limit
+        """,
+        client=client,
+        agent=agent,
+        limit=limit,
+    )
+    return [Entry(what="brief", **row) for row in rows]
+
+
+def _warnings(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
+    rows = database.rows(
+        f"""
+        select warning.brief as id, warning.warned_at as at, warning.task, warning.agent, warning.denied,
+               coalesce(brief.occasion, '') as occasion, coalesce(brief.asked_by, '') as asked_by,
+               brief.tokens, brief.duration_ms,
+               coalesce(task.title, '') as title,
+               coalesce(nullif(brief.client, ''), task.client, '') as client,
+               coalesce(misstep.command, '') as command,
+               case when warning.needless = 1 then 'needless'
+                    when {_PREVENTED} then 'prevented'
+                    else 'repeated'
+               end as outcome
+          from warning
+          left join brief on brief.project = warning.project and brief.id = warning.brief
+          left join task on task.project = warning.project and task.id = warning.task
+          left join misstep on misstep.project = warning.project and misstep.sign = warning.sign
+         where warning.project = :project
+           and (:client = '' or coalesce(nullif(brief.client, ''), task.client, '') = :client)
+           and (:agent = '' or {_SAME_AGENT.format("warning.agent")})
+         order by warning.warned_at desc, warning.task, warning.sign
+         limit :limit
+        """,
+        client=client,
+        agent=agent,
+        limit=limit,
+    )
+    return [Entry(what="warning", **{**row, "denied": bool(row["denied"])}) for row in rows]
+
+
+def _debriefs(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
+    # The client of a conversation is known; that of another task is the one in which it was briefed.
+    rows = database.rows(
+        f"""
+        select ended.id, ended.at, ended.task, ended.title, ended.agent, ended.client, ended.outcome
+          from (select attempt.id, attempt.started_at + coalesce(attempt.duration_ms, 0) as at, attempt.started_at,
+                       attempt.task, task.title, task.agent, attempt.result as outcome,
+                       coalesce(nullif(task.client, ''),
+                                (select brief.client
+                                   from brief
+                                  where brief.project = attempt.project
+                                    and brief.task = attempt.task
+                                  order by brief.created_at desc
+                                  limit 1),
+                                '') as client
+                  from attempt
+                  join task on task.project = attempt.project and task.id = attempt.task
+                 where attempt.project = :project) ended
+         where (:client = '' or ended.client = :client)
+           and (:agent = '' or {_SAME_AGENT.format("ended.agent")})
+         order by ended.started_at desc, ended.id desc
+         limit :limit
+        """,
+        client=client,
+        agent=agent,
+        limit=limit + _LONG_ONES,
+    )
+    return [Entry(what="debrief", **row) for row in rows]
+
+
+_READERS: dict[str, Callable[..., list[Entry]]] = {"brief": _briefs, "warning": _warnings, "debrief": _debriefs}
+
+
+def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
+    """Return how many learnings each brief gave."""
+    rows = database.rows(
+        f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",
+        ids=database.list_value(briefs),
+    )
+    return {row["id"]: len(json.loads(row["receipt"]).get("shown", ())) for row in rows}
+
+
+def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
+    """Return how many learnings came of each attempt: those of its task that are older than the next one."""
+    rows: list[Row] = database.rows(
+        f"""
+        select attempt.id, count(*) as learnings
+          from attempt
+          join learning on learning.project = attempt.project and learning.task = attempt.task
+         where attempt.project = :project
+           and {database.one_of("attempt.id", "ids")}
+           and learning.created_at >= attempt.started_at
+           and not exists (
+               select 1
+                 from attempt later
+                where later.project = attempt.project
+                  and later.task = attempt.task
+                  and later.number > attempt.number
+                  and later.started_at <= learning.created_at
+           )
+         group by attempt.id
+        """,
+        ids=database.list_value(attempts),
+    )
+    return {row["id"]: int(row["learnings"]) for row in rows}

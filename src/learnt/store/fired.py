@@ -1,0 +1,94 @@
+"""When the hooks of each client last did something: one small file for each client, the last event wins.
+
+A hook writes it with every event, so it costs one open and one write, is not forced to the disk, and loads nothing.
+What cannot be written or read is as if it had not been: nobody fails for it.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+FOLDER = "fired"
+_ENDING = ".json"
+_LONGEST_NAME = 60
+_LONGEST_EVENT = 20
+# Always the same length, written over what was there: to replace or to shorten a file costs fifty times as much.
+_LENGTH = 240
+
+
+class Fired:
+    """The last event of a client that was served: when, which, how long it took, how many characters were given."""
+
+    __slots__ = ("at", "chars", "duration_ms", "event")
+
+    def __init__(self, *, at: int, event: str, duration_ms: float, chars: int) -> None:
+        self.at = at
+        self.event = event
+        self.duration_ms = duration_ms
+        self.chars = chars
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as it is written."""
+        return {"at": self.at, "event": self.event, "duration_ms": self.duration_ms, "chars": self.chars}
+
+
+def note(folder: str, client: str, event: str, at: int, duration_ms: float, chars: int) -> None:  # noqa: PLR0917 - one line of a log
+    """Write down, in a store's folder, that an event of a client was served; best effort."""
+    if not client.replace("-", "").isalnum() or len(client) > _LONGEST_NAME:
+        return  # it becomes the name of a file
+    import json
+
+    fired = Fired(at=at, event=event[:_LONGEST_EVENT], duration_ms=round(duration_ms, 1), chars=chars)
+    path = os.path.join(folder, FOLDER, client + _ENDING)
+    content = json.dumps(fired.as_dict()).encode().ljust(_LENGTH)
+    try:
+        try:
+            _write(path, content)
+        except FileNotFoundError:
+            os.mkdir(os.path.dirname(path), 0o700)
+            _write(path, content)
+    except OSError:
+        return
+
+
+def read(folder: str) -> dict[str, Fired]:
+    """Return the last event of each client that was ever served here, by the client's name."""
+    place = os.path.join(folder, FOLDER)
+    try:
+        names = sorted(os.listdir(place))
+    except OSError:
+        return {}
+    found = {}
+    for name in names:
+        fired = _read_one(os.path.join(place, name)) if name.endswith(_ENDING) else None
+        if fired is not None:
+            found[name.removesuffix(_ENDING)] = fired
+    return found
+
+
+def _write(path: str, content: bytes) -> None:
+    file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+    try:
+        os.write(file, content)
+    finally:
+        os.close(file)
+
+
+def _read_one(path: str) -> Fired | None:
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            read = json.load(file)
+        return Fired(
+            at=int(read["at"]),
+            event=str(read["event"]),
+            duration_ms=float(read["duration_ms"]),
+            chars=int(read["chars"]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return None
