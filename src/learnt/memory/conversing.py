@@ -169,10 +169,9 @@ class Conversing:
     @property
     def _task(self) -> Task:
         if self._known is None:
-            where = f" in {self._event.client}" if self._event.client else ""
             new = Task(
                 id=self._id,
-                title=f"A conversation{where}",
+                title=self._id,  # until its first prompt is known
                 type="session",
                 agent=self._memory._line(self._event.agent),
                 client=self._event.client,
