@@ -247,6 +247,12 @@ class Accumulating(Debriefing, ByHand):
 
         return Reporting(self.store, settings=self.settings, clock=self._clock).stats(limit=limit, weeks=weeks)
 
+    def prevented(self, *, since: int | None = None) -> dict[str, int]:
+        """Return how many errors warnings prevented, by the agent that was warned."""
+        from learnt.store.warnings import prevented
+
+        return prevented(self.store.database, since)
+
     def _refuse_without_project(self) -> None:
         if not self.root:
             raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
