@@ -109,7 +109,11 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
                 assert "type" in parameter
         assert [str(one.uri) for one in (await client.list_resources()).resources] == ["learnt://learnings.md"]
         templates = (await client.list_resource_templates()).resource_templates
-        assert [one.uri_template for one in templates] == ["learnt://learnings/{goal}.md", "learnt://learning/{id}"]
+        assert [one.uri_template for one in templates] == [
+            "learnt://learnings/{goal}.md",
+            "learnt://learning/{id}",
+            "learnt://standing/{agent}",
+        ]
         assert [one.name for one in (await client.list_prompts()).prompts] == ["brief", "debrief"]
 
     talk(project, look)

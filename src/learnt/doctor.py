@@ -17,7 +17,7 @@ from learnt.brief.learnings_file import parse
 from learnt.clients import programs
 from learnt.clients.shapes import Request
 from learnt.errors import LearntError
-from learnt.memory import installing, places
+from learnt.memory import installing, mapping, places
 from learnt.memory.disk import FILE, path_of, read
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
@@ -84,6 +84,7 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             known_tasks = _tasks(place, clock)
             yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
             yield from _examine_provider(settings, project.user_settings_file(environ))
+            yield from _examine_agents(configuration, place, clock)
             yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
@@ -335,6 +336,19 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Finding]:
         return
     caps = f"at most ${settings.model_daily_cap_usd:g} a day, ${settings.model_monthly_cap_usd:g} a month"
     yield _fine("model", f"{provider} asks {found}, {caps}; `learnt usage` shows the calls")
+
+
+def _examine_agents(configuration: config.Configuration, place: Place, clock: Callable[[], int]) -> Iterator[Finding]:
+    """Say whether the categories of agents fit the learnings and the agents that there are."""
+    try:
+        store = Store(place.replace(read_only=True), version=__version__, clock=clock)
+        try:
+            for one in mapping.remarks(store.database, configuration):
+                yield Finding(subject="agents", fine=one.fine, detail=one.detail, remedy=one.remedy)
+        finally:
+            store.close()
+    except LearntError:
+        return  # why the store cannot be read is told elsewhere
 
 
 def _examine_files(here: Project) -> Iterator[Finding]:

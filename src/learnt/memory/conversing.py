@@ -214,7 +214,9 @@ class Conversing:
         warning = None
         if misstep is not None:
             whom = {"task": self._id, "sign": misstep.sign, "brief": brief.id, "agent": brief.agent}
-            warning = {**whom, "denied": int(denies), "warned_at": self._now}
+            # After a failure the call that is warned of is over.
+            failures = int(occasion == "failure")
+            warning = {**whom, "denied": int(denies), "failures": failures, "warned_at": self._now}
         self._memory._recorded(self._task, brief, self._began_ns, warning=warning)
         return Reply(text=brief.text)
 
