@@ -140,6 +140,8 @@ class Briefing(Tasks):
             attempts=everything.attempts,
             settings={**self._rules().as_dict(), "budget_tokens": budget},
         )
+        age_s = self.store.age_s()
+        receipt |= {} if age_s is None else {"mirror_age_s": age_s}
         made = _made(known, content, receipt, agent=role)
         return self._recorded(known, made) if keep and (made.text or not only_new) else made
 
