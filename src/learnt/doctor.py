@@ -17,7 +17,7 @@ from learnt.brief.learnings_file import parse
 from learnt.clients import programs
 from learnt.clients.shapes import Request
 from learnt.errors import LearntError
-from learnt.memory import installing, mapping, places
+from learnt.memory import background, installing, mapping, places
 from learnt.memory.disk import FILE, path_of, read
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
@@ -137,6 +137,7 @@ def _examine_folder(subject: str, place: Place) -> Iterator[Finding]:
         yield Finding(subject=subject, fine=False, detail="a purge was not finished", remedy=remedy)
     yield from _examine_permissions(f"{subject}: permissions", place)
     yield from _examine_hook_log(f"{subject}: hook", place.folder)
+    yield from _examine_worker(f"{subject}: worker", place.folder)
     yield from _examine_space(f"{subject}: disk", place.folder)
 
 
@@ -184,7 +185,7 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
     if sys.platform == "win32":
         return
     # Files for people (learnings.md) may be shared; the database, its log and the spool may not.
-    private = ("learnt.db", "spool", "backups", "settings", "hook", "fired")
+    private = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "worker")
     with os.scandir(folder) as entries:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(private)}
     open_ones = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
@@ -214,6 +215,21 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Finding]:
         return
     detail = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'} in the log, the last: {lines[-1].strip()}"
     yield Finding(subject=subject, fine=False, detail=detail, remedy=f"delete {path} when it is dealt with")
+
+
+def _examine_worker(subject: str, folder: str) -> Iterator[Finding]:
+    """Say when the worker failed last, and whether it has done its work since."""
+    path = os.path.join(folder, background.WORKER_LOG)
+    if not os.path.exists(path) or not os.path.getsize(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        last = file.readlines()[-1].strip()
+    what, since = background.worker_state(folder)
+    if what == "done" and since >= os.stat(path).st_mtime:
+        yield _fine(subject, f"it failed once, and has done its work since; the last time: {last}")
+        return
+    remedy = f"mend what it says; the next turn of a conversation starts it again, and {path} tells more"
+    yield Finding(subject=subject, fine=False, detail=f"it failed last: {last}", remedy=remedy)
 
 
 def _examine_space(subject: str, folder: str) -> Iterator[Finding]:

@@ -350,7 +350,9 @@ class Briefing(Tasks):
 
         given_before = self._injected(task.id)
         spent = self._clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
-        brief = brief.replace(duration_ms=max(0, spent))
+        age_s = self.store.age_s()
+        receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
+        brief = brief.replace(duration_ms=max(0, spent), receipt=receipt)
         given = brief_body(task, brief)
         if warning is None:
             self.store.record("brief", given)

@@ -164,6 +164,16 @@ def change(
     return before, after
 
 
+def put_copy(database: Database, learning: Learning) -> None:
+    """Keep a learning as it is in another database that keeps its history; index it anew if it says something else."""
+    present = find(database, learning.id)
+    database.execute(_INSERT if present is None else _UPDATE, **_row(learning))
+    if present is None or any(
+        getattr(present, name) != getattr(learning, name) for name in (*index.FIELDS, "triggers")
+    ):
+        index.put(database, learning)
+
+
 def find(database: Database, id: str, *, for_update: bool = False) -> Learning | None:
     """Return a learning, or None."""
     row = database.row(
