@@ -20,7 +20,6 @@ import pytest
 from learnt import Memory
 from learnt.errors import LearntError, NoStore
 from learnt.memory import background
-from learnt.model import Learning
 from learnt.store import mirror
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
@@ -339,6 +338,6 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
     subprocess.run([sys.executable, "-P", "-m", "learnt.doors.worker", str(project)], check=True)
     with Memory.open_for_hook(project) as hook:
         assert titles(hook) == titles(memory)
-        everything: list[Learning] = hook.learnings(status=None, limit=1_000).learnings
+        everything = hook.learnings(status=None, limit=1_000).learnings
         assert len(everything) == 58
     assert os.listdir(project / ".learnt")
