@@ -85,6 +85,10 @@ class Mirror(Store):
         """Leave the spool to those who reach the server."""
         return 0
 
+    def waiting(self, task: str) -> list[Record]:
+        """Return nothing: what waits for the server has taken effect here."""
+        return []
+
     def age_s(self) -> int | None:
         """Return how many seconds ago it was refreshed."""
         return max(0, self.clock() - self.refreshed_at) // 1000
