@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-from learnt import clients
-from learnt.clients import Answer, Call, Request
+from learnt.clients import programs
+from learnt.clients.shapes import Answer, Call, Request
 from learnt.errors import LearntError
 from learnt.loop import agents, processes
 from learnt.loop.agents import Run, Stop
@@ -78,7 +78,7 @@ def command(line: str, tmp_path: Path, prompt: str = "Do the work") -> Call:
     request = Request(
         prompt=prompt, folder=str(tmp_path), scratch=str(tmp_path / "scratch"), command=line, model="small"
     )
-    return clients.call("command", request)
+    return programs.call("command", request)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def assert_all_dead(run: Run, *, least: int = 1) -> None:
 
 
 def answer(run: Run) -> Answer:
-    return clients.read(run.output)
+    return programs.read(run.output)
 
 
 def test_an_agent_reads_its_prompt_and_its_words_are_read(run: Callable[..., Run], tmp_path: Path) -> None:
@@ -462,13 +462,13 @@ def test_an_error_of_the_caller_ends_the_agent_and_goes_on(
 
 WORKER = """
 import os, sys
-from learnt import clients
-from learnt.clients import Request
+from learnt.clients import programs
+from learnt.clients.shapes import Request
 from learnt.loop import agents
 folder, script, task = sys.argv[1:]
 request = Request(prompt="", folder=folder, scratch=folder, command=f"{sys.executable} -S {script}")
 agents.run(
-    clients.call("command", request), folder=folder, environ={**os.environ, "LEARNT_ATTEMPT": task},
+    programs.call("command", request), folder=folder, environ={**os.environ, "LEARNT_ATTEMPT": task},
     time_limit_s=600, output_limit_bytes=10**6, log_folder=folder + "/log",
     on_started=lambda pid, started: print(pid, started, flush=True),
     on_progress=lambda line: print(line, flush=True),

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnt import clients
-from learnt.clients import CLIENTS, Answer, Call, Output, Request
-from learnt.clients.shapes import LINE_LIMIT, TEXT_LIMIT
+from learnt.clients import programs
+from learnt.clients.programs import CLIENTS
+from learnt.clients.shapes import LINE_LIMIT, TEXT_LIMIT, Answer, Call, Output, Request
 from learnt.errors import WrongRequest
 
 SESSION = "540b6f0e-91ab-4cde-8f01-23456789abcd"
@@ -38,9 +38,9 @@ def read(tmp_path: Path, home: Path) -> Callable[..., Answer]:
         asked = request(tmp_path, model=model, command="agent" if client == "command" else "")
         (tmp_path / "stdout").write_bytes(raw or lines(printed))
         (tmp_path / "stderr").write_text(stderr)
-        return clients.read(
+        return programs.read(
             Output(
-                call=clients.call(client, asked),
+                call=programs.call(client, asked),
                 folder=str(tmp_path),
                 stdout=str(tmp_path / "stdout"),
                 stderr=str(tmp_path / "stderr"),
@@ -60,12 +60,12 @@ def lines(printed: Iterable[object]) -> bytes:
 
 
 def words(client: str, folder: Path, **fields: Any) -> list[str]:
-    return list(clients.call(client, request(folder, **fields)).argv)
+    return list(programs.call(client, request(folder, **fields)).argv)
 
 
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 def test_a_long_prompt_goes_in_by_stdin_or_by_a_file_never_as_an_argument(client: str, tmp_path: Path) -> None:
-    call = clients.call(client, request(tmp_path, command="agent --now"))
+    call = programs.call(client, request(tmp_path, command="agent --now"))
 
     assert all(len(word) < 1_000 for word in call.argv)
     assert PROMPT in (call.stdin, *call.files.values())
@@ -112,7 +112,7 @@ def test_the_users_arguments_replace_our_defaults(
 
 def test_a_command_gets_what_it_asks_for(tmp_path: Path) -> None:
     asked = request(tmp_path, command="run 'a b' --file={prompt_file} -m {model}", model="m", arguments=("--more",))
-    call = clients.call("command", asked)
+    call = programs.call("command", asked)
 
     path = str(tmp_path / "scratch" / "prompt.md")
     assert call.argv == ("run", "a b", f"--file={path}", "-m", "m", "--more")
@@ -124,13 +124,13 @@ def test_a_command_gets_what_it_asks_for(tmp_path: Path) -> None:
 )
 def test_a_command_that_is_none_is_refused_with_a_hint(client: str, line: str, tmp_path: Path) -> None:
     with pytest.raises(WrongRequest) as refused:
-        clients.call(client, request(tmp_path, command=line))
+        programs.call(client, request(tmp_path, command=line))
     assert "[work]" in refused.value.hint
 
 
 def test_an_unknown_client_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(WrongRequest) as refused:
-        clients.call("clippy", request(tmp_path))
+        programs.call("clippy", request(tmp_path))
     assert "opencode" in refused.value.hint
 
 
@@ -511,13 +511,13 @@ def test_an_output_that_is_gone_gives_an_empty_answer(client: str, read: Callabl
     os.unlink(tmp_path / "stdout")
     asked = request(tmp_path, command="agent" if client == "command" else "")
     output = Output(
-        call=clients.call(client, asked),
+        call=programs.call(client, asked),
         folder="",
         stdout=str(tmp_path / "stdout"),
         stderr=str(tmp_path / "nowhere"),
         exit_code=9,
     )
-    assert clients.read(output) == Answer(error="exit code 9")
+    assert programs.read(output) == Answer(error="exit code 9")
 
 
 @pytest.mark.parametrize("client", sorted(HEALTHY))
@@ -573,10 +573,10 @@ def test_no_shape_of_json_can_break_a_reader(tmp_path_factory: pytest.TempPathFa
     for client in CLIENTS:
         call = Call(client=client, argv=("x",), scratch=str(folder / "none"))
         output = Output(call=call, folder="", stdout=str(path), stderr="", exit_code=0, places={"HOME": str(folder)})
-        answer = clients.read(output)
+        answer = programs.read(output)
         assert isinstance(answer.text, str)
         for line in path.read_text().splitlines():
-            assert len(clients.progress(call, line)) <= 160
+            assert len(programs.progress(call, line)) <= 160
 
 
 @pytest.mark.parametrize("session", ["../../../etc/passwd", "*", "a/b", "x" * 5_000, "nul\0nul", ""])
@@ -609,14 +609,14 @@ def test_of_a_long_plain_output_the_end_is_kept(read: Callable[..., Answer]) -> 
     ],
 )
 def test_progress_is_one_short_line_for_what_is_worth_it(client: str, expected: list[str], tmp_path: Path) -> None:
-    call = clients.call(client, request(tmp_path))
-    shown = [clients.progress(call, line.decode()) for line in split(client)]
+    call = programs.call(client, request(tmp_path))
+    shown = [programs.progress(call, line.decode()) for line in split(client)]
     assert [line for line in shown if line][: len(expected)] == expected
 
 
 def test_progress_cannot_reach_the_terminal_behind_the_screen(tmp_path: Path) -> None:
-    call = clients.call("command", request(tmp_path, command="x"))
-    shown = clients.progress(call, "\x1b]0;title\x07one\r\ntwo \u202e" + "y" * 10_000)
+    call = programs.call("command", request(tmp_path, command="x"))
+    shown = programs.progress(call, "\x1b]0;title\x07one\r\ntwo \u202e" + "y" * 10_000)
     assert shown.isprintable()
     assert len(shown) <= 160
 

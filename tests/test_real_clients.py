@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 import learnt
-from learnt import Memory, clients
-from learnt.clients import Answer, Request, transcript
+from learnt import Memory
+from learnt.clients import programs, transcript
+from learnt.clients.shapes import Answer, Request
 from learnt.loop import agents
 from learnt.loop.agents import Run, Stop
 from learnt.store import opencode
@@ -43,7 +44,7 @@ class Done:
 
     def __init__(self, run: Run, stub: ModelStub, progress: list[str]) -> None:
         self.run = run
-        self.answer: Answer = clients.read(run.output)
+        self.answer: Answer = programs.read(run.output)
         self.asked = [asked.body for asked in stub.asked]
         self.progress = progress
 
@@ -85,7 +86,7 @@ def work(
     progress: list[str] = []
     with ModelStub(*replies) as stub:
         run = agents.run(
-            clients.call(client, request),
+            programs.call(client, request),
             folder=str(work_folder),
             environ={
                 **environment(client, folder, stub, trusted=work_folder),

@@ -75,6 +75,7 @@ class Settings(Value):
     model_daily_cap_usd: float = 1.0
     model_monthly_cap_usd: float = 10.0
     hook_deadline_ms: int = 400
+    before_tool: str = "tell"
 
 
 class Setting:
@@ -180,6 +181,13 @@ SETTINGS = (
         key="hook_deadline_ms",
         meaning="After how many milliseconds a hook gives up and says nothing, so that no client ever waits for it.",
         least=1,
+    ),
+    Setting(
+        key="before_tool",
+        meaning="What happens before a call that failed here the last time, where another one worked then: `tell` (a "
+        "warning beside the call or its result), `stop_once` (the first such call of a conversation is refused with "
+        "the reason, its repetition is not) or `off`.",
+        choices=("tell", "stop_once", "off"),
     ),
     Setting(
         key="summarise_above",

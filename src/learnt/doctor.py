@@ -12,9 +12,10 @@ import shutil
 import stat
 import sys
 
-from learnt import __version__, clients, config, project
+from learnt import __version__, config, project
 from learnt.brief.learnings_file import parse
-from learnt.clients import Request
+from learnt.clients import programs
+from learnt.clients.shapes import Request
 from learnt.errors import LearntError
 from learnt.memory import installing, places
 from learnt.memory.disk import FILE, path_of, read
@@ -356,7 +357,7 @@ def _needed(finding: Finding, open_tasks: int) -> Finding:
 
 
 def _examine_agent(here: Project, settings: Settings) -> Finding:
-    program = clients.call(settings.work_agent, _request(here.root, settings)).argv[0]
+    program = programs.call(settings.work_agent, _request(here.root, settings)).argv[0]
     # A path is seen from the folder that the agent works in, a name is looked for on PATH.
     found = shutil.which(os.path.join(here.root, program) if os.path.dirname(program) else program)
     if found:
@@ -386,7 +387,7 @@ def _examine_models(settings: Settings) -> Iterator[Finding]:
     if not mistakes:
         chosen = f"`{settings.strategy}` chooses from {', '.join(names)}" if names else settings.work_model
         yield _fine("work: models", chosen or "the client's own default")
-    if unpriced and settings.work_agent in clients.TELL_TOKENS_ONLY:
+    if unpriced and settings.work_agent in programs.TELL_TOKENS_ONLY:
         detail = f"{settings.work_agent} tells no cost, so that of {', '.join(unpriced)} stays unknown"
         remedy = "state `input_price` and `output_price` of each, so that --budget-usd and the strategy can see it"
         yield Finding(subject="work: models", fine=True, detail=detail, remedy=remedy)
@@ -403,7 +404,7 @@ def _mistakes_with_models(settings: Settings) -> Iterator[Finding]:
             choose("fixed", settings.models, Record(), Facts(task=""), fixed=settings.work_model)
         except LearntError as error:
             yield _wrong("work: models", error)
-    words = clients.call(settings.work_agent, _request("", settings)).argv
+    words = programs.call(settings.work_agent, _request("", settings)).argv
     if len(settings.models) > 1 and not any(_SOME_MODEL in word for word in words):
         command = settings.work_agent == "command"
         where = "`work.command` does not say {model}" if command else "`work.arguments` name one already"

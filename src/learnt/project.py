@@ -55,10 +55,16 @@ def new_project(folder: str) -> Project:
     return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
 
 
+def head_branch(root: str) -> str:
+    """Return the branch that is checked out in a folder; nothing outside git, and where a commit is without one."""
+    name = _head(_git_dir(root))
+    return name.removeprefix("ref:").strip().removeprefix("refs/heads/") if name.startswith("ref:") else ""
+
+
 def head_commit(root: str) -> str:
     """Return the commit that is checked out in a folder, as far as git's files tell without starting git."""
     git_dir = _git_dir(root)
-    head = _first_line(os.path.join(git_dir, "HEAD")) if git_dir else ""
+    head = _head(git_dir)
     if not git_dir or not head.startswith("ref:"):
         return head
     name = head.removeprefix("ref:").strip()
@@ -122,6 +128,10 @@ def _git_dir(folder: str) -> str | None:
             )
         return target if line.startswith("gitdir:") else None
     return next((place for place in (dot_git, folder) if _is_git_dir(place)), None)
+
+
+def _head(git_dir: str | None) -> str:
+    return _first_line(os.path.join(git_dir, "HEAD")) if git_dir else ""
 
 
 def _is_git_dir(folder: str) -> bool:

@@ -6,7 +6,7 @@ the history. So the text itself need not be stored, and a receipt proves what an
 
 from __future__ import annotations
 
-from learnt.brief.render import RENDERER, Content, Loop, Past, Shown
+from learnt.brief.render import RENDERER, Content, FailedBefore, Loop, Past, Shown, Unfinished
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ def write_receipt(
         "beside": list(beside),
         "attempts": [{"attempt": past.failure.attempt, **_past(past)} for past in content.attempts],
         "attempts_left_out": [past.number for past in attempts if past.number not in told],
+        "failed": [one.as_dict() for one in content.failed],
+        "unfinished": [one.as_dict() for one in content.unfinished],
+        "notes": list(content.notes),
         "loop": content.loop.as_dict(),
         "stuck": content.stuck,
         "at": content.now_ms,
@@ -89,6 +92,9 @@ def read_receipt(
         attempts=tuple(attempts),
         loop=Loop(**receipt["loop"]),
         stuck=receipt["stuck"],
+        failed=tuple(FailedBefore(**entry) for entry in receipt.get("failed", ())),
+        unfinished=tuple(Unfinished(**entry) for entry in receipt.get("unfinished", ())),
+        notes=tuple(receipt.get("notes", ())),
     )
 
 

@@ -22,6 +22,7 @@ _MOST_ATTEMPTS = 5
 # How long the fields of a report may be: the newest is shortened rather than left out, at last to reason and advice.
 _LONGEST_FIELDS = (500, 200, 80, 0)
 _LONGEST_OF_ALL, _LONGEST_AT_LAST = 500, 80
+_LONGEST_TOLD = 200
 RENDERER = 1
 """Counts the ways in which the same content was put into words; a brief can be rendered again by its own alone."""
 EVIDENCE = (
@@ -63,6 +64,25 @@ class Loop(Value):
     model_reason: str = ""
 
 
+class FailedBefore(Value):
+    """A command that failed before, and what worked then."""
+
+    command: str
+    error: str
+    worked: str
+    at: int
+
+
+class Unfinished(Value):
+    """Work that failed and was not finished."""
+
+    task: str
+    title: str
+    reason: str
+    suggestion: str
+    at: int
+
+
 class Content(Value):
     """All that a brief says."""
 
@@ -72,12 +92,23 @@ class Content(Value):
     attempts: tuple[Past, ...] = ()
     loop: Loop = Loop()
     stuck: bool = False
+    failed: tuple[FailedBefore, ...] = ()
+    unfinished: tuple[Unfinished, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def render(content: Content) -> str:
     """Return the text of a brief; empty when there is nothing to say."""
-    sections = [_attempts(content.attempts), _learnings(content.learnings, content.now_ms), _status(content.loop)]
-    return fenced("\n".join(section for section in (_stuck(content), *sections) if section), content.id)
+    sections = [
+        _stuck(content),
+        _failed(content.failed, content.now_ms),
+        _unfinished(content.unfinished, content.now_ms),
+        _attempts(content.attempts),
+        _learnings(content.learnings, content.now_ms),
+        _status(content.loop),
+        "".join(f"{note}\n" for note in content.notes),
+    ]
+    return fenced("\n".join(section for section in sections if section), content.id)
 
 
 def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -> tuple[Content, list[str]]:
@@ -119,7 +150,9 @@ def _with_attempts(content: Content, attempts: Sequence[Past], most: int, per_ch
 def _size(content: Content, per_char: float) -> float:
     """Return what a brief takes of its budget; the stuck warning stands outside of it."""
     text = render(content.replace(stuck=False))
-    return max(estimate_tokens(text), len(text) * per_char)
+    # A client takes the text as JSON, in which some characters are written as two.
+    length = len(text) + sum(map(text.count, '"\\\n\t')) if per_char else 0
+    return max(estimate_tokens(text), length * per_char)
 
 
 def _learnings(learnings: Sequence[Shown], now_ms: int) -> str:
@@ -159,6 +192,32 @@ def _standing(shown: Shown) -> str:
     learning = shown.learning
     use = f"helpful {learning.times_helpful}x" if learning.times_helpful else f"used {learning.times_injected}x"
     return f"confidence: {learning.confidence:.2f}, {use}{', on trial' if shown.on_trial else ''}"
+
+
+def _failed(failed: Sequence[FailedBefore], now_ms: int) -> str:
+    if not failed:
+        return ""
+    lines = ["## This Failed Here Before", ""]
+    for one in failed:
+        error = _one_line(one.error)[:_LONGEST_OF_ALL]
+        lines.append(f"- `{_code(one.command)}` failed {age(one.at, now_ms)}{f': {error}' if error else ''}")
+        lines.append(f"  Then this worked: `{_code(one.worked)}`")
+    return "\n".join((*lines, ""))
+
+
+def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
+    if not unfinished:
+        return ""
+    lines = ["## Unfinished On This Branch", ""]
+    for one in unfinished:
+        told = [_one_line(text)[:_LONGEST_TOLD] for text in (one.reason, one.suggestion) if text]
+        lines.append(f"- {_one_line(one.title)[:_LONGEST_TOLD]} ({one.task}) failed {age(one.at, now_ms)}")
+        lines += [f"  {text}" for text in told]
+    return "\n".join((*lines, ""))
+
+
+def _code(command: str) -> str:
+    return _one_line(command)[:_LONGEST_OF_ALL].replace("`", "'")
 
 
 def _attempts(attempts: Sequence[Past]) -> str:

@@ -2,10 +2,7 @@
 
 Fails open: at its deadline, or whatever goes wrong, the client goes on as if we were not there: exit code 0, an empty
 answer, and the reason in `.learnt/hook.log`, which `learnt doctor` shows. The log never quotes what a client sent.
-Without a store, beside a server, and inside a model call of our own, the hook says nothing.
-
-Served are a prompt (answered with a brief of what its conversation has not seen yet) and the end of a turn (debriefed).
-A conversation is one task, named after the client's session.
+Without a store, and inside a model call of our own, the hook says nothing.
 """
 
 from __future__ import annotations
@@ -20,55 +17,54 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from learnt.clients.events import Event
     from learnt.memory import Memory
     from learnt.project import Project
 
 _LONGEST_LOG = 100_000
-_LONGEST_ANSWER = 9_500
 _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
-# What the clients call a prompt and the end of a turn.
-_PROMPTS = ("UserPromptSubmit", "BeforeAgent")
-_ENDS = ("Stop", "SubagentStop", "AfterAgent")
-# What Gemini CLI puts before a prompt: what hooks said at the start.
-_CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
-# What clients send in the person's name: not theirs to answer, and no query.
-_SYNTHETIC = ("<task-notification>", "<system-reminder>", "<hook_prompt")
 
 
 def run_hook() -> int:
     """Serve one event and return 0."""
     if os.environ.get("LEARNT_INTERNAL"):
         return 0
+    began_ns = time.perf_counter_ns()
     here = None
     try:
         from learnt.project import find_project
 
         here = find_project(".")
         if here is not None and os.path.isdir(here.folder):
-            answer = _serve(here)
-            if answer:
-                sys.stdout.write(answer)
-                sys.stdout.flush()
+            _serve(here, began_ns)
     except Exception as error:  # the one place that must never disturb whom it serves
         _log(here, f"{type(error).__name__}: {_reason(error)}")
     return 0
 
 
-def _serve(here: Project) -> str:
+def _serve(here: Project, began_ns: int) -> None:
+    from learnt.clients.events import read_event
     from learnt.errors import NoStore
     from learnt.memory import Memory
 
     try:
-        opened = Memory.open(".", create=False)
+        opened = Memory.open_for_hook(".")
     except NoStore:
-        return ""  # a clone with shared learnings, say, in which nobody keeps any
+        return  # a clone with shared learnings, say, in which nobody keeps any
     with opened as memory, Deadline(memory.settings.hook_deadline_ms):
-        event = _read(sys.stdin.buffer.read(_LONGEST_EVENT))
-        if memory.store.place.address:
-            return ""  # a hook never waits for a server
-        memory.store.take_up_spool()
-        return _answer(memory, event, here)
+        event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
+        answer = _answer(memory, event, here, began_ns) if event else ""
+    sys.stdout.write(answer)
+    sys.stdout.flush()
+    if event is not None:
+        _note(here, event, answer, began_ns)
+
+
+def _client() -> str:
+    """Return the client that is named on the command line; nothing where none is."""
+    words = sys.argv[2:]
+    return words[1] if len(words) > 1 and words[0] == "--client" else ""
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -80,42 +76,29 @@ def _read(content: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _answer(memory: Memory, event: dict[str, Any], here: Project) -> str:
-    name, session = str(event.get("hook_event_name", "")), str(event.get("session_id", ""))
-    if not session or os.environ.get("LEARNT_TASK"):  # the loop briefs and debriefs its own agents
+def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
+    from learnt.clients.events import answer
+    from learnt.memory.conversing import Conversing
+
+    memory.store.take_up_spool()
+    if event.occasion == "stop" and event.said is None and not event.transcript:
+        _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
         return ""
-    from learnt.model import text_id
-
-    task = text_id("task", f"{session} {event.get('agent_id', '')}")
-    if name in _PROMPTS:
-        return _brief(memory, task, str(event.get("prompt", "")), event=name, agent=str(event.get("agent_type", "")))
-    if name in _ENDS:
-        said = event.get("last_assistant_message", event.get("prompt_response"))
-        if said:
-            memory.debrief(task, str(said), agent=str(event.get("agent_type", "")), task_type="session")
-        elif said is None:
-            _log(here, f"there is nothing to read in a {name} event without last_assistant_message", once=True)
-    return ""
+    # The loop briefs and debriefs its own agents.
+    of_task = os.environ.get("LEARNT_TASK", "")
+    reply = Conversing(memory, event, of_task=of_task, began_ns=began_ns).serve()
+    return answer(event, reply.text, denies=reply.denies)
 
 
-def _brief(memory: Memory, task: str, prompt: str, *, event: str, agent: str) -> str:
-    while prompt.lstrip().startswith(_CONTEXT) and _CONTEXT_END in prompt:
-        prompt = prompt.partition(_CONTEXT_END)[2]
-    if not prompt.strip() or prompt.lstrip().startswith(_SYNTHETIC) or _is_slash_command(prompt):
-        return ""
-    brief = memory.brief(prompt, task=task, task_type="session", agent=agent, only_new=True, max_chars=_LONGEST_ANSWER)
-    if not brief.text:
-        return ""
-    import json
+def _note(here: Project, event: Event, answer: str, began_ns: int) -> None:
+    """Leave a sign that the client has called: `learnt doctor` shows it."""
+    if not event.client:
+        return
+    from learnt.store.fired import note
 
-    said = {"hookEventName": event, "additionalContext": brief.text}
-    return json.dumps({"hookSpecificOutput": said}) + "\n"
-
-
-def _is_slash_command(prompt: str) -> bool:
-    """Say whether a prompt is for the client itself: `/compact`, unlike `/home/x/app.py fails`."""
-    first = prompt.split(None, 1)[0]
-    return first.startswith("/") and len(first) > 1 and "/" not in first[1:]
+    took_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
+    at = time.time_ns() // 1_000_000
+    note(here.folder, event.client, event.occasion, at=at, duration_ms=took_ms, chars=len(answer))
 
 
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:

@@ -21,9 +21,8 @@ from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from typing import BinaryIO, Self
 
-from learnt import clients
-from learnt.clients import Call, Output
-from learnt.clients.shapes import PLACES
+from learnt.clients import programs
+from learnt.clients.shapes import PLACES, Call, Output
 from learnt.errors import LearntError
 from learnt.loop import processes
 from learnt.model import Value
@@ -349,7 +348,7 @@ class _Agent:
 
     def _tell(self, lines: list[bytes]) -> None:
         for line in lines:
-            text = clients.progress(self._call, line.decode("utf-8", "replace"))
+            text = programs.progress(self._call, line.decode("utf-8", "replace"))
             if text:
                 self._progress.append(text)
                 # After the append: whoever empties the list has either taken this line or is woken for it.

@@ -10,7 +10,7 @@ import os
 import shutil
 import time
 
-from learnt import clients
+from learnt.clients import programs
 from learnt.clients.shapes import plain_text
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain, WrongRequest
@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from learnt.clients import Answer
+    from learnt.clients.shapes import Answer
     from learnt.config import Settings
     from learnt.loop.agents import Run, Stop
     from learnt.memory import Memory
@@ -117,7 +117,7 @@ class Work:
                 os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
             begun = self._begun()
             if begun is None:
-                return self._ended("interrupted", None, clients.Answer(), began=began)
+                return self._ended("interrupted", None, programs.Answer(), began=began)
             return self._worked(*begun, began=began)
         except (CannotWork, TryAgain):
             self._memory.end_claim(self.claim)
@@ -129,7 +129,7 @@ class Work:
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _begun(self) -> tuple[Choice, folders.Folder, clients.Call] | None:
+    def _begun(self) -> tuple[Choice, folders.Folder, programs.Call] | None:
         """Return how to begin; None when somebody stopped us, or when a person must look at the task first."""
         try:
             choice = self._memory.choose_model(self.task)
@@ -138,7 +138,7 @@ class Work:
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
             self._keep(model=choice.model, model_reason=choice.reason, folder=folder.path)
             self._say(f"model: {choice.model or 'the default of the client'} ({choice.reason})")
-            return choice, folder, clients.call(self._settings.work_agent, self._request(folder, choice))
+            return choice, folder, programs.call(self._settings.work_agent, self._request(folder, choice))
         except TryAgain:
             raise
         except (LearntError, OSError) as error:
@@ -149,14 +149,14 @@ class Work:
             self.task = self._memory.get_task(self.task.id)
             return None
 
-    def _worked(self, choice: Choice, folder: folders.Folder, call: clients.Call, *, began: float) -> Ended:
+    def _worked(self, choice: Choice, folder: folders.Folder, call: programs.Call, *, began: float) -> Ended:
         self._take_over_files()
         run = self._run(call, folder, "agent")
         if folder.path == self._root:
             self._take_over_files(agent=self.task.agent or "agent")
         if run.ending == "not started":
             raise _not_startable(self._settings, run.error)
-        answer = self._with_transcript(clients.read(run.output))
+        answer = self._with_transcript(programs.read(run.output))
         if answer.denied:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.left:
@@ -179,11 +179,11 @@ class Work:
         for remark in update.remarks if update else ():
             self._say(remark)
 
-    def _request(self, folder: folders.Folder, choice: Choice) -> clients.Request:
+    def _request(self, folder: folders.Folder, choice: Choice) -> programs.Request:
         prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)
         return _request(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
 
-    def _run(self, call: clients.Call, folder: folders.Folder, name: str) -> Run:
+    def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> Run:
         signs = {"LEARNT_TASK": self.task.id, "LEARNT_ATTEMPT": self.claim.attempt}
         return agents.run(
             call,
@@ -268,7 +268,7 @@ class Work:
         answer: Answer | None = None,
     ) -> Ended:
         """Debrief the agent, which also gives the task back; return what became of it."""
-        answer = answer or clients.Answer()
+        answer = answer or programs.Answer()
         if not self._memory.store.place.exists():
             raise CannotWork(
                 f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` begins anew"
@@ -430,13 +430,13 @@ def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> Non
     task = Task(id=memory.new_task_id(), title="-")
     choice = memory.choose_model(task)
     request = _request(settings, "-", choice, folder=root, scratch=root)
-    program = clients.call(settings.work_agent, request).argv[0]
+    program = programs.call(settings.work_agent, request).argv[0]
     if shutil.which(os.path.join(root, program) if os.sep in program else program, path=environ.get("PATH")) is None:
         raise _not_startable(settings, f"there is no program `{program}`")
 
 
-def _request(settings: Settings, prompt: str, choice: Choice, *, folder: str, scratch: str) -> clients.Request:
-    return clients.Request(
+def _request(settings: Settings, prompt: str, choice: Choice, *, folder: str, scratch: str) -> programs.Request:
+    return programs.Request(
         prompt=prompt,
         folder=folder,
         scratch=scratch,

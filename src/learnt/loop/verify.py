@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from learnt.clients import Call
-from learnt.clients.shapes import plain_text
+from learnt.clients.shapes import Call, plain_text
 from learnt.model import Value
 
 TYPE_CHECKING = False

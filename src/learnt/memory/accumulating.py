@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from learnt.git import Commit
     from learnt.memory.background import State
+    from learnt.memory.catching_up import CaughtUp
     from learnt.memory.curating import Decided, ReviewItem
     from learnt.memory.filing import Update
     from learnt.memory.looking_back import Past
@@ -111,6 +112,15 @@ class Accumulating(Debriefing, ByHand):
         from learnt.memory.looking_back import LookingBack
 
         return LookingBack(self).debrief_transcript(path, task=task, result=result, agent=agent, model=model)
+
+    def catch_up(self, *, limit_s: float = _NO_HURRY_S) -> CaughtUp:
+        """Take up what waits, read what was said in conversations since, and make the learnings files when due.
+
+        Beside a server, the mirror for the hooks is refreshed, too. One does it at a time.
+        """
+        from learnt.memory.catching_up import CatchingUp
+
+        return CatchingUp(self).catch_up(limit_s=limit_s)
 
     def learn_from_commit(self, commit: Commit) -> Mined:
         """Learn from what a commit says."""

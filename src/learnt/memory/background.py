@@ -1,9 +1,13 @@
-"""Learnings files that are made anew in a process of its own: detached, and one at a time."""
+"""What is done in a process of its own, which nobody waits for: detached, and one at a time.
+
+Learnings files are made anew by `learnt update`; the worker takes up what waits, and reads what was said.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 
 from learnt.model import Value
 from learnt.store import counters, regenerations
@@ -12,6 +16,7 @@ from learnt.store.spool import Locked
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.config import Settings
+    from learnt.memory.stores import Stores
     from learnt.store import Store
     from learnt.store.regenerations import Regeneration
 
@@ -21,6 +26,12 @@ KILLED = "it was killed"
 _TIME_TO_START_MS = 30_000
 INTERNAL = "LEARNT_INTERNAL"
 """The environment variable that tells such a process from others."""
+WORKER_LOG = "worker.log"
+WORKER_LOCK = "worker.lock"
+_WORKER_STATE = "worker.state"
+_LONGEST_LOG = 100_000
+# How long a worker may take from its start until it is at work; one that took longer is not waited for.
+_TIME_TO_BEGIN_S = 10.0
 
 
 class State(Value):
@@ -81,14 +92,72 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
         _start_worker(store.place.folder, root)
 
 
+def start_worker(memory: Stores, *, at_most_every_s: float = 0.0) -> None:
+    """Start the worker of a memory's store, unless one is at it or on its way; whoever wants it must not fail for it.
+
+    `at_most_every_s`: not if one was started so short a time ago.
+    """
+    place = memory.store.place
+    # A store that the settings do not name is one that the worker would not find.
+    if not memory.root or os.environ.get(INTERNAL) or place.address != memory.settings.database:
+        return
+    try:
+        with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
+            if first and _is_wanted(place.folder, at_most_every_s):
+                tell_state(place.folder, "started")
+                _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", memory.root)
+    except OSError:
+        return
+
+
+def worker_state(folder: str) -> tuple[str, float]:
+    """Return how the last worker stands (`started`, `begun`, `done` or `failed`; empty: none ever was), and since when.
+
+    The time is in seconds since 1970.
+    """
+    try:
+        with open(os.path.join(folder, _WORKER_STATE), encoding="ascii", errors="replace") as file:
+            what, _, since = file.read(100).partition(" ")
+        return what, float(since or 0)
+    except (OSError, ValueError):
+        return "", 0.0
+
+
+def tell_state(folder: str, what: str) -> None:
+    """Say how the worker stands from now on."""
+    path = os.path.join(folder, _WORKER_STATE)
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+        file.write(f"{what} {time.time():.3f}")
+
+
+def is_at_work(folder: str) -> bool:
+    """Say whether a worker is at work at this moment; whoever asks holds its lock for an instant."""
+    with Locked(os.path.join(folder, WORKER_LOCK), wait=False) as free:
+        return not free
+
+
+def _is_wanted(folder: str, at_most_every_s: float) -> bool:
+    what, since = worker_state(folder)
+    age_s = time.time() - since
+    if 0 <= age_s < (max(at_most_every_s, _TIME_TO_BEGIN_S) if what == "started" else at_most_every_s):
+        return False
+    return not is_at_work(folder)
+
+
 def _start_worker(folder: str, root: str) -> None:
     """Start a process that makes the files and outlives us; nobody waits for it."""
-    # Without -P, a module of the user's would be taken for one of Python's.
-    words = [sys.executable, "-P", "-m", "learnt", "update", "-C", root]
-    environ = {**os.environ, INTERNAL: "1"}
-    log = os.open(os.path.join(folder, _LOG), os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    _start(folder, _LOG, "-m", "learnt", "update", "-C", root)
+
+
+def _start(folder: str, log_name: str, *words: str) -> None:
+    path = os.path.join(folder, log_name)
+    if log_name == WORKER_LOG and os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG:
+        os.replace(path, path + ".old")
+    anew = os.O_APPEND if log_name == WORKER_LOG else os.O_TRUNC
+    log = os.open(path, os.O_CREAT | os.O_WRONLY | anew, 0o600)
     try:
-        _spawn(words, environ, log)
+        # Without -P, a module of the user's would be taken for one of Python's.
+        _spawn([sys.executable, "-P", *words], {**os.environ, INTERNAL: "1"}, log)
     finally:
         os.close(log)
 

@@ -131,17 +131,17 @@ class Briefing(Tasks):
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
-        seen = self._given(known.id if only_new else "", beside)
+        seen = self._given(known if only_new else None, beside)
         hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
         worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
         everything = self._content(known, choices, now=now, worker=worker)
-        asked = _asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new)
+        told = asked(situation, goal=known.goal, exclude_goal=fold(exclude_goal or ""), only_new=only_new)
         settings = {**self._rules().as_dict(), "budget_tokens": budget}
-        content, receipt = _fitted(everything, choices, text, asked, beside, settings=settings, max_chars=max_chars)
+        content, receipt = fitted(everything, choices, text, told, beside, settings=settings, max_chars=max_chars)
         who = {"asked_by": asked_by or "prompt", "occasion": occasion, "client": self._line(client)}
-        made = _made(known, content, receipt, agent=role).replace(**who)
+        made = made_brief(known, content, receipt, agent=role).replace(**who)
         return self._recorded(known, made, began_ns) if keep and (made.text or not only_new) else made
 
     def explain(self, id: str) -> Brief:
@@ -309,14 +309,20 @@ class Briefing(Tasks):
         )
         return tuple(past), loop
 
-    def _recorded(self, task: Task, brief: Brief, began_ns: int | None) -> Brief:
-        """Keep a brief, what it gives and how long it took to make; return it."""
+    def _recorded(
+        self, task: Task, brief: Brief, began_ns: int | None, *, warning: dict[str, Any] | None = None
+    ) -> Brief:
+        """Keep a brief, what it gives and how long it took to make, and the warning that it is, if any; return it."""
         from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
         spent = self._clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
         brief = brief.replace(duration_ms=max(0, spent))
-        self.store.record("brief", brief_body(task, brief))
+        given = brief_body(task, brief)
+        if warning is None:
+            self.store.record("brief", given)
+        else:
+            self.store.record("warning", {"given": given, "warning": warning})
         for store in self._stores[1:]:
             shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
             fresh = [id for id in shown if id not in given_before]
@@ -338,15 +344,16 @@ class Briefing(Tasks):
         finally:
             store.database.wait_at_most(wait_ms)
 
-    def _given(self, task: str, beside: Sequence[str]) -> dict[str, str]:
+    def _given(self, task: Task | None, beside: Sequence[str]) -> dict[str, str]:
         """Return what an agent need not be told, each with the reason."""
-        given = dict.fromkeys(self._injected(task) if task else (), "shown before in this conversation")
+        seen = self._injected(task.id, since=task.fresh_since) if task else ()
+        given = dict.fromkeys(seen, "shown before in this conversation")
         return given | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
-    def _injected(self, task: str) -> dict[str, bool]:
+    def _injected(self, task: str, *, since: int = 0) -> dict[str, bool]:
         from learnt.store.happened import injected
 
-        return injected(self.store.database, task)
+        return injected(self.store.database, task, since=since)
 
     def _learning_at(self, id: str, version: int, scope: str) -> Learning:
         """Return a learning as it was at one of its versions, in the store that it was read from."""
@@ -383,7 +390,7 @@ def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence
     )
 
 
-def _asked(situation: Situation, **also: Any) -> dict[str, Any]:
+def asked(situation: Situation, **also: Any) -> dict[str, Any]:
     """Return what a brief was asked for beside the text, for its receipt."""
     return {
         **also,
@@ -394,7 +401,7 @@ def _asked(situation: Situation, **also: Any) -> dict[str, Any]:
     }
 
 
-def _fitted(
+def fitted(
     everything: Content,
     choices: Sequence[Choice],
     query: str,
@@ -422,7 +429,7 @@ def _fitted(
     return content, receipt
 
 
-def _made(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:
+def made_brief(task: Task, content: Content, receipt: dict[str, Any], *, agent: str) -> Brief:
     """Return the brief of a content."""
     from learnt.brief.render import render
     from learnt.text.tokens import estimate_tokens

@@ -90,14 +90,45 @@ class Debriefing(Briefing):
         began_at = max(0, (now if ended_at is None else ended_at) - (duration_ms or 0))
         attempt = attempt.replace(started_at=claim.started_at if claim else began_at)
         made = Task(id=task, title=task, agent=self._line(agent), type=self._line(task_type) or "implement")
-        fresh = {"agent": made.agent, "type": made.type}
-        body = {"attempt": attempt.as_dict(), "result": result or "", "output": text, "task": fresh, "at": now}
+        body = debrief_body(made, attempt, text, result=result, at=now)
         body |= {"claim": claim is not None, "failure": failure and _redacted(failure)}
+        return self._debriefed_now(body).replace(redactions=redactions)
+
+    def end_turn(
+        self,
+        task: str,
+        said: str,
+        *,
+        agent: str = "",
+        client: str = "",
+        transcript: str = "",
+        branch: str = "",
+        result: str | None = None,
+    ) -> str:
+        """Keep the agent's last words in a turn of a conversation, and let a process of its own make of it what it can.
+
+        Nobody waits for that. `transcript`: where the client writes the conversation down, which is read then.
+        Each turn replaces the debrief of the conversation. Return the id of its attempt.
+        """
+        from learnt.memory.turns import end_turn
+
+        told = {"agent": agent, "client": client, "transcript": transcript, "branch": branch}
+        return end_turn(self, task, said, result=result, **told)
+
+    def start_worker(self) -> None:
+        """Start the process that makes of the spool what it can, unless one is at it; best effort."""
+        from learnt.memory.background import start_worker
+
+        start_worker(self)
+
+    def _debriefed_now(self, body: dict[str, Any]) -> Debrief:
+        """Put a debrief on the disk, let it take effect if it can, and return what became of it."""
+        attempt = Attempt(**body["attempt"])
         op = self.store.record_first("debrief", body)
         read = self._debriefed.pop(attempt.id, None) or self._debriefed_elsewhere(op, attempt, body)
         if not read.spooled:
             self.update_when_due()
-        return read.replace(redactions=redactions)
+        return read
 
     def update_when_due(self) -> None:
         """Let the learnings files be made anew in the background, if enough tasks are done; here, nothing."""
@@ -162,8 +193,10 @@ class Debriefing(Briefing):
             )
             self._debriefed[attempt.id] = told.replace(result="interrupted")
             return
+        turn = body.get("turn")
+        earlier = None if turn is None else tasks.find_attempt(database, attempt.id)
         attempt = attempt.replace(
-            number=self._next_number(database, task.id),
+            number=earlier.number if earlier else self._next_number(database, task.id),
             result=said.result,
             difficulty=said.sigils.difficulty,
             summary=said.sigils.note[:_LONGEST_SUMMARY],
@@ -174,23 +207,37 @@ class Debriefing(Briefing):
             failure = failure.replace(**{name: value for name, value in found.items() if value})
         if task.type == "session" and said.sigils.failure is None:
             failure = None  # a turn of a conversation is no failed attempt
-        tasks.add_attempt(database, attempt, failure)
+        (tasks.replace_attempt if earlier else tasks.add_attempt)(database, attempt, failure)
         if body.get("claim"):
             self._settle(database, task, attempt, next_model=said.sigils.next_model, at=at)
         elif said.result in ("done", "failed"):
             tasks.set_status(database, task.id, said.result, at=at)
-        added, repeated = self._learn(database, said.sigils.learnings, task, at=at)
-        refusals = self._take_marks(said.marks, task.id, at=at, who=task.agent or "agent")
-        self._keep_material(database, task, attempt, output)
+        once = turn is not None
+        added, repeated = self._learn(database, said.sigils.learnings, task, at=at, once=once)
+        refusals = self._take_marks(said.marks, task.id, at=at, who=task.agent or "agent", once=once)
+        self._keep_material(database, task, attempt, output, turn=turn, is_new=earlier is None)
         self._debriefed[attempt.id] = said.debrief(
             attempt, failure=failure, learnings=added, repeated=repeated, refusals=refusals, is_new=known is None
         )
 
-    def _keep_material(self, database: Database, before: Task, attempt: Attempt, output: str) -> None:
+    def _keep_material(
+        self,
+        database: Database,
+        before: Task,
+        attempt: Attempt,
+        output: str,
+        *,
+        turn: dict[str, Any] | None,
+        is_new: bool,
+    ) -> None:
         """Within a transaction: keep what can be mined for learnings, and count the tasks that were finished."""
         from learnt.project import head_commit
         from learnt.store import counters, mined
 
+        if turn is not None:
+            from learnt.memory.turns import settle
+
+            output = settle(database, before, attempt, output, turn)
         if before.skip_learnings or not self.settings.learnings_enabled:
             return
         text = ends_of(output, _LONGEST_MATERIAL)
@@ -200,22 +247,29 @@ class Debriefing(Briefing):
         )
         mined.add_material(database, material)
         is_finished = before.status != "done" and tasks.get(database, before.id).status == "done"
-        if is_finished or (before.type == "session" and attempt.number == 1):
+        if (is_new and attempt.number == 1) if before.type == "session" else is_finished:
             counters.add(database, counters.TASKS_SINCE_UPDATE)
 
     def _next_number(self, database: Database, task: str) -> int:
         return max((earlier.number for earlier in tasks.attempts(database, task)), default=0) + 1
 
     def _learn(
-        self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int
+        self, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int, once: bool = False
     ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Keep what an agent says it learnt; what is known already recurs instead. Return new and known ids."""
+        """Keep what an agent says it learnt; what is known already recurs instead. Return new and known ids.
+
+        `once`: what the same task has said before was taken then, whatever people made of it since.
+        """
         from learnt.debrief.sigils import discovery_of, kind_of
         from learnt.debrief.tags import tags_in
+        from learnt.text.normalise import sameness
 
         added, repeated = [], []
         for sigil in () if task.skip_learnings else sigils:
             known = learnings.same_as(database, sigil.text)
+            if once and not self.store.is_first(text_id("op", f"learn {task.id} {sameness(sigil.text)}")):
+                repeated += [known.id] if known is not None else []
+                continue
             if known is not None:
                 change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
                 learnings.change(database, known.id, recurred(database, task.id, at), change)
@@ -255,12 +309,17 @@ class Debriefing(Briefing):
                 (added if is_new else repeated).append(kept.id)
         return tuple(added), tuple(dict.fromkeys(repeated))
 
-    def _take_marks(self, marks: Marks, task: str, *, at: int, who: str) -> dict[str, str]:
-        """Count the marks on what the task was given, once each; return those that do not count, and why."""
+    def _take_marks(self, marks: Marks, task: str, *, at: int, who: str, once: bool = False) -> dict[str, str]:
+        """Count the marks on what the task was given, once each; return those that do not count, and why.
+
+        `once`: what the same task has said before does not count again, even if a person took it back.
+        """
         refusals = dict.fromkeys(marks.contradicting, "marked both ways")
         for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
             for id in ids:
                 reason = self._reason_against_mark(id, task)
+                if not reason and once and not self.store.is_first(text_id("op", f"said mark {task} {id}")):
+                    reason = "marked for this task already"
                 if not reason and not self._add_mark(id, task, helpful=helpful, at=at, who=who):
                     reason = "marked for this task already"
                 if reason:
@@ -372,6 +431,12 @@ class _Said:
             ignored=(*overruled, *self.sigils.ignored, *self.marks.ignored),
             new_task=is_new,
         )
+
+
+def debrief_body(task: Task, attempt: Attempt, output: str, *, result: str | None, at: int) -> dict[str, Any]:
+    """Return an agent's output, without secrets, as the object that is applied or spooled."""
+    fresh = {"agent": task.agent, "type": task.type, "client": task.client}
+    return {"attempt": attempt.as_dict(), "result": result or "", "output": output, "task": fresh, "at": at}
 
 
 def _redacted(failure: Failure) -> dict[str, Any]:

@@ -240,6 +240,8 @@ class Filing(Mining):
             for id in self._waiting(window):
                 # One after the other: each is known to the next.
                 reading = self._read_task(id, deadline)
+                if cause == "count" and self._was_asked_lately(reading.task):
+                    continue
                 reading = self._understood(reading, begun.id, deadline - time.monotonic())
                 with self.store.transaction():
                     taught.append(self._take_in(self.store.database, reading))

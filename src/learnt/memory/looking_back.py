@@ -11,6 +11,7 @@ from itertools import chain
 
 from learnt.errors import WrongRequest
 from learnt.memory.mining import LONGEST_READ, Mined, Mining, Reading
+from learnt.memory.turns import source_of, turn_body
 from learnt.model import Task, Value, text_id
 from learnt.store import mined, opencode, tasks
 from learnt.text.clean import clean
@@ -19,10 +20,12 @@ from learnt.text.redact import redact
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from learnt.clients.transcript import About, Found
     from learnt.git import Commit
     from learnt.model import Debrief, Discovery
+    from learnt.store.database import Database
 
 _NO_HURRY_S = 24 * 3600.0
 _LONGEST_SAID = 1_000_000
@@ -59,7 +62,7 @@ class LookingBack(Mining):
         there = list(found(places, folder=self.root, since_ms=since_ms, database=opencode))
         of_the_loop = tasks.transcripts(self.store.database)  # mined with their tasks, or not to be
         there = [one for one in there if one.path not in of_the_loop]
-        new = [one for one in there if mined.size_read(self.store.database, _source(one.path)) != one.size]
+        new = [one for one in there if mined.size_read(self.store.database, source_of(one.path)) != one.size]
         made = [
             commit
             for commit in commits(self.root, since_ms=since_ms, environ=os.environ)
@@ -78,12 +81,12 @@ class LookingBack(Mining):
     ) -> tuple[Debrief, Mined]:
         """Debrief the agent's own words in a transcript, and learn from what it did."""
         told = self._about(path)
-        size = _size(path)
-        source = _source(path)
+        size = size_of(path)
+        source = source_of(path)
         if mined.size_read(self.store.database, source) == size:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
         asked, said, last = (redact(clean(text))[0] for text in self._words(path))
-        id = task or text_id("task", source)
+        id = task or self._conversation(source)
         now = self._clock()
         new = Task(id=id, title=self._line(asked) or id, type="session", created_at=now, updated_at=now)
         known = tasks.find(self.store.database, id) or new
@@ -94,23 +97,38 @@ class LookingBack(Mining):
             reading = self._understood(reading.replace(said=said, found=found), "", _NO_HURRY_S)
         with self.store.transaction():
             tasks.ensure(self.store.database, known)
-        debrief = self.memory.debrief(
-            id,
-            said,
-            result=result,
-            agent=agent,
-            model=model or told.model,
-            task_type="session",
-            transcript=path,
-            ended_at=min(told.ended_at or now, now),
-        )
+        how: dict[str, Any] = {"result": result, "model": model or told.model, "transcript": source}
+        how["ended_at"] = min(told.ended_at or now, now)
+        if known.type == "session":
+            new = known.replace(agent=self._line(agent), client=known.client or told.client)
+            read = {"size": size, "last": last}
+            debrief = self.memory._debriefed_now(
+                turn_body(self.memory, new, said, branch=told.branch, read=read, **how)
+            )
+        else:
+            debrief = self.memory.debrief(id, said, agent=agent, **how)
         if debrief.spooled:
             return debrief, Mined(task=id)
-        attempt = reading.replace(found=tuple(one.replace(attempt=debrief.attempt) for one in reading.found))
+        return debrief, self._mined(reading, debrief.attempt, source, size)
+
+    def _conversation(self, source: str) -> str:
+        """Return the task of the conversation that is written down there: the known one, or a new one."""
+        known = tasks.conversations(self.store.database, transcript=source, limit=1)
+        return known[0].task if known else text_id("task", source)
+
+    def _mined(self, reading: Reading, attempt: str, source: str, size: int) -> Mined:
+        """Keep what a reading of a transcript teaches, and how much of it was read."""
+        database = self.store.database
         with self.store.transaction():
-            learnt = self._take_in(self.store.database, attempt)
-            mined.note_read(self.store.database, source, size=size, task=id, at=now)
-        return debrief, learnt
+            found = [one.replace(attempt=attempt) for one in reading.found if self._is_there_still(database, one)]
+            learnt = self._take_in(database, reading.replace(found=tuple(found)))
+            mined.note_read(database, source, size=size, task=reading.task.id, at=self._clock())
+        return learnt
+
+    def _is_there_still(self, database: Database, one: Discovery) -> bool:
+        """Say whether a discovery is new, or still kept: of what was purged, a transcript brings nothing back."""
+        is_first = self.store.is_first(text_id("op", f"found {one.task} {mined.sign_of(one)}"))
+        return is_first or mined.is_kept(database, one)
 
     def _about(self, path: str) -> About:
         """Return what a transcript tells of itself; what is none is not tried again until it changes."""
@@ -121,7 +139,7 @@ class LookingBack(Mining):
         except WrongRequest:
             if os.path.isfile(path):
                 with self.store.transaction():
-                    mined.note_read(self.store.database, _source(path), size=_size(path), task="", at=self._clock())
+                    mined.note_read(self.store.database, source_of(path), size=size_of(path), task="", at=self._clock())
             raise
 
     def learn_from_commit(self, commit: Commit) -> Mined:
@@ -142,16 +160,14 @@ class LookingBack(Mining):
         from learnt.clients.transcript import steps
 
         asked = ""
-        kept: list[str] = []
-        length = 0
+        own, aside = _Words(), _Words()
         for step in steps(path, opencode):
             if step.kind == "prompt" and not step.aside:
                 asked = asked or step.text[:_LONGEST_QUESTION]
-            elif step.kind == "said" and not step.aside:
-                kept.append(step.text)
-                length += len(step.text)
-                while length > _LONGEST_SAID and len(kept) > 1:
-                    length -= len(kept.pop(0))
+            elif step.kind == "said":
+                (aside if step.aside else own).add(step.text)
+        # Where all was said by a sub-agent, it is its own conversation.
+        kept = own.kept if own.kept or asked else aside.kept
         return asked, "\n\n".join(kept), kept[-1] if kept else ""
 
     def _seen(self, path: str, last: str, *, folder: str) -> Iterator[Discovery]:
@@ -177,12 +193,21 @@ class LookingBack(Mining):
         return each if priced and provider.name != "command" else each * len(sizes)
 
 
-def _source(path: str) -> str:
-    file, mark, session = path.rpartition("#")
-    return f"{os.path.realpath(file)}#{session}" if mark and not os.path.exists(path) else os.path.realpath(path)
+class _Words:
+    """What was said, of very much the last."""
+
+    def __init__(self) -> None:
+        self.kept: list[str] = []
+        self._length = 0
+
+    def add(self, text: str) -> None:
+        self.kept.append(text)
+        self._length += len(text)
+        while self._length > _LONGEST_SAID and len(self.kept) > 1:
+            self._length -= len(self.kept.pop(0))
 
 
-def _size(path: str) -> int:
+def size_of(path: str) -> int:
     """Return how long a transcript is, also of one that lies in a database."""
     if os.path.exists(path):
         return os.path.getsize(path)

@@ -38,6 +38,7 @@ LONGEST_READ = 24_000
 _LONGEST_QUERY = 4_000
 _MOST_BY_RULES = 10
 _SEEN_OFTEN = 2
+_BETWEEN_QUESTIONS_MS = 60 * 60 * 1000
 FINDING = "finding"
 # What only the history of reviews shows, and no model is told.
 _BY_RULES_ALONE = (FINDING, "review")
@@ -88,7 +89,20 @@ class Mining(Asking):
         """Return a reading with what the model says about it, if one is named and there is something to say."""
         if not self.asks_a_model or not (reading.said.strip() or reading.found):
             return reading
+        if reading.task.type == "session":
+            with self.store.transaction():
+                mined.note_read(self.store.database, _asking(reading.task), size=1, task="", at=self._clock())
         return reading.replace(changes=self._asked(reading, regeneration=regeneration, limit_s=limit_s))
+
+    def _was_asked_lately(self, task: Task) -> bool:
+        """Say whether the model was asked about a conversation so short a time ago that it is not asked by itself.
+
+        Each turn adds to a conversation: asked after each of them, a model that fails would fail as often, and one that
+        answers would be paid for the same words again and again.
+        """
+        if not self.asks_a_model or task.type != "session":
+            return False
+        return mined.read_at(self.store.database, _asking(task)) > self._clock() - _BETWEEN_QUESTIONS_MS
 
     def _take_in(self, database: Database, reading: Reading) -> Mined:
         """Within a transaction: keep what a reading teaches, and let the material go."""
@@ -390,6 +404,10 @@ class _Outcome:
             escalated=tuple(self.escalated),
             skipped=tuple(self.skipped),
         )
+
+
+def _asking(task: Task) -> str:
+    return f"asked about {task.id}"
 
 
 def _completed(change: Proposed, known: Learning) -> Proposed:

@@ -144,25 +144,30 @@ class Store:
             return False
         return True
 
+    def keep(self, kind: str, body: dict[str, Any]) -> str:
+        """Keep what happened on the disk and make nothing of it yet; return the operation's id."""
+        now_ms = self._clock()
+        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        self.make_folder()
+        self.spool.append(record)
+        return record.op
+
     def record_first(self, kind: str, body: dict[str, Any]) -> str:
         """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
 
         Return the operation's id.
         """
-        now_ms = self._clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
-        self.make_folder()
-        self.spool.append(record)
+        op = self.keep(kind, body)
         try:
             self.take_up_spool(wait=True)
         except LearntError:
             pass  # the database cannot be opened now; the record waits
-        return record.op
+        return op
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
         with self.transaction():
-            if self._is_first(op):
+            if self.is_first(op):
                 act(self.database)
 
     def forget_operation(self, op: str) -> None:
@@ -180,6 +185,10 @@ class Store:
             return 0  # what waits must not stop what somebody came for; the next one tries again
         finally:
             self.database.wait_at_most(wait_ms)
+
+    def age_s(self) -> int | None:
+        """Return how many seconds ago a copy was like what it copies; None for what is no copy."""
+        return None
 
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""
@@ -216,13 +225,21 @@ class Store:
 
     def _apply(self, record: Record) -> None:
         with self.transaction():
-            if self._is_first(record.op):
-                apply = self._appliers.get(record.kind) or happened.APPLY.get(record.kind)
-                if apply is None:
-                    raise WrongRequest(f"this version does not know the kind `{record.kind}`")
-                apply(self.database, record.body)
+            if self.is_first(record.op):
+                self._applier(record.kind)(self.database, record.body)
 
-    def _is_first(self, op: str) -> bool:
+    def _applier(self, kind: str) -> Applier:
+        apply = self._appliers.get(kind) or happened.APPLY.get(kind)
+        if apply is None:
+            from learnt.store import missteps
+
+            apply = missteps.APPLY.get(kind)
+        if apply is None:
+            raise WrongRequest(f"this version does not know the kind `{kind}`")
+        return apply
+
+    def is_first(self, op: str) -> bool:
+        """Within a transaction: say whether an operation has not taken effect yet, and note that it now does."""
         return bool(
             self.database.execute(
                 """

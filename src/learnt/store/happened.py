@@ -74,10 +74,18 @@ def get_brief(database: Database, id: str) -> Brief:
     return Brief(**{**fields, "receipt": json.loads(row["receipt"])})
 
 
-def injected(database: Database, task: str) -> dict[str, bool]:
-    """Return the learnings that a task was given, and whether each was held out."""
+def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool]:
+    """Return the learnings that a task was given since a moment, and whether each was held out."""
     rows = database.rows(
-        "select learning, held_out from injection where project = :project and task = :task", task=task
+        """
+        select learning, held_out
+          from injection
+         where project = :project
+           and task = :task
+           and injected_at >= :since
+        """,
+        task=task,
+        since=since,
     )
     return {row["learning"]: bool(row["held_out"]) for row in rows}
 

@@ -36,12 +36,12 @@ class Found(Value):
 
 
 def add_material(database: Database, material: Material) -> None:
-    """Keep what is to be mined; a second time changes nothing."""
+    """Keep what is to be mined; of an attempt, what was kept last counts."""
     database.execute(
         """
         insert into material (project, attempt, task, text, git_commit, created_at)
         values (:project, :attempt, :task, :text, :commit, :created_at)
-        on conflict (project, attempt) do nothing
+        on conflict (project, attempt) do update set text = :text, git_commit = :commit, created_at = :created_at
         """,
         **material.as_dict(),
     )
@@ -162,6 +162,12 @@ def add(database: Database, discovery: Discovery, *, at: int, learning: str = ""
     return times(database, discovery)
 
 
+def is_kept(database: Database, discovery: Discovery) -> bool:
+    """Say whether a discovery of a task is in the store."""
+    sql = "select 1 as found from discovery where project = :project and sign = :sign and task = :task"
+    return bool(database.value(sql, sign=sign_of(discovery), task=discovery.task))
+
+
 def times(database: Database, discovery: Discovery) -> int:
     """Return in how many tasks the same was found."""
     sql = "select count(*) as found from discovery where project = :project and sign = :sign"
@@ -272,6 +278,16 @@ def skipped(database: Database, *, limit: int) -> list[Found]:
 def size_read(database: Database, source: str) -> int:
     """Return how much of a source was mined already; 0 for none of it."""
     return int(database.value("select size from already_read where project = :project and id = :id", id=source) or 0)
+
+
+def read_at(database: Database, source: str) -> int:
+    """Return when a source was last mined; 0 for never."""
+    return int(database.value("select read_at from already_read where project = :project and id = :id", id=source) or 0)
+
+
+def forget_read(database: Database, source: str) -> None:
+    """Let a source count as one that was never mined."""
+    database.execute("delete from already_read where project = :project and id = :id", id=source)
 
 
 def note_read(database: Database, source: str, *, size: int, task: str, at: int) -> None:

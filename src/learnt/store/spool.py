@@ -139,16 +139,20 @@ class Spool:
 
 
 class Locked:
-    """An exclusive lock on a file of its own, so that the files it guards can be renamed; False when it is taken."""
+    """A lock on a file of its own, so that the files it guards can be renamed; False when it is taken.
 
-    def __init__(self, path: str, *, wait: bool = True) -> None:
+    `shared`: many may have it at once, but nobody alone; where a system knows no such locks, nothing is locked.
+    """
+
+    def __init__(self, path: str, *, wait: bool = True, shared: bool = False) -> None:
         self._path = path
         self._wait = wait
+        self._shared = shared
         self._file = -1
 
     def __enter__(self) -> bool:
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        while not _lock(self._file, wait=self._wait):
+        while not _lock(self._file, wait=self._wait, shared=self._shared):
             if not self._wait:
                 return False
         return True
@@ -159,12 +163,14 @@ class Locked:
         os.close(self._file)
 
 
-def _lock(file: int, *, wait: bool) -> bool:
+def _lock(file: int, *, wait: bool, shared: bool) -> bool:
     try:
         if sys.platform == "win32":
+            if shared:
+                return True
             msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # LK_LOCK gives up after a while
         else:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except (BlockingIOError, PermissionError):
         return False
     return True

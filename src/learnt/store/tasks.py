@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 _FLAGS = ("skip_learnings", "queued")
+_UNCHANGED = ("task", "number", "model_reason")
 _INSERT = f"""
     insert into task (project, {", ".join(Task.fields)})
     values (:project, {", ".join(f":{field}" for field in Task.fields)})
@@ -208,6 +209,36 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
     return {row["attempt"]: _failure(row) for row in rows}
 
 
+def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
+    """Return the tasks that failed on a branch and are not done, each with its last report, the latest first."""
+    rows = database.rows(
+        """
+        select failure.*
+          from attempt
+          join failure on failure.project = attempt.project and failure.attempt = attempt.id
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and attempt.started_at >= :since
+           and (attempt.branch = :branch or task.branch = :branch)
+           and task.status not in ('done', 'cancelled')
+           and failure.archived_at is null
+           and not exists (
+                   select 1
+                     from attempt as later
+                    where later.project = attempt.project
+                      and later.task = attempt.task
+                      and later.number > attempt.number
+               )
+         order by failure.created_at desc, failure.attempt
+         limit :limit
+        """,
+        branch=branch,
+        since=since,
+        limit=limit,
+    )
+    return [(get(database, row["task"]), _failure(row)) for row in rows]
+
+
 def archive_failures(database: Database, *, done_before: int, at: int) -> int:
     """Put the reports on tasks away that were done before a moment; return how many."""
     return database.execute(
@@ -264,19 +295,70 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
                 :cost_usd, :tokens_in, :tokens_out, :difficulty, :summary, :transcript, :branch)
         on conflict (project, id) do nothing
         """,
-        **{**attempt.as_dict(), "difficulty": DIFFICULTIES.index(attempt.difficulty) if attempt.difficulty else None},
+        **{**attempt.as_dict(), "difficulty": _rank(attempt)},
     )
     if failure is not None:
-        database.execute(
-            """
-            insert into failure (project, attempt, task, tried, reason, category, files, error, avoid, suggestion,
-                                 created_at)
-            values (:project, :attempt, :task, :tried, :reason, :category, :files, :error, :avoid, :suggestion,
-                    :created_at)
-            on conflict (project, attempt) do nothing
-            """,
-            **{**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)},
-        )
+        _add_failure(database, failure)
+
+
+def replace_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
+    """Put an attempt and its report in the place of what was recorded of it before; what it does not tell stays."""
+    database.execute(
+        """
+        update attempt
+           set result = :result,
+               model = case when :model = '' then model else :model end,
+               started_at = :started_at,
+               duration_ms = coalesce(:duration_ms, duration_ms),
+               cost_usd = coalesce(:cost_usd, cost_usd),
+               tokens_in = coalesce(:tokens_in, tokens_in),
+               tokens_out = coalesce(:tokens_out, tokens_out),
+               difficulty = :difficulty,
+               summary = :summary,
+               transcript = case when :transcript = '' then transcript else :transcript end,
+               branch = case when :branch = '' then branch else :branch end
+         where project = :project
+           and id = :id
+        """,
+        **{
+            **{name: value for name, value in attempt.as_dict().items() if name not in _UNCHANGED},
+            "difficulty": _rank(attempt),
+        },
+    )
+    database.execute("delete from failure where project = :project and attempt = :attempt", attempt=attempt.id)
+    if failure is not None:
+        _add_failure(database, failure)
+
+
+def find_attempt(database: Database, id: str) -> Attempt | None:
+    """Return an attempt, or None."""
+    row = database.row("select * from attempt where project = :project and id = :id", id=id)
+    return None if row is None else _attempt(row)
+
+
+def conversations(
+    database: Database, *, since: int = 0, transcript: str | None = None, limit: int = 1_000
+) -> list[Attempt]:
+    """Return the conversations that are written down somewhere, the latest first; `transcript`: only there."""
+    rows = database.rows(
+        """
+        select attempt.*
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+         where attempt.project = :project
+           and attempt.started_at >= :since
+           and attempt.transcript != ''
+           and (:anywhere = 1 or attempt.transcript = :transcript)
+           and task.type = 'session'
+         order by attempt.started_at desc, attempt.id desc
+         limit :limit
+        """,
+        since=since,
+        anywhere=int(transcript is None),
+        transcript=transcript or "",
+        limit=limit,
+    )
+    return [_attempt(row) for row in rows]
 
 
 def transcripts(database: Database) -> set[str]:
@@ -350,6 +432,23 @@ class Made(Value):
     title: str
     goal: str
     sign: str
+
+
+def _add_failure(database: Database, failure: Failure) -> None:
+    database.execute(
+        """
+        insert into failure (project, attempt, task, tried, reason, category, files, error, avoid, suggestion,
+                             created_at)
+        values (:project, :attempt, :task, :tried, :reason, :category, :files, :error, :avoid, :suggestion,
+                :created_at)
+        on conflict (project, attempt) do nothing
+        """,
+        **{**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)},
+    )
+
+
+def _rank(attempt: Attempt) -> int | None:
+    return DIFFICULTIES.index(attempt.difficulty) if attempt.difficulty else None
 
 
 def _row(task: Task) -> dict[str, Any]:

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from learnt.clients.shapes import dig, text_of
-from learnt.clients.transcript.words import told, wrote
+from learnt.clients.tool_input import COMMANDS, PATHS, command_line, first
 from learnt.model import Value
 from learnt.text.clean import clean
+from learnt.text.injected import told, wrote
 
 # How much of one step's text is kept: its beginning and its end.
 LONGEST_TEXT = 20_000
@@ -21,11 +22,8 @@ LONGEST_TEXT = 20_000
 _LONGEST_NAME = 4_000
 # Calls whose result has not come yet; more are never under way at once.
 _MOST_OPEN = 1_000
-_PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 _NEW = ("new_string", "newString", "content", "new_source")
 _OLD = ("old_string", "oldString")
-_COMMANDS = ("command", "cmd")
-_TO_A_SHELL = ("-c", "-lc", "-Command", "/c")
 
 
 class Step(Value):
@@ -91,7 +89,7 @@ def call(tool: object, given: object, kinds: Mapping[str, str], *, id: object, a
     does = kinds.get(name, "other")
     arguments = given if isinstance(given, Mapping) else {}
     if does == "run":
-        text = _line(_first(arguments, _COMMANDS))
+        text = command_line(first(arguments, COMMANDS))
     elif does == "edit":
         text = "\n".join(_each(arguments, _NEW))
     elif does == "read":
@@ -104,7 +102,7 @@ def call(tool: object, given: object, kinds: Mapping[str, str], *, id: object, a
         call=named(id),
         tool=name,
         does=does,
-        path=named(_first(arguments, _PATHS)) if does != "run" else "",
+        path=named(first(arguments, PATHS)) if does != "run" else "",
         before=kept("\n".join(_each(arguments, _OLD))) if does == "edit" else "",
         at=at,
         aside=aside,
@@ -174,23 +172,11 @@ def _parts(content: object) -> list[str]:
     return [part if isinstance(part, str) else text_of(dig(part, "text")) for part in parts]
 
 
-def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    return next((given[key] for key in keys if given.get(key)), None)
-
-
 def _each(given: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts of an edit, or of each of several edits of one file."""
     for edit in (given, *blocks(given.get("edits"))):
-        if text := text_of(_first(edit, keys)):
+        if text := text_of(first(edit, keys)):
             yield text
-
-
-def _line(command: object) -> str:
-    """Return a command line that came as a text, as words, or as words of which the last is a text for a shell."""
-    if not isinstance(command, list):
-        return text_of(command)
-    words = [word for word in command if isinstance(word, str)]
-    return words[2] if len(words) == 3 and words[1] in _TO_A_SHELL else " ".join(words)
 
 
 def _as_json(given: object) -> str:

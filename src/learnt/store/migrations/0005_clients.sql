@@ -13,6 +13,8 @@ create table misstep (
     project text not null,
     sign text not null,                                     -- short hash of the command without what differs from run to run
     command text not null,
+    asked text not null default '',                         -- the program and what it was asked to do: git show
+    wrong text not null default '[]',                       -- JSON list: the words that the command had and what worked then had not
     error text not null default '',                         -- the line that tells why
     task text not null,                                     -- the conversation in which it failed last
     failed_at bigint not null,
@@ -23,6 +25,7 @@ create table misstep (
     primary key (project, sign)
 );
 create index misstep_by_task on misstep (project, task, failed_at);
+create index misstep_by_asked on misstep (project, asked, failed_at);
 
 -- An agent was warned of a misstep at the call itself, once in a conversation, and what came of it.
 create table warning (

@@ -1,0 +1,83 @@
+"""A command that failed and one that worked then, as far as a hook can tell at the moment itself.
+
+The same command is the same in the same folder, whatever it prints to and however its output is shortened. So is one
+that asks for the same thing with the very words that were wrong. In doubt two commands are different, and none replaces
+the other.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.debrief.shell import changed_words, folder_of, is_check, likeness, parts
+from learnt.model import digest
+
+_NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
+_LONGEST = 4_000
+_ALIKE = 0.34
+_ASKS = frozenset("grep egrep fgrep rg ag ack diff cmp test [ [[ which command pgrep false jq find".split())
+_MOST_WRONG = 5
+
+
+def sign_of(command: str, folder: str) -> str:
+    """Return a short sign, equal for the same command in the same project; nothing where there is no command.
+
+    What a script holds that is written on the spot is part of the command.
+    """
+    ran = parts(command)
+    if not ran:
+        return ""
+    whole = "<<" in command or len(command) > _LONGEST
+    said = command if whole else "\n".join((folder_of(command), *(f"{part.source}|{part.text}" for part in ran)))
+    return digest(said.replace(folder, ".") if folder else said)[:24]
+
+
+def counts(command: str) -> bool:
+    """Say whether a failure tells of the command: that of a test, a linter or a build tells of the code."""
+    ran = parts(command)
+    return bool(ran) and not any(map(is_check, ran))
+
+
+def is_question(command: str) -> bool:
+    """Say whether a command that fails without a word may only have answered no, like a search that finds nothing."""
+    return any(part.program in _ASKS for part in parts(command)) or " --quiet" in command
+
+
+def replaces(failed: str, worked: str, error: str) -> bool:
+    """Say whether a command that worked was run in place of one that had failed."""
+    before, after = parts(failed), parts(worked)
+    if any(one.intent == other.intent for one in before for other in after):
+        return True
+    if _NO_PROGRAM.search(error):
+        return any(set(one.words[1:]) & set(other.words) or likeness(one, other) for one in before for other in after)
+    return any(one.program == other.program and likeness(one, other) >= _ALIKE for one in before for other in after)
+
+
+def asked_by(command: str) -> tuple[str, ...]:
+    """Return what each program of a command line is asked to do, such as `git show`."""
+    return tuple(dict.fromkeys(" ".join(part.intent) for part in parts(command)))
+
+
+def wrong_words(failed: str, worked: str, error: str) -> tuple[str, tuple[str, ...]]:
+    """Return what was asked for, and the words that were wrong: named in the error, and left out in what worked.
+
+    Without any, only the very same command repeats the mistake.
+    """
+    for one in parts(failed):
+        for other in parts(worked):
+            if one.intent == other.intent:
+                removed, _ = changed_words(one, other)
+                wrong = [word for word in removed if _is_named(word, error)]
+                if wrong:
+                    return " ".join(one.intent), tuple(wrong[:_MOST_WRONG])
+    return "", ()
+
+
+def repeats(command: str, asked: str, wrong: tuple[str, ...]) -> bool:
+    """Say whether a command asks for the same with the same wrong words."""
+    return any(" ".join(part.intent) == asked and set(wrong) <= set(part.words) for part in parts(command))
+
+
+def _is_named(word: str, error: str) -> bool:
+    plain = word.strip("'\"")
+    return len(plain) > 2 and plain in error

@@ -1,0 +1,394 @@
+"""What learnt says while a conversation goes on in a client: at its start, at a prompt, at a call, after a failure.
+
+Record, then speak: what is said is durable before it is returned, and what has nothing to say leaves no record. A
+conversation is told nothing twice; what it was told is forgotten with it when the client compacts or clears it.
+"""
+
+from __future__ import annotations
+
+from learnt.clients.events import tells_before
+from learnt.memory.briefing import asked, fitted, made_brief
+from learnt.model import Hit, Task, Value, new_id, text_id
+from learnt.store import learnings, tasks
+from learnt.store.learnings import Filter
+from learnt.text.patterns import Situation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from learnt.brief.render import Content, FailedBefore, Unfinished
+    from learnt.clients.events import Event
+    from learnt.memory import Memory
+    from learnt.model import Brief, Learning
+    from learnt.store.missteps import Misstep
+
+# A client cuts what is longer than 10,000 characters; some of them go to the frame around the text.
+LONGEST_ANSWER = 9_500
+_LONGEST_TEXT = 9_200
+_LONGEST_COMMAND = 500
+_LONGEST_ERROR = 300
+_MOST_TRIGGERED = 2
+_MOST_UNFINISHED = 3
+_UNFINISHED_MS = 14 * 24 * 3600 * 1000
+_FORGETS = ("compact", "clear")
+_STOPPED = (
+    "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
+    "not be stopped."
+)
+
+
+class Reply(Value):
+    """What a client is told."""
+
+    text: str = ""
+    denies: bool = False
+    """Whether the call is not to be made."""
+
+
+class Conversing:
+    """One event of a conversation, and what is known of the conversation."""
+
+    def __init__(self, memory: Memory, event: Event, *, of_task: str, began_ns: int) -> None:
+        """`of_task`: the task that `learnt work` has an agent do, which it briefs and debriefs itself."""
+        self._memory = memory
+        self._event = event
+        self._of_loop = bool(of_task)
+        self._began_ns = began_ns
+        self._id = of_task or text_id("task", event.conversation)
+        self._now = memory._clock()
+        self._known: Task | None = None
+        self._repeated: list[Misstep] | None = None
+
+    def serve(self) -> Reply:
+        """Do what the event asks for, and return what the client is told."""
+        serve = {
+            "session": self._session,
+            "prompt": self._prompt,
+            "agent": self._agent,
+            "compaction": self._compaction,
+            "stop": self._stop,
+            "end": self._end,
+        }
+        in_calls = {"call": self._call, "result": self._result}
+        asked = in_calls.get(self._event.occasion) or (None if self._of_loop else serve.get(self._event.occasion))
+        return asked() if asked else Reply()
+
+    def _session(self) -> Reply:
+        """A conversation begins, goes on, or goes on without what it knew."""
+        before: dict[str, Learning] = {}
+        known = tasks.find(self._database, self._id)
+        forgets = self._event.source in _FORGETS
+        if known is not None and forgets:
+            if self._event.source == "compact":
+                before = self._given_before(known)
+            self._memory.store.record("forgotten", {"task": self._id, "at": self._now})
+            self._known = known.replace(fresh_since=self._now)
+        shown = {**before, **{one.id: one for one in self._standing(proven_only=True)}}
+        is_new = known is None or forgets
+        return self._said(
+            "compaction" if self._event.source == "compact" else "session",
+            learnings=self._unseen(shown.values()),
+            unfinished=self._unfinished() if is_new else (),
+            notes=self._notes() if is_new else (),
+        )
+
+    def _agent(self) -> Reply:
+        return self._said("agent", learnings=self._unseen(self._standing()))
+
+    def _prompt(self) -> Reply:
+        event = self._event
+        if not event.prompt.strip():
+            return Reply()
+        brief = self._memory.brief(
+            event.prompt,
+            task=self._id,
+            task_type="session",
+            agent=event.agent,
+            client=event.client,
+            occasion="prompt",
+            asked_by="hook",
+            only_new=True,
+            max_chars=_LONGEST_TEXT,
+            began_ns=self._began_ns,
+        )
+        return Reply(text=brief.text)
+
+    def _call(self) -> Reply:
+        """Before a call: tell what it did the last time."""
+        how = self._memory.settings.before_tool
+        if how == "off":
+            return Reply()
+        misstep = self._misstep()
+        if misstep is not None and how == "stop_once":
+            said = self._said("tool", misstep=misstep, denies=True)
+            return said.replace(text=said.text + _STOPPED, denies=True)
+        if not tells_before(self._event):
+            return Reply()
+        return self._said("tool", misstep=misstep, learnings=self._triggered(("files", "commands")))
+
+    def _result(self) -> Reply:
+        """After a call: remember how it ended and, where it failed, tell what helped."""
+        event = self._event
+        late = () if tells_before(event) or self._memory.settings.before_tool == "off" else ("files", "commands")
+        if event.failed is None or not event.failed:
+            if event.command and event.failed is False:
+                self._note_success()
+            return self._said("tool", learnings=self._triggered(late))
+        misstep = self._misstep()
+        self._note_failure()
+        return self._said("failure", misstep=misstep, learnings=self._triggered((*late, "errors")))
+
+    def _compaction(self) -> Reply:
+        """Before a conversation is made shorter: what its summary should keep."""
+        known = tasks.find(self._database, self._id)
+        given = self._given_before(known) if known else {}
+        if not given:
+            return Reply()
+        from learnt.text.fence import harmless
+
+        lines = [f"- {harmless(one.title)} ({one.id})" for one in given.values()]
+        return Reply(text="\n".join(("Keep these learnings with their ids in the summary:", *lines)))
+
+    def _stop(self) -> Reply:
+        event = self._event
+        self._memory.end_turn(
+            self._id, event.said or "", agent=event.agent, client=event.client, transcript=event.transcript
+        )
+        return Reply()
+
+    def _end(self) -> Reply:
+        self._memory.start_worker()
+        return Reply()
+
+    @property
+    def _database(self) -> Any:
+        return self._memory.store.database
+
+    @property
+    def _task(self) -> Task:
+        if self._known is None:
+            new = Task(
+                id=self._id,
+                title=self._id,  # until its first prompt is known
+                type="session",
+                agent=self._memory._line(self._event.agent),
+                client=self._event.client,
+                created_at=self._now,
+                updated_at=self._now,
+            )
+            self._known = tasks.find(self._database, self._id) or new
+        return self._known
+
+    def _said(
+        self,
+        occasion: str,
+        *,
+        misstep: Misstep | None = None,
+        learnings: Sequence[Hit] = (),
+        unfinished: tuple[Unfinished, ...] = (),
+        notes: tuple[str, ...] = (),
+        denies: bool = False,
+    ) -> Reply:
+        """Make a brief of what there is to say, keep it, and return it."""
+        if not (misstep or learnings or unfinished or notes):
+            return Reply()
+        from learnt.brief.render import Content, FailedBefore, Shown
+
+        failed: tuple[FailedBefore, ...] = ()
+        if misstep is not None:
+            told = {"command": misstep.command, "error": misstep.error, "worked": misstep.worked}
+            failed = (FailedBefore(**told, at=misstep.failed_at),)
+        everything = Content(
+            id=new_id("brief", self._now),
+            now_ms=self._now,
+            learnings=tuple(Shown(learning=hit.learning) for hit in learnings),
+            failed=failed,
+            unfinished=unfinished,
+            notes=notes,
+        )
+        brief = self._brief(everything, learnings, occasion)
+        if not brief.text:
+            return Reply()
+        warning = None
+        if misstep is not None:
+            whom = {"task": self._id, "sign": misstep.sign, "brief": brief.id, "agent": brief.agent}
+            warning = {**whom, "denied": int(denies), "warned_at": self._now}
+        self._memory._recorded(self._task, brief, self._began_ns, warning=warning)
+        return Reply(text=brief.text)
+
+    def _brief(self, everything: Content, hits: Sequence[Hit], occasion: str) -> Brief:
+        from learnt.brief.select import Choice
+
+        content, receipt = fitted(
+            everything,
+            [Choice(hit=hit) for hit in hits],
+            "",
+            asked(Situation(paths=self._event.paths), only_new=True),
+            (),
+            settings={"budget_tokens": self._memory.settings.brief_tokens},
+            max_chars=_LONGEST_TEXT,
+        )
+        made = made_brief(self._task, content, receipt, agent=self._memory._line(self._event.agent))
+        return made.replace(client=self._event.client, occasion=occasion, asked_by="hook")
+
+    def _misstep(self) -> Misstep | None:
+        """Return what the command did the last time, if it is known and this conversation was not told yet."""
+        from learnt.store import missteps
+
+        since = self._task.fresh_since
+        known = [one for one in self._missteps() if one.is_known]
+        told = [one for one in known if missteps.warned_since(self._database, self._id, one.sign, since)]
+        return known[0] if known and not told else None
+
+    def _missteps(self) -> list[Misstep]:
+        """Return the missteps that the command repeats: the very same one first, then those with the same mistake."""
+        if self._repeated is None:
+            from learnt.debrief.missteps import asked_by, repeats
+            from learnt.store import missteps
+
+            sign, command = self._sign(), self._event.command
+            same = missteps.find(self._database, sign) if sign else None
+            alike = missteps.of_asked(self._database, asked_by(command)) if sign else []
+            others = [one for one in alike if one.sign != sign and repeats(command, one.asked, one.wrong)]
+            self._repeated = [*([same] if same else []), *others]
+        return self._repeated
+
+    def _sign(self) -> str:
+        if not self._event.command:
+            return ""
+        from learnt.debrief.missteps import sign_of
+
+        return sign_of(self._event.command, self._memory.root)
+
+    def _note_failure(self) -> None:
+        """Remember that a command failed; that of a test or a linter says nothing about the command."""
+        from learnt.debrief.complaint import first_line, is_conflict, is_no_error, why
+        from learnt.debrief.missteps import counts, is_question
+
+        event, sign = self._event, self._sign()
+        if not sign or not counts(event.command) or is_no_error(event.output) or is_conflict(event.output):
+            return
+        error = why(event.output) or first_line(event.output)
+        if not error and is_question(event.command):
+            return
+        self._memory.store.record("misstep", {**self._body(), "error": self._memory._line(error, _LONGEST_ERROR)})
+
+    def _note_success(self) -> None:
+        """Remember that a command succeeded, where that changes anything."""
+        from learnt.store import missteps
+
+        command, sign = self._event.command, self._sign()
+        open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
+        replaced: dict[str, Any] = {}
+        if open_ones and sign:
+            from learnt.debrief.missteps import counts, replaces, wrong_words
+
+            for one in open_ones if counts(command) else ():
+                if replaces(one.command, command, one.error):
+                    replaced[one.sign] = wrong_words(one.command, command, one.error)
+        if replaced or self._missteps():
+            self._memory.store.record("success", {**self._body(), "replaces": replaced})
+
+    def _body(self) -> dict[str, Any]:
+        """Return what is kept of a call, however it ended."""
+        return {
+            "sign": self._sign(),
+            "command": self._line(self._event.command),
+            "repeats": [one.sign for one in self._missteps()],
+            "task": self._id,
+            "at": self._now,
+        }
+
+    def _line(self, command: str) -> str:
+        return self._memory._line(command[: 4 * _LONGEST_COMMAND], _LONGEST_COMMAND)
+
+    def _triggered(self, kinds: Sequence[str]) -> list[Hit]:
+        """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""
+        event = self._event
+        if not kinds or not (event.paths or event.command):
+            return []
+        from learnt.text.clean import clean
+        from learnt.text.patterns import Signs
+
+        text = clean(event.output) if "errors" in kinds else ""
+        signs = Signs(Situation(text=text, paths=tuple(map(clean, event.paths)), command=clean(event.command)))
+        wanted = {kind for kind in kinds if kind != "files" or event.paths}
+        anchors = {kind: found for kind, found in signs.anchors().items() if kind in wanted}
+        which = self._unseen_filter().replace(trusted_from=self._memory.settings.brief_confidence)
+        hits = []
+        for store in self._memory.sound_stores():
+            found = learnings.with_triggers(store.database, anchors, signs.show, which)
+            for one in learnings.get_all(store.database, list(found)).values() if found else ():
+                if _warns(one, found[one.id]):
+                    learning = one.replace(scope=store.place.scope)
+                    hits.append(Hit(learning=learning, score=0.0, relevance=1.0, trigger=found[one.id]))
+        best = sorted(hits, key=lambda hit: (not hit.learning.pinned, -hit.learning.confidence, hit.learning.id))
+        return best[:_MOST_TRIGGERED]
+
+    def _standing(self, *, proven_only: bool = False) -> list[Learning]:
+        from learnt.memory.standing import standing
+
+        return standing(self._memory, agent=self._event.agent, proven_only=proven_only)
+
+    def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
+        """Return the learnings that the conversation was not given yet, and did not teach itself."""
+        seen = self._memory._injected(self._id, since=self._task.fresh_since)
+        fresh = [one for one in shown if one.id not in seen and one.task != self._id]
+        return [Hit(learning=one, score=0.0, relevance=1.0) for one in fresh]
+
+    def _unseen_filter(self) -> Filter:
+        seen = self._memory._injected(self._id, since=self._task.fresh_since)
+        return Filter(exclude_task=self._id, exclude_ids=tuple(sorted(seen)))
+
+    def _given_before(self, task: Task) -> dict[str, Learning]:
+        """Return what the conversation was given and is still to be told, as it stands now."""
+        given = self._memory._injected(task.id, since=task.fresh_since)
+        found: dict[str, Learning] = {}
+        for store in self._memory.sound_stores():
+            for id, one in learnings.get_all(store.database, sorted(given)).items():
+                if one.status == "active":
+                    found.setdefault(id, one.replace(scope=store.place.scope))
+        return found
+
+    def _unfinished(self) -> tuple[Unfinished, ...]:
+        """Return what failed on the branch that is checked out, and was not finished."""
+        from learnt.project import head_branch
+
+        branch = head_branch(self._memory.root) if self._memory.root else ""
+        if not branch:
+            return ()
+        from learnt.brief.render import Unfinished
+
+        since = self._now - _UNFINISHED_MS
+        found = tasks.unfinished(self._database, branch=branch, since=since, limit=_MOST_UNFINISHED)
+        return tuple(
+            Unfinished(
+                task=task.id, title=task.title, reason=report.reason, suggestion=report.suggestion, at=report.created_at
+            )
+            for task, report in found
+            if task.id != self._id
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        """Return what the person should hear of."""
+        waiting = learnings.count(self._database, Filter(status="proposed"))
+        if not waiting or learnings.count(self._database, Filter()) <= self._memory.settings.summarise_above:
+            return ()
+        return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
+
+
+def _warns(learning: Learning, trigger: str) -> bool:
+    """Say whether a learning is worth an interruption: what answers this error, or a gotcha on this very call.
+
+    What was read off a command that failed is about all that its program can be asked for: the misstep itself warns
+    where the same is asked again.
+    """
+    kind, _, pattern = trigger.partition(": ")
+    if kind == "errors":
+        return True
+    is_gotcha = learning.kind == "gotcha" or learning.polarity == "avoid"
+    return is_gotcha and (
+        learning.origin == "person" or (kind == "files" and not any(sign in pattern for sign in "*?["))
+    )

@@ -1,0 +1,225 @@
+"""Commands that failed in a project, what worked then, and the warnings that agents were given of them.
+
+Each happening is applied by one function from a plain JSON object, at once or by a replay of the spool. Times decide:
+what comes late changes nothing that happened after it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from learnt.model import Value
+from learnt.store.happened import apply_brief
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from learnt.store.database import Database, Row
+
+_MOST_OPEN = 10
+_MOST_OF_ASKED = 20
+
+
+class Misstep(Value):
+    """A command that failed, and what worked then."""
+
+    sign: str
+    command: str
+    error: str
+    task: str
+    failed_at: int
+    failures: int = 1
+    asked: str = ""
+    wrong: tuple[str, ...] = ()
+    worked: str = ""
+    worked_at: int | None = None
+    succeeded_at: int | None = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether another command worked then, and it has not succeeded since."""
+        return bool(self.worked) and (self.succeeded_at or 0) < self.failed_at
+
+
+def find(database: Database, sign: str) -> Misstep | None:
+    """Return the misstep of this sign, if there is one."""
+    row = database.row("select * from misstep where project = :project and sign = :sign", sign=sign)
+    return None if row is None else _misstep(row)
+
+
+def of_asked(database: Database, asked: Sequence[str]) -> list[Misstep]:
+    """Return the missteps with words that were wrong in asking for one of these things, the latest first."""
+    rows = database.rows(
+        f"""
+        select *
+          from misstep
+         where project = :project
+           and {database.one_of("asked", "asked")}
+         order by failed_at desc, sign
+         limit :limit
+        """,
+        asked=database.list_value(asked),
+        limit=_MOST_OF_ASKED,
+    )
+    return [_misstep(row) for row in rows]
+
+
+def unsettled(database: Database, task: str) -> list[Misstep]:
+    """Return what failed in a conversation and was not replaced yet, the latest first."""
+    rows = database.rows(
+        """
+        select *
+          from misstep
+         where project = :project
+           and task = :task
+           and (worked_at is null or worked_at < failed_at)
+           and (succeeded_at is null or succeeded_at < failed_at)
+         order by failed_at desc, sign
+         limit :limit
+        """,
+        task=task,
+        limit=_MOST_OPEN,
+    )
+    return [_misstep(row) for row in rows]
+
+
+def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
+    """Say whether a conversation was warned of a misstep since a moment."""
+    found = database.value(
+        """
+        select 1 as found
+          from warning
+         where project = :project
+           and task = :task
+           and sign = :sign
+           and warned_at >= :since
+        """,
+        task=task,
+        sign=sign,
+        since=since,
+    )
+    return found is not None
+
+
+def apply_failed(database: Database, body: dict[str, Any]) -> None:
+    """Record that a command failed, and that a warning of it, if there was one, was in vain."""
+    database.execute(
+        """
+        insert into misstep (project, sign, command, error, task, failed_at)
+        values (:project, :sign, :command, :error, :task, :at)
+        on conflict (project, sign) do update
+           set failures = misstep.failures + 1,
+               error = case when excluded.failed_at >= misstep.failed_at then excluded.error else misstep.error end,
+               task = case when excluded.failed_at >= misstep.failed_at then excluded.task else misstep.task end,
+               failed_at = case
+                   when excluded.failed_at >= misstep.failed_at then excluded.failed_at
+                   else misstep.failed_at
+               end
+        """,
+        sign=body["sign"],
+        command=body["command"],
+        error=body["error"],
+        task=body["task"],
+        at=body["at"],
+    )
+    for sign in sorted({body["sign"], *body["repeats"]}):
+        database.execute(
+            """
+            update warning
+               set failures = failures + 1
+             where project = :project
+               and task = :task
+               and sign = :sign
+               and warned_at <= :at
+            """,
+            task=body["task"],
+            sign=sign,
+            at=body["at"],
+        )
+
+
+def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
+    """Record that a command succeeded: where it failed before, and for those that it was run in place of."""
+    at, task = body["at"], body["task"]
+    for sign in sorted({body["sign"], *body["repeats"]}):
+        database.execute(
+            """
+            update misstep
+               set succeeded_at = :at
+             where project = :project
+               and sign = :sign
+               and (succeeded_at is null or succeeded_at < :at)
+            """,
+            sign=sign,
+            at=at,
+        )
+        database.execute(
+            """
+            update warning
+               set needless = 1
+             where project = :project
+               and task = :task
+               and sign = :sign
+               and warned_at <= :at
+            """,
+            task=task,
+            sign=sign,
+            at=at,
+        )
+    for sign, (asked, wrong) in sorted(body["replaces"].items()):
+        database.execute(
+            """
+            update misstep
+               set worked = :worked,
+                   worked_at = :at,
+                   asked = :asked,
+                   wrong = :wrong
+             where project = :project
+               and sign = :sign
+               and failed_at <= :at
+               and (worked_at is null or worked_at < :at)
+            """,
+            sign=sign,
+            worked=body["command"],
+            asked=asked,
+            wrong=json.dumps(wrong, ensure_ascii=False),
+            at=at,
+        )
+
+
+def apply_warning(database: Database, body: dict[str, Any]) -> None:
+    """Record a brief that warns of a misstep, and the warning."""
+    apply_brief(database, body["given"])
+    database.execute(
+        """
+        insert into warning (project, task, sign, brief, agent, denied, warned_at)
+        values (:project, :task, :sign, :brief, :agent, :denied, :warned_at)
+        on conflict (project, task, sign) do update
+           set brief = excluded.brief,
+               denied = excluded.denied,
+               warned_at = excluded.warned_at
+        """,
+        **body["warning"],
+    )
+
+
+def apply_forgotten(database: Database, body: dict[str, Any]) -> None:
+    """Record that a conversation has lost what it was given."""
+    database.execute(
+        "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at", **body
+    )
+
+
+def _misstep(row: Row) -> Misstep:
+    fields = {field: row[field] for field in Misstep.fields}
+    return Misstep(**{**fields, "wrong": tuple(json.loads(row["wrong"]))})
+
+
+APPLY: dict[str, Callable[[Database, dict[str, Any]], None]] = {
+    "misstep": apply_failed,
+    "success": apply_succeeded,
+    "warning": apply_warning,
+    "forgotten": apply_forgotten,
+}

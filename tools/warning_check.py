@@ -1,0 +1,114 @@
+"""Replay real transcripts through the hooks, and count how often an agent is warned, and of what.
+
+    python -m tools.warning_check FOLDER [--no-lessons] [--show N]
+
+The conversations of a folder are replayed in the order in which they began, into one new store, each call before its
+result, as a client tells them. After each of them what it teaches is learnt by rules, as at the end of a conversation
+(`--no-lessons`: not). `docs/hooks.md` tells the result. A warning before a call that then succeeded was needless.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from learnt import Memory
+from learnt.clients.events import Event
+from learnt.clients.transcript import Step, about, steps
+from learnt.errors import LearntError
+from learnt.memory.conversing import Conversing
+
+
+class Clock:
+    """The time of the transcript that is read."""
+
+    now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def main() -> None:
+    """Replay, and print the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--no-lessons", action="store_true")
+    parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N needless warnings")
+    arguments = parser.parse_args()
+    paths = sorted(arguments.folder.glob("*.jsonl"), key=lambda path: about(str(path)).started_at)
+    counts: Counter[str] = Counter()
+    shown = 0
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder, Memory.open(folder, clock=clock) as memory:
+        for path in paths:
+            for needless in _replay(memory, clock, path, counts):
+                shown += 1
+                if shown <= arguments.show:
+                    print(f"{path.name}: {needless}\n")
+            if not arguments.no_lessons:
+                try:
+                    memory.debrief_transcript(str(path))
+                except LearntError as error:
+                    counts[f"not learnt from: {type(error).__name__}"] += 1
+    _print(counts)
+
+
+def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> Iterator[str]:
+    """Tell the hooks what happened in a conversation; yield the needless warnings."""
+    counts["conversations"] += 1
+    made: dict[str, tuple[Step, str]] = {}
+    folder = about(str(path)).folder
+    for step in steps(str(path)):
+        clock.now = max(clock.now + 1, step.at)
+        if step.kind == "call":
+            event = _event(path, step, "PreToolUse", "call", folder)
+            made[step.call] = step, _said(memory, event)
+        elif step.kind == "result" and step.call in made:
+            call, warning = made.pop(step.call)
+            if step.denied:
+                continue
+            event = _event(path, call, "PostToolUse", "result", folder)
+            told = _said(memory, event.replace(failed=step.failed, output=step.text))
+            ended = "failed" if step.failed else "succeeded"
+            counts[f"calls that {ended}"] += 1
+            counts[f"{_kind(warning)} before calls that {ended}"] += bool(warning)
+            counts["told after failures"] += bool(told)
+            if warning and not step.failed:
+                yield f"{call.text[:300]}{call.path}\n{warning}"
+
+
+def _event(path: Path, step: Step, name: str, occasion: str, folder: str) -> Event:
+    return Event(
+        client="claude",
+        name=name,
+        occasion=occasion,
+        session=path.stem,
+        agent_id="aside" if step.aside else "",
+        command=step.text.replace(folder, ".") if step.does == "run" and folder else "",
+        paths=(step.path,) if step.does == "edit" else (),
+    )
+
+
+def _said(memory: Memory, event: Event) -> str:
+    return Conversing(memory, event, of_task="", began_ns=time.perf_counter_ns()).serve().text
+
+
+def _kind(warning: str) -> str:
+    return "missteps told" if "Failed Here Before" in warning else "learnings told"
+
+
+def _print(counts: Counter[str]) -> None:
+    for name, count in sorted(counts.items()):
+        if count:
+            print(f"{count:8,} {name}")
+    needless = sum(counts[f"{kind} before calls that succeeded"] for kind in ("missteps told", "learnings told"))
+    succeeded = counts["calls that succeeded"]
+    print(f"{needless / max(succeeded, 1):8.2%} of the calls that succeeded were warned of")
+
+
+if __name__ == "__main__":
+    main()
