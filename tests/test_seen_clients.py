@@ -115,6 +115,22 @@ class TestFired:
 
 
 class TestDoctor:
+    def test_what_a_real_hook_did_is_seen_by_the_doctor_and_in_the_activity(self, doctor: Doctor) -> None:
+        doctor.run("install", "claude-code")
+        doctor.run("add", "Paint the shop in red")
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": "s1", "prompt": "Paint the shop, please"}
+        answer = doctor.run("hook", "--client", "claude", stdin=json.dumps(event)).out
+        assert "in red" in answer
+
+        told = doctor.says("claude-code")["facts"]
+        (entry,) = json.loads(doctor.run("activity", "--client", "claude-code", "--json").out)["activity"]
+
+        assert (told["last_fired"]["event"], told["last_fired"]["chars"]) == ("prompt", len(answer))
+        assert told["last_brief"]["id"] == entry["id"]
+        assert (entry["client"], entry["occasion"], entry["asked_by"]) == ("claude", "prompt", "hook")
+        assert entry["learnings"] == 1
+        assert doctor.run("activity", "--line").out == "learnt: 1 brief today\n"
+
     def test_a_client_that_never_fired_is_told_with_what_to_do(self, doctor: Doctor) -> None:
         doctor.run("install", "claude-code")
 
