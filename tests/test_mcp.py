@@ -148,6 +148,18 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
     assert mark.who == memory.history(learnt)[0].who == "mcp: mcp"  # the name by which the SDK's client goes
 
 
+def test_what_an_agent_asks_for_itself_is_counted_under_its_clients_name(memory: Memory, project: Path) -> None:
+    async def ask(client: Client) -> str:
+        await call(client, "recall", query="which port has the mail server?")
+        return await call(client, "brief", text="Mend the mail server")
+
+    (brief,) = set(ids(talk(project, ask), "brief"))
+
+    made = memory.explain(brief)
+    assert (made.asked_by, made.occasion, made.client) == ("tool", "task", "mcp")  # as the SDK's client calls itself
+    assert memory.store.database.value("select sum(value) as searches from counter where project = :project") == 1
+
+
 def test_what_an_agent_learns_is_kept_once_on_trial_and_under_its_clients_name(memory: Memory, project: Path) -> None:
     async def learn(client: Client) -> str:
         first = await call(
