@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -183,9 +182,17 @@ def test_a_mirror_that_cannot_be_used_is_made_anew(damage: str, hook: Memory, me
             content[page * 4096 : page * 4096 + 200] = b"\xff" * 200
         path.write_bytes(content)
     else:
-        change = "delete from migration where number > 4" if damage == "older" else "update migration set number = 99"
         connection = apsw.Connection(str(path))
-        connection.execute(change)
+        connection.execute(
+            """
+            update migration
+               set number = number + :step
+             where number = (select max(number) from migration)
+            """
+            if damage == "newer"
+            else "delete from migration where number >= :step",
+            {"step": 5},
+        )
         connection.close()
 
     with suppress(LearntError), Memory.open_for_hook(project) as opened:
@@ -204,7 +211,7 @@ def test_hooks_work_while_the_server_is_away(
     with Memory.open(project, clock=clock) as memory:
         given = memory.add("Close the drawer before counting the till")
         memory.catch_up()
-    name = address.rpartition("/")[2].partition("?")[0]
+    name = address.partition("@/")[2].partition("?")[0]
     _allow(postgres, name, False)
     try:
         with Memory.open_for_hook(project, clock=clock) as hook:
@@ -338,6 +345,4 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
     subprocess.run([sys.executable, "-P", "-m", "learnt.doors.worker", str(project)], check=True)
     with Memory.open_for_hook(project) as hook:
         assert titles(hook) == titles(memory)
-        everything = hook.learnings(status=None, limit=1_000).learnings
-        assert len(everything) == 58
-    assert os.listdir(project / ".learnt")
+        assert len(titles(hook)) == 58

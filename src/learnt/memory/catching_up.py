@@ -71,7 +71,7 @@ class CatchingUp(LookingBack):
     def _done_once(self, done: CaughtUp, deadline: float) -> CaughtUp:
         remarks: list[str] = []
         done = done.replace(records=done.records + self._take_up_all(remarks))
-        self._refresh_mirror(remarks)
+        self._refresh_mirror(remarks, examine=True)
         done = self._read_conversations(done, remarks, deadline)
         try:
             # Others may finish as many tasks meanwhile.
@@ -79,17 +79,17 @@ class CatchingUp(LookingBack):
                 self.memory.update(cause="count", limit_s=deadline - time.monotonic())
         except LearntError as error:
             remarks.append(_told(error))
-        self._refresh_mirror(remarks)
+        self._refresh_mirror(remarks, examine=False)
         return done.replace(remarks=tuple(remarks))
 
-    def _refresh_mirror(self, remarks: list[str]) -> None:
+    def _refresh_mirror(self, remarks: list[str], *, examine: bool) -> None:
         """Beside a server, bring the copy for hooks up to date: first, so that they need not wait, and last."""
         if not self.store.place.address:
             return
         from learnt.store.mirror import refresh
 
         try:
-            refresh(self.store)
+            refresh(self.store, examine=examine)
         except LearntError as error:
             remarks.append(_told(error))
 

@@ -127,11 +127,14 @@ class Mirror(Store):
         return database
 
 
-def refresh(server: Store) -> None:
-    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used."""
+def refresh(server: Store, *, examine: bool = True) -> None:
+    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used.
+
+    `examine`: look for damage in all of it first, which takes longer than to find that nothing changed.
+    """
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
-        if _is_sound(mirror) and _take_over_changes(mirror, server):
+        if _is_sound(mirror, examine=examine) and _take_over_changes(mirror, server):
             return
     except CorruptDatabase:
         pass  # no server says so
@@ -147,9 +150,9 @@ def throw_away(place: Place) -> None:
             _delete(place)
 
 
-def _is_sound(mirror: Mirror) -> bool:
+def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
     try:
-        return not mirror.database.check()
+        return not (mirror.database.check() if examine else mirror.refreshed_at == 0)
     except LearntError:
         return False
 
