@@ -189,11 +189,11 @@ def test_an_entry_of_an_agent_replaces_that_of_the_same_agent_only(settings: Set
         ("agents = 5", "`agents`"),
         ('[agents]\nengineer = ["git"]', "`agents.engineer` without `categories`"),
         ('[agents.engineer]\ncategory = ["git"]', "`agents.engineer` without `categories`"),
-        ('[agents.engineer]\ncategories = []\ntokens = 5', "`agents.engineer.tokens`"),
+        ("[agents.engineer]\ncategories = []\ntokens = 5", "`agents.engineer.tokens`"),
         ('[agents.engineer]\ncategories = "git"', "`agents.engineer.categories` to 'git'"),
         ("[agents.engineer]\ncategories = [1]", "`agents.engineer.categories` to [1]"),
         ('[agents.engineer]\ncategories = [" "]', "`agents.engineer.categories`"),
-        ('[agents.engineer]\ncategories = []\n[agents.Engineer]\ncategories = []', "`Engineer` twice"),
+        ("[agents.engineer]\ncategories = []\n[agents.Engineer]\ncategories = []", "`Engineer` twice"),
         ('[agents." "]\ncategories = []', "without a name"),
     ],
 )
