@@ -119,6 +119,23 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
     talk(project, look)
 
 
+def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(memory: Memory, project: Path) -> None:
+    memory.add("Rebase before a merge", category="git")
+    memory.add("Wait for the port", category="testing")
+
+    async def look(client: Client) -> None:
+        first = await read(client, "learnt://standing/tester")
+        assert "Wait for the port" in first
+        assert "Rebase" not in first
+        assert "Cache: 0 hits, 3 misses" in first
+        assert "Cache: 3 hits, 3 misses; 3 categories with 1 in all" in await read(client, "learnt://standing/tester")
+        memory.add("Wait for the queue", category="testing")
+        assert "Wait for the queue" in await read(client, "learnt://standing/tester")
+        assert "Nothing is known" not in await read(client, "learnt://standing/poet")
+
+    talk(project, look)
+
+
 def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -> None:
     given = memory.add("Start the mail server before the integration tests", action="make mail-up")
 
