@@ -109,8 +109,29 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
                 assert "type" in parameter
         assert [str(one.uri) for one in (await client.list_resources()).resources] == ["learnt://learnings.md"]
         templates = (await client.list_resource_templates()).resource_templates
-        assert [one.uri_template for one in templates] == ["learnt://learnings/{goal}.md", "learnt://learning/{id}"]
+        assert [one.uri_template for one in templates] == [
+            "learnt://learnings/{goal}.md",
+            "learnt://learning/{id}",
+            "learnt://standing/{agent}",
+        ]
         assert [one.name for one in (await client.list_prompts()).prompts] == ["brief", "debrief"]
+
+    talk(project, look)
+
+
+def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(memory: Memory, project: Path) -> None:
+    memory.add("Rebase before a merge", category="git")
+    memory.add("Wait for the port", category="testing")
+
+    async def look(client: Client) -> None:
+        first = await read(client, "learnt://standing/tester")
+        assert "Wait for the port" in first
+        assert "Rebase" not in first
+        assert "Cache: 0 hits, 3 misses" in first
+        assert "Cache: 3 hits, 3 misses; 3 categories with 1 in all" in await read(client, "learnt://standing/tester")
+        memory.add("Wait for the queue", category="testing")
+        assert "Wait for the queue" in await read(client, "learnt://standing/tester")
+        assert "Nothing is known" not in await read(client, "learnt://standing/poet")
 
     talk(project, look)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
+from learnt.store.warnings import PREVENTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _CARRIED_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# The warning was no mistake, and the command was not tried again; where it did not stop the call, that one may fail.
-_PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
 class Entry(Value):
@@ -113,23 +112,6 @@ def searches_by(asker: str, at: int | None) -> str:
     return f"searches by {asker} on day {'999999' if at is None else f'{at // _DAY_MS:06d}'}"
 
 
-def prevented(database: Database, *, since: int = 0) -> dict[str, int]:
-    """Return of how many missteps each agent was kept by a warning."""
-    rows = database.rows(
-        f"""
-        select agent, count(*) as prevented
-          from warning
-         where project = :project
-           and warned_at >= :since
-           and {_PREVENTED}
-         group by agent
-         order by 2 desc, 1
-        """,
-        since=since,
-    )
-    return {row["agent"]: int(row["prevented"]) for row in rows}
-
-
 def today(database: Database, *, since: int) -> Today:
     """Return how much was done since a moment, and how much waits: proposals, and what may be removed."""
     row = database.row(
@@ -144,7 +126,7 @@ def today(database: Database, *, since: int) -> Today:
                   from warning
                  where project = :project
                    and warned_at >= :since
-                   and {_PREVENTED}) as prevented,
+                   and {PREVENTED}) as prevented,
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)
                       from escalation
@@ -188,7 +170,7 @@ def _warnings(database: Database, *, client: str, agent: str, limit: int) -> lis
                coalesce(task.title, '') as title, coalesce(misstep.command, '') as command
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
                        case when warning.needless = 1 then 'needless'
-                            when {_PREVENTED} then 'prevented'
+                            when {PREVENTED} then 'prevented'
                             else 'repeated'
                        end as outcome
                   from warning
