@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import cold, hooks, imports, listing, mcp, recall, size, startup, strategy, transcripts, updates, writes
+from bench import agents, cold, hooks, imports, listing, mcp, recall, size, startup, strategy, transcripts, updates, writes
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
@@ -32,6 +32,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "transcripts": transcripts.measure,
     "update-start": updates.measure,
     "mcp": mcp.measure,
+    "agents": agents.measure,
 }
 
 

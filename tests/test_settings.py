@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from learnt.config import SETTINGS
+from learnt.config import AGENTS, SETTINGS, Setting, example_lines
 from learnt.doors.cli import run
 from tests.conftest import Done
 
@@ -59,6 +59,11 @@ def settings(
     return Settings(project, home, capsys, monkeypatch)
 
 
+def keys(setting: Setting) -> list[str]:
+    """Return the keys under which a setting is written in a file; each agent has one of its own."""
+    return [line.partition(" = ")[0] for line in example_lines(setting)]
+
+
 def test_the_nearer_place_wins_and_is_named(settings: Settings) -> None:
     settings.project_file.write_text("")
     assert settings.shown()["page_size"] | {"meaning": ""} == {
@@ -79,10 +84,11 @@ def test_the_nearer_place_wins_and_is_named(settings: Settings) -> None:
 
 
 def test_every_setting_is_shown_with_its_meaning_and_one_can_be_asked_for(settings: Settings) -> None:
-    assert list(settings.shown()) == [setting.key for setting in SETTINGS]
+    assert list(settings.shown()) == [key for setting in SETTINGS for key in keys(setting)]
     code, text = settings.run("config")
     assert code == 0
-    assert all(f"{setting.key} = " in text and setting.meaning in text for setting in SETTINGS)
+    assert all(f"\n{key} = " in f"\n{text}" for setting in SETTINGS for key in keys(setting))
+    assert all(text.count(setting.meaning) == 1 for setting in SETTINGS)
     assert settings.run("config", "page_size")[1].startswith("page_size = 50  (default)\n")
     code, text = settings.run("config", "pagesize")
     assert code == 2
@@ -104,7 +110,10 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "brief_relevance": ("0.25", 0.25),
         "brief_tokens": ("500", 500),
         "trial_slots": ("2", 2),
+        "brief_per_category": ("4", 4),
+        "cache_ttl_s": ("0", 0),
         "hook_deadline_ms": ("300", 300),
+        "before_tool": ("off", "off"),
         "summarise_above": ("9", 9),
         "stuck_after": ("4", 4),
         "strategy": ("escalate", "escalate"),
@@ -144,8 +153,9 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
 
     shown = settings.shown()
 
-    assert {key: record["value"] for key, record in shown.items()} == {key: value for key, (_, value) in values.items()}
-    assert {key: record["origin"] for key, record in shown.items()} == variables
+    plain = {key: record for key, record in shown.items() if not key.startswith("agents.")}
+    assert {key: record["value"] for key, record in plain.items()} == {key: value for key, (_, value) in values.items()}
+    assert {key: record["origin"] for key, record in plain.items()} == variables
 
 
 def _model(name: str, price: float) -> dict[str, object]:
@@ -159,6 +169,46 @@ def test_a_table_and_a_list_of_models_are_read_from_the_file(settings: Settings)
     shown = settings.shown()
     assert (shown["work.agent"]["value"], shown["work.jobs"]["value"]) == ("codex", 3)
     assert shown["models"]["value"] == [_model("small", 1), _model("large", 0.0)]
+
+
+def test_an_entry_of_an_agent_replaces_that_of_the_same_agent_only(settings: Settings) -> None:
+    settings.user_file.write_text('[agents.engineer]\ncategories = ["rust"]\n[agents.tester]\ncategories = ["rust"]\n')
+    settings.project_file.write_text('[agents."Engineer"]\ncategories = ["Git Flow", "git_flow", "make"]\n')
+    settings.patch.setenv("LEARNT_AGENTS", "code_reviewer = git, security ; Tester=")
+    found = {key: (record["value"], record["origin"]) for key, record in settings.shown().items()}
+    assert found["agents.engineer.categories"] == (["git-flow", "make"], str(settings.project_file))
+    assert found["agents.tester.categories"] == ([], "LEARNT_AGENTS")
+    assert found["agents.code-reviewer.categories"] == (["git", "security"], "LEARNT_AGENTS")
+    assert found["agents.architect.categories"] == (list(AGENTS["architect"]), "default")
+    assert "agents.tester.categories = []" in settings.run("config", "agents")[1]
+    assert "wait_ms" not in settings.run("config", "agents")[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("agents = 5", "`agents`"),
+        ('[agents]\nengineer = ["git"]', "`agents.engineer` without `categories`"),
+        ('[agents.engineer]\ncategory = ["git"]', "`agents.engineer` without `categories`"),
+        ("[agents.engineer]\ncategories = []\ntokens = 5", "`agents.engineer.tokens`"),
+        ('[agents.engineer]\ncategories = "git"', "`agents.engineer.categories` to 'git'"),
+        ("[agents.engineer]\ncategories = [1]", "`agents.engineer.categories` to [1]"),
+        ('[agents.engineer]\ncategories = [" "]', "`agents.engineer.categories`"),
+        ("[agents.engineer]\ncategories = []\n[agents.Engineer]\ncategories = []", "`Engineer` twice"),
+        ('[agents." "]\ncategories = []', "without a name"),
+    ],
+)
+def test_a_wrong_entry_of_an_agent_is_refused_with_its_key(settings: Settings, content: str, said: str) -> None:
+    settings.project_file.write_text(content + "\n")
+    told = settings.refused()
+    assert said in told
+    assert str(settings.project_file) in told
+
+
+@pytest.mark.parametrize("text", ["engineer", "engineer:git", "=git", "a=b;a=c"])
+def test_a_wrong_variable_for_agents_is_refused_by_its_name(settings: Settings, text: str) -> None:
+    settings.patch.setenv("LEARNT_AGENTS", text)
+    assert "LEARNT_AGENTS" in settings.refused()
 
 
 @pytest.mark.parametrize(
@@ -312,15 +362,16 @@ def test_init_writes_every_setting_commented_out_that_a_project_may_set(settings
     lines = settings.project_file.read_text().splitlines()
     assert all(not line or line.startswith("# ") for line in lines)
     own = [setting for setting in SETTINGS if not setting.personal]
-    for setting in own:
-        (example,) = [line for line in lines if line.startswith(f"# {setting.key} = ")]
+    written = [key for setting in own for key in keys(setting)]
+    for key in written:
+        (example,) = [line for line in lines if line.startswith(f"# {key} = ")]
         settings.project_file.write_text(example.removeprefix("# ") + "\n")
-        assert settings.shown()[setting.key]["origin"] == str(settings.project_file)
-    examples = tuple(f"# {setting.key} = " for setting in own)
+        assert settings.shown()[key]["origin"] == str(settings.project_file)
+    examples = tuple(f"# {key} = " for key in written)
     everything = [line.removeprefix("# ") if line.startswith(examples) else line for line in lines]
     settings.project_file.write_text("\n".join(everything))
     origins = {key: record["origin"] for key, record in settings.shown().items()}
-    assert {origins[setting.key] for setting in own} == {str(settings.project_file)}
+    assert {origins[key] for key in written} == {str(settings.project_file)}
     for setting in SETTINGS:
         if setting.personal:
             assert not any(line.startswith(f"# {setting.key} = ") for line in lines)

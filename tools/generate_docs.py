@@ -9,7 +9,7 @@ import argparse
 import re
 from pathlib import Path
 
-from learnt.config import SETTINGS, as_toml, example_value
+from learnt.config import SETTINGS, as_toml, example_lines
 from learnt.doors.cli.arguments import full_parser
 from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
 from learnt.store.migrate import FOLDER
@@ -18,7 +18,9 @@ DOCS = Path(__file__).parent.parent / "docs"
 _NOTE = "<!-- Written by `make docs` from the code: change the code, not this page. -->\n"
 _LISTS = (
     "A list in the environment is separated like PATH: `LEARNT_SOURCES=../a:../b`. Only models are separated by\n"
-    "commas, each with its price if it has one: `LEARNT_MODELS=small=0.1,large`."
+    "commas, each with its price if it has one: `LEARNT_MODELS=small=0.1,large`. Agents are separated by\n"
+    "semicolons, their categories by commas: `LEARNT_AGENTS=engineer=git,pytest;tester=pytest`. The agents in the\n"
+    "example are the defaults."
 )
 
 
@@ -67,10 +69,10 @@ def configuration() -> str:
     for setting in SETTINGS:
         choices = f" One of: {', '.join(setting.choices)}." if setting.choices else ""
         personal = " Personal." if setting.personal else ""
-        default = f"`{as_toml(setting.default)}`"
+        default = "see below" if setting.key == "agents" else f"`{as_toml(setting.default)}`"
         lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices}{personal} |")
     lines += ["", "An example with every key, as it can stand in your user-wide file:", "", "```toml"]
-    lines += [f"{setting.key} = {as_toml(example_value(setting))}" for setting in SETTINGS]
+    lines += [line for setting in SETTINGS for line in example_lines(setting)]
     lines += ["```", "", _LISTS, ""]
     return "\n".join(lines)
 

@@ -13,7 +13,7 @@ import json
 import os
 
 from learnt.errors import InvalidValue, LearntError, WrongRequest
-from learnt.model import Model, Value
+from learnt.model import EVERYTHING, GENERAL, Model, Value
 from learnt.text.address import without_password
 
 TYPE_CHECKING = False
@@ -22,6 +22,34 @@ if TYPE_CHECKING:
     from typing import Any
 
 PREFIX = "LEARNT_"
+_READER = ("architecture", "infrastructure", GENERAL)
+_PLANNER = ("architecture", "infrastructure", "security", "testing", GENERAL)
+AGENTS: dict[str, tuple[str, ...]] = {
+    "engineer": ("azure-devops", "git", "pytest", GENERAL),
+    "tester": ("pytest", "testing", GENERAL),
+    "architect": ("architecture", "infrastructure", GENERAL),
+    "security-specialist": ("security", "vulnerabilities", GENERAL),
+    # Claude Code's own, some of which opencode has by the same names
+    "general-purpose": (EVERYTHING,),
+    "explore": _READER,
+    "plan": _PLANNER,
+    "statusline-setup": (GENERAL,),
+    "claude-code-guide": (GENERAL,),
+    # Codex
+    "default": (EVERYTHING,),
+    "worker": (EVERYTHING,),
+    "explorer": _READER,
+    # opencode
+    "build": (EVERYTHING,),
+    "general": (EVERYTHING,),
+    "scout": _READER,
+    # Gemini CLI
+    "generalist": (EVERYTHING,),
+    "codebase-investigator": _READER,
+    "cli-help": (GENERAL,),
+    "browser-agent": ("testing", GENERAL),
+}
+"""Which categories an agent sees, where no file says otherwise; the names as they are compared."""
 # Not settings: signs between our own processes, and a secret that belongs into no file.
 SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN")
 
@@ -42,6 +70,9 @@ class Settings(Value):
     brief_relevance: float = 0.35
     brief_tokens: int = 1_000
     trial_slots: int = 1
+    brief_per_category: int = 5
+    cache_ttl_s: int = 300
+    agents: Mapping[str, tuple[str, ...]] = AGENTS
     stuck_after: int = 3
     summarise_above: int = 200
     strategy: str = "learned"
@@ -81,11 +112,11 @@ class Settings(Value):
 class Setting:
     """What a setting means, and what it may be.
 
-    `personal`: it counts only from the user's own file and variables, never from a project's file. A plain class: there
-    are many, and a hook makes them all.
+    `personal`: it counts only from the user's own file and variables, never from a project's file. `table`: the setting
+    of which it is one entry. A plain class: there are many, and a hook makes them all.
     """
 
-    __slots__ = ("choices", "example", "key", "least", "meaning", "most", "personal")
+    __slots__ = ("choices", "example", "key", "least", "meaning", "most", "personal", "table")
 
     def __init__(
         self,
@@ -97,8 +128,10 @@ class Setting:
         least: int = 0,
         most: int = 1_000_000_000,
         personal: bool = False,
+        table: str = "",
     ) -> None:
         self.key = key
+        self.table = table
         self.meaning = meaning
         self.choices = choices
         self.example = example
@@ -119,7 +152,7 @@ class Setting:
     @property
     def variable(self) -> str:
         """The environment variable that sets it."""
-        return PREFIX + self.field.upper()
+        return PREFIX + (self.table or self.field).upper()
 
 
 SETTINGS = (
@@ -176,6 +209,22 @@ SETTINGS = (
     Setting(
         key="trial_slots",
         meaning="How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance.",
+    ),
+    Setting(
+        key="brief_per_category",
+        meaning="How many learnings of each category an agent is given at most where no task says what matters: in a "
+        "template, and at the start of a conversation.",
+    ),
+    Setting(
+        key="cache_ttl_s",
+        meaning="For how many seconds a process that lives on may go by the learnings that it read before. It notices "
+        "every change of a learning at once, whoever made it; 0: it reads them each time.",
+    ),
+    Setting(
+        key="agents",
+        meaning="Which categories of learnings an agent sees, by its name; `*` for all. Every agent sees `general`: "
+        "learnings without a category, or with one that is named for no agent. An agent without an entry sees all. An "
+        "entry replaces that of the same agent only. Case does not matter, nor does `_` or a blank for `-`.",
     ),
     Setting(
         key="hook_deadline_ms",
@@ -340,13 +389,24 @@ class Configuration(Value):
     settings: Settings
     found: Mapping[str, tuple[Any, str]]
     """The value of each setting by its key, and where it comes from."""
+    agents_from: Mapping[str, str] = {}
+    """Where the entries of agents come from that are not the default."""
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """Every setting with its value and where it comes from."""
+        """Every setting with its value and where it comes from; each agent has a line of its own."""
         return tuple(
-            Origin(setting=_BY_KEY[key], value=self.found[key][0], origin=self.found[key][1]) for key in _BY_KEY
+            Origin(setting=one, value=value, origin=origin)
+            for key, setting in _BY_KEY.items()
+            for one, value, origin in (self._agents(setting) if key == "agents" else [(setting, *self.found[key])])
         )
+
+    def _agents(self, setting: Setting) -> list[tuple[Setting, Any, str]]:
+        return [
+            (Setting(key=_agent_key(name), meaning=setting.meaning, table=setting.key), categories, origin)
+            for name, categories in self.settings.agents.items()
+            for origin in [self.agents_from.get(name, "default")]
+        ]
 
 
 def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
@@ -356,20 +416,33 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
     """
     found: dict[str, tuple[Any, str]] = {key: (setting.default, "default") for key, setting in _BY_KEY.items()}
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
+    agents_from: dict[str, str] = {}
     for path in files:
         for key, value in _flat(contents[path]).items():
             if path != files[0]:
                 _refuse_personal(key, path, own=files[0])
-            found[key] = (_beside(path, key, _checked(key, value, path)), path)
+            checked = _beside(path, key, _checked(key, value, path))
+            found[key] = _with_agents(found, checked, path, agents_from) if key == "agents" else (checked, path)
     for name, text in _variables(environ).items():
         if name not in _BY_VARIABLE:
             key = name.removeprefix(PREFIX).lower()
             raise WrongRequest(f"environment variable {name} sets no known setting", hint=_did_you_mean(key))
         key = _BY_VARIABLE[name].key
-        found[key] = (_checked(key, _from_text(key, text), name), name)
+        checked = _checked(key, _from_text(key, text), name)
+        found[key] = _with_agents(found, checked, name, agents_from) if key == "agents" else (checked, name)
     return Configuration(
-        settings=Settings(**{_BY_KEY[key].field: value for key, (value, _) in found.items()}), found=found
+        settings=Settings(**{_BY_KEY[key].field: value for key, (value, _) in found.items()}),
+        found=found,
+        agents_from=agents_from,
     )
+
+
+def _with_agents(
+    found: Mapping[str, tuple[Any, str]], theirs: dict[str, tuple[str, ...]], where: str, agents_from: dict[str, str]
+) -> tuple[Any, str]:
+    """Return the agents with the entries of one more place, and note in `agents_from` that they are its."""
+    agents_from.update(dict.fromkeys(theirs, where))
+    return {**found["agents"][0], **theirs}, where
 
 
 def keep_compiled(files: Sequence[str], compiled: str) -> None:
@@ -402,7 +475,7 @@ def template() -> str:
     for setting in SETTINGS:
         if not setting.personal:
             lines += [f"# {line}" for line in _wrapped(setting.meaning)]
-            lines += [f"# {setting.key} = {as_toml(example_value(setting))}", ""]
+            lines += [*(f"# {line}" for line in example_lines(setting)), ""]
     keys = [f"`{setting.key}`" for setting in SETTINGS if setting.personal]
     told = (
         f"Each person sets {', '.join(keys[:-1])} and {keys[-1]} for themselves, in the user-wide settings file that "
@@ -410,6 +483,18 @@ def template() -> str:
     )
     lines += [*(f"# {line}" for line in _wrapped(told)), ""]
     return "\n".join(lines)
+
+
+def example_lines(setting: Setting) -> list[str]:
+    """Return how the setting is written in a file."""
+    if setting.key == "agents":
+        return [f"{_agent_key(name)} = {as_toml(categories)}" for name, categories in AGENTS.items()]
+    return [f"{setting.key} = {as_toml(example_value(setting))}"]
+
+
+def _agent_key(name: str) -> str:
+    bare = name.isascii() and name.replace("-", "").isalnum()
+    return f"agents.{name if bare else as_toml(name)}.categories"
 
 
 def example_value(setting: Setting) -> Any:
@@ -517,6 +602,10 @@ def _checked(key: str, value: Any, where: str) -> Any:
         raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_did_you_mean(key))
     if key == "models":
         return _checked_models(value, where)
+    if key == "agents":
+        from learnt.text.agents import read_agents
+
+        return read_agents(value, where)
     if isinstance(setting.default, tuple) and isinstance(value, list):
         value = tuple(value)
     if isinstance(setting.default, float) and type(value) is int:
@@ -581,6 +670,10 @@ def _from_text(key: str, text: str) -> Any:
         return int(text) if len(text) < 20 and text.removeprefix("-").isdecimal() else text
     if isinstance(default, float):
         return float(text) if len(text) < 20 and text.replace(".", "", 1).isdecimal() else text
+    if key == "agents":
+        from learnt.text.agents import agents_in
+
+        return agents_in(text)
     if key == "models":
         return [_model_from_text(part).as_dict() for part in text.split(",") if part.strip()]
     if isinstance(default, tuple):

@@ -17,12 +17,13 @@ from learnt.brief.learnings_file import parse
 from learnt.clients import programs
 from learnt.clients.shapes import Request
 from learnt.errors import LearntError
-from learnt.memory import installing, places
+from learnt.memory import background, installing, mapping, places
 from learnt.memory.disk import FILE, path_of, read
 from learnt.memory.tasks import ENDED
 from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
+from learnt.store.mirror import Mirror
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
 from learnt.text import command_line
@@ -84,6 +85,7 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             known_tasks = _tasks(place, clock)
             yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
             yield from _examine_provider(settings, project.user_settings_file(environ))
+            yield from _examine_agents(configuration, place, clock)
             yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
@@ -121,13 +123,13 @@ def _examine_store(subject: str, place: Place, clock: Callable[[], int]) -> Iter
         if not place.exists():
             return
     try:
-        yield from _examine_folder(subject, place)
+        yield from _examine_folder(subject, place, clock)
     except OSError as error:
         detail = f"cannot look into {error.filename}: {error.strerror}"
         yield Finding(subject=subject, fine=False, detail=detail, remedy="check who owns the folder and its files")
 
 
-def _examine_folder(subject: str, place: Place) -> Iterator[Finding]:
+def _examine_folder(subject: str, place: Place, clock: Callable[[], int]) -> Iterator[Finding]:
     if not os.path.isdir(place.folder):
         return  # on a server, until something has to wait here
     yield from _examine_spool(f"{subject}: spool", place)
@@ -136,6 +138,9 @@ def _examine_folder(subject: str, place: Place) -> Iterator[Finding]:
         yield Finding(subject=subject, fine=False, detail="a purge was not finished", remedy=remedy)
     yield from _examine_permissions(f"{subject}: permissions", place)
     yield from _examine_hook_log(f"{subject}: hook", place.folder)
+    yield from _examine_worker(f"{subject}: worker", place.folder)
+    if place.address and not place.read_only:
+        yield _examine_mirror(f"{subject}: mirror", place, clock)
     yield from _examine_space(f"{subject}: disk", place.folder)
 
 
@@ -183,7 +188,7 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Finding]:
     if sys.platform == "win32":
         return
     # Files for people (learnings.md) may be shared; the database, its log and the spool may not.
-    private = ("learnt.db", "spool", "backups", "settings", "hook", "fired")
+    private = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "worker")
     with os.scandir(folder) as entries:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(private)}
     open_ones = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
@@ -213,6 +218,32 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Finding]:
         return
     detail = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'} in the log, the last: {lines[-1].strip()}"
     yield Finding(subject=subject, fine=False, detail=detail, remedy=f"delete {path} when it is dealt with")
+
+
+def _examine_worker(subject: str, folder: str) -> Iterator[Finding]:
+    """Say when the worker failed last, and whether it has done its work since."""
+    path = os.path.join(folder, background.WORKER_LOG)
+    if not os.path.exists(path) or not os.path.getsize(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        last = file.readlines()[-1].strip()
+    what, since = background.worker_state(folder)
+    if what == "done" and since >= os.stat(path).st_mtime:
+        yield _fine(subject, f"it failed once, and has done its work since; the last time: {last}")
+        return
+    remedy = f"mend what it says; the next turn of a conversation starts it again, and {path} tells more"
+    yield Finding(subject=subject, fine=False, detail=f"it failed last: {last}", remedy=remedy)
+
+
+def _examine_mirror(subject: str, place: Place, clock: Callable[[], int]) -> Finding:
+    """Say how old the copy is that hooks read; that there is none is no fault as long as no hook has asked."""
+    mirror = Mirror(place.replace(read_only=True), version=__version__, clock=clock)
+    try:
+        return _fine(subject, f"refreshed {mirror.age_s():,} s ago")
+    except LearntError:
+        return _fine(subject, "none that can be read; the worker makes one as soon as a hook asks for it")
+    finally:
+        mirror.close()
 
 
 def _examine_space(subject: str, folder: str) -> Iterator[Finding]:
@@ -335,6 +366,19 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Finding]:
         return
     caps = f"at most ${settings.model_daily_cap_usd:g} a day, ${settings.model_monthly_cap_usd:g} a month"
     yield _fine("model", f"{provider} asks {found}, {caps}; `learnt usage` shows the calls")
+
+
+def _examine_agents(configuration: config.Configuration, place: Place, clock: Callable[[], int]) -> Iterator[Finding]:
+    """Say whether the categories of agents fit the learnings and the agents that there are."""
+    try:
+        store = Store(place.replace(read_only=True), version=__version__, clock=clock)
+        try:
+            for one in mapping.remarks(store.database, configuration):
+                yield Finding(subject="agents", fine=one.fine, detail=one.detail, remedy=one.remedy)
+        finally:
+            store.close()
+    except LearntError:
+        return  # why the store cannot be read is told elsewhere
 
 
 def _examine_files(here: Project) -> Iterator[Finding]:

@@ -35,6 +35,8 @@ TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
+GENERAL = "general"  # the category that every agent sees
+EVERYTHING = "*"  # all categories
 PROGRAM = "learnt"  # who changed a learning, where no person and no agent did
 
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")

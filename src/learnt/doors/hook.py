@@ -79,8 +79,11 @@ def _read(content: bytes) -> dict[str, Any]:
 def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
     from learnt.memory.conversing import Conversing
+    from learnt.store import PATIENCE_MS
 
-    memory.store.take_up_spool()
+    if event.occasion not in ("stop", "end"):  # these ask for no database: a damaged one must not cost a debrief
+        # What waits longer than that goes to the spool, while there is still time to say it.
+        memory.store.database.wait_at_most(PATIENCE_MS)
     if event.occasion == "stop" and event.said is None and not event.transcript:
         _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
         return ""

@@ -38,7 +38,23 @@ class Memory(Accumulating, Transfer, Working, Tidying):
         cls, path_or_url: str | os.PathLike[str] = ".", *, create: bool = True, clock: Callable[[], int] | None = None
     ) -> Self:
         """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one."""
-        start = os.fspath(path_or_url)
+        return cls._open(os.fspath(path_or_url), create=create, clock=clock)
+
+    @classmethod
+    def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
+        """Open the store of the project around a folder without ever waiting for a server: a mirror stands for it.
+
+        Where there is no mirror yet, the worker that makes it is started, and there is no store for now.
+        """
+        memory = cls._open(os.fspath(path), create=False, clock=clock, mirrored=True)
+        if memory.store.place.address:
+            from learnt.memory.background import mirror_or_none
+
+            mirror_or_none(memory)
+        return memory
+
+    @classmethod
+    def _open(cls, start: str, *, create: bool, clock: Callable[[], int] | None = None, mirrored: bool = False) -> Self:
         is_address = start.startswith(("postgresql://", "postgres://"))
         if not is_address and not os.path.exists(start):
             raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
@@ -55,7 +71,8 @@ class Memory(Accumulating, Transfer, Working, Tidying):
         address = start if is_address else settings.database
         own = own_place(here, settings).replace(address=address, create=create)
         along, remarks = read_along(settings)
-        memory = cls._opened([own, *(place for place in along if place.folder != own.folder)], configuration, clock)
+        places = [own, *(place for place in along if place.folder != own.folder)]
+        memory = cls._opened(places, configuration, clock, mirrored=mirrored)
         memory.remarks = remarks
         memory.root = here.root
         memory._settings_files = settings_files(here.root)
@@ -71,13 +88,31 @@ class Memory(Accumulating, Transfer, Working, Tidying):
         return cls._opened([place], configuration, clock)
 
     @classmethod
-    def _opened(cls, places: list[Place], configuration: config.Configuration, clock: Callable[[], int] | None) -> Self:
+    def _opened(
+        cls,
+        places: list[Place],
+        configuration: config.Configuration,
+        clock: Callable[[], int] | None,
+        *,
+        mirrored: bool = False,
+    ) -> Self:
         clock = clock or system_clock
         memory = cls([], configuration=configuration, clock=clock)
         appliers = {"debrief": memory._apply_debrief}
-        stores = [Store(place, version=__version__, clock=clock, appliers=appliers) for place in places]
+        stores = [
+            _kind(place, mirrored=mirrored)(place, version=__version__, clock=clock, appliers=appliers)
+            for place in places
+        ]
         memory._stores = tuple(stores)
         own = stores[0]
         if not own.place.exists():
             _ = own.database
         return memory
+
+
+def _kind(place: Place, *, mirrored: bool) -> type[Store]:
+    if not (mirrored and place.address):
+        return Store
+    from learnt.store.mirror import Mirror
+
+    return Mirror

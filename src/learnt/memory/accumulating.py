@@ -274,11 +274,11 @@ class Accumulating(Debriefing, ByHand):
 
         return watching.today(self)
 
-    def prevented(self) -> dict[str, int]:
-        """Return of how many missteps each agent was kept by a warning."""
-        from learnt.store import activity
+    def prevented(self, *, since: int | None = None) -> dict[str, int]:
+        """Return how many errors warnings prevented, by the agent that was warned."""
+        from learnt.store.warnings import prevented
 
-        return activity.prevented(self.store.database)
+        return prevented(self.store.database, since)
 
     def _refuse_without_project(self) -> None:
         if not self.root:

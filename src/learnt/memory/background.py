@@ -9,6 +9,7 @@ import os
 import sys
 import time
 
+from learnt.errors import LearntError, NoStore
 from learnt.model import Value
 from learnt.store import counters, regenerations
 from learnt.store.spool import Locked
@@ -32,6 +33,7 @@ _WORKER_STATE = "worker.state"
 _LONGEST_LOG = 100_000
 # How long a worker may take from its start until it is at work; one that took longer is not waited for.
 _TIME_TO_BEGIN_S = 10.0
+_BETWEEN_MIRRORS_S = 60.0
 
 
 class State(Value):
@@ -108,6 +110,16 @@ def start_worker(memory: Stores, *, at_most_every_s: float = 0.0) -> None:
                 _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", memory.root)
     except OSError:
         return
+
+
+def mirror_or_none(memory: Stores) -> None:
+    """Raise NoStore when there is no mirror of a memory's server that can be used, and let the worker make one."""
+    try:
+        _ = memory.store.database
+    except (LearntError, OSError) as error:
+        memory.close()
+        start_worker(memory, at_most_every_s=_BETWEEN_MIRRORS_S)
+        raise NoStore(f"no mirror can be read: {error}", hint="`learnt doctor` tells why, if it stays so") from None
 
 
 def worker_state(folder: str) -> tuple[str, float]:

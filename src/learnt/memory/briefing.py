@@ -25,11 +25,13 @@ from learnt.text.records import read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import os
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from learnt.brief.render import Content, Loop, Past
     from learnt.brief.select import Choice, Rules
+    from learnt.memory.caching import CacheState
     from learnt.model import Failure, Hit
     from learnt.recall.find import Wanted
     from learnt.store import Store
@@ -131,8 +133,8 @@ class Briefing(Tasks):
         role = self._line(agent or "")
         known = self._task_for(task, text, agent=role, goal=goal or "", task_type=task_type, now=now)
         situation = _situation(text, paths=paths, command=said, tools=tools, task_type=known.type)
-        seen = self._given(known if only_new else None, beside)
-        hits, left_aside = self._recalled(situation, known, seen, exclude_goal=exclude_goal)
+        seen = self._given(known if only_new else None, beside) | self._given_to_others(known.id, role)
+        hits, left_aside = self._recalled(situation, known, seen, agent=role, exclude_goal=exclude_goal)
         choices = choose(hits, self._rules(), known=left_aside, impact=impact)
         budget = self._budget(budget_tokens)
         worker = {"model": self._line(model), "model_reason": self._line(model_reason, TEXT_LIMIT)}
@@ -143,6 +145,32 @@ class Briefing(Tasks):
         who = {"asked_by": asked_by or "prompt", "occasion": occasion, "client": self._line(client)}
         made = made_brief(known, content, receipt, agent=role).replace(**who)
         return self._recorded(known, made, began_ns) if keep and (made.text or not only_new) else made
+
+    def render_agent(
+        self,
+        template: str | os.PathLike[str],
+        *,
+        agent: str = "",
+        context: Mapping[str, Any] | None = None,
+        inject_learnings: bool = True,
+        task: str | None = None,
+    ) -> str:
+        """Return a Jinja2 template, a text or the path of one, filled in with `learnings` and what `context` holds.
+
+        `learnings` is what the agent should always know, fenced like a brief, and empty when there is nothing; where
+        the text carries it, that is kept as a brief of the task. `context` comes last, and may give another.
+        """
+        from learnt.memory.rendering import Rendering
+
+        return Rendering(self).render_agent(
+            template, agent=agent, context=context, inject_learnings=inject_learnings, task=task
+        )
+
+    def cache_state(self) -> CacheState:
+        """Return how what this process remembers of its stores served it so far."""
+        from learnt.memory.standing import cache_state
+
+        return cache_state(self)
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt, rendered again from the history as far as that is still there."""
@@ -228,13 +256,13 @@ class Briefing(Tasks):
         return [best_first(hits)[: part.limit] for hits, part in zip(found, parts, strict=True)]
 
     def _recalled(
-        self, situation: Situation, task: Task, seen: dict[str, str], *, exclude_goal: str | None
+        self, situation: Situation, task: Task, seen: dict[str, str], *, agent: str, exclude_goal: str | None
     ) -> tuple[list[Hit], dict[str, str]]:
         """Return what could stand in a brief, and of what the agent need not be told the reason.
 
-        Trusted and doubtful learnings are looked for apart, so that neither can crowd out the other. A conversation is
-        not given back what it taught itself; a retry is given what the earlier attempts taught, and what fits the way
-        in which the last one failed.
+        Trusted and doubtful learnings are looked for apart, so that neither can crowd out the other, and neither can
+        what other agents see. A conversation is not given back what it taught itself; a retry is given what the earlier
+        attempts taught, and what fits the way in which the last one failed.
         """
         from learnt.recall.find import Wanted
 
@@ -242,18 +270,23 @@ class Briefing(Tasks):
             return [], {}
         which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
         told = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(seen)))
-        gate = self.settings.brief_confidence
-        trusted = Wanted(which=told.replace(trusted_from=gate), limit=_TRUSTED_CONSIDERED, least=_TRUSTED_SUFFICING)
-        doubted = Wanted(which=told.replace(doubted_below=gate), limit=_DOUBTED_CONSIDERED, least=1)
+        gate, hidden = self.settings.brief_confidence, self._hidden_from(agent)
+        mine = told.replace(not_in_categories=hidden) if hidden else told
+        trusted = Wanted(which=mine.replace(trusted_from=gate), limit=_TRUSTED_CONSIDERED, least=_TRUSTED_SUFFICING)
+        doubted = Wanted(which=mine.replace(doubted_below=gate), limit=_DOUBTED_CONSIDERED, least=1)
         aside = Wanted(which=told.replace(only_excluded=True), limit=_KNOWN_TOLD)
-        *fresh, known = self._found_everywhere(situation, which, [trusted, doubted, aside])
+        of_others = [Wanted(which=told.replace(in_categories=hidden), limit=_KNOWN_TOLD)] if hidden else []
+        *fresh, known = self._found_everywhere(situation, which, [*of_others, trusted, doubted, aside])
+        others = fresh.pop(0) if hidden else []
         found = {hit.learning.id: hit for hits in fresh for hit in hits}
         for hit in self._taught_by_failures(task, told, [trusted, doubted]):
             better = found.get(hit.learning.id)
             if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
                 found[hit.learning.id] = hit
         reasons = {hit.learning.id: seen.get(hit.learning.id, "learnt in this very conversation") for hit in known}
-        return [*found.values(), *known], reasons
+        others = [hit for hit in others if hit.learning.id not in found]
+        reasons.update((hit.learning.id, f"not in the categories of {agent}") for hit in others)
+        return [*found.values(), *known, *others], reasons
 
     def _taught_by_failures(self, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:
         """Return what earlier attempts at a task taught, and what fits the way in which the last one failed."""
@@ -317,7 +350,9 @@ class Briefing(Tasks):
 
         given_before = self._injected(task.id)
         spent = self._clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
-        brief = brief.replace(duration_ms=max(0, spent))
+        age_s = self.store.age_s()
+        receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
+        brief = brief.replace(duration_ms=max(0, spent), receipt=receipt)
         given = brief_body(task, brief)
         if warning is None:
             self.store.record("brief", given)
@@ -350,10 +385,40 @@ class Briefing(Tasks):
         given = dict.fromkeys(seen, "shown before in this conversation")
         return given | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
+    def _given_to_others(self, task: str, agent: str) -> dict[str, str]:
+        """Return what other agents were given for the same task; a brief for no agent in particular counts for none."""
+        if not agent:
+            return {}
+        from learnt.store.happened import given_to
+        from learnt.text.names import key_of
+
+        given = given_to(self.store.database, task)
+        return {
+            id: f"given to {other} for this task"
+            for id, other in given.items()
+            if other and key_of(other) != key_of(agent)
+        }
+
+    def _hidden_from(self, agent: str) -> tuple[str, ...]:
+        """Return the categories, as learnings spell them, that an agent does not see."""
+        if not agent:
+            return ()
+        from learnt.brief.categories import hidden_from, is_restricted
+
+        agents = self.settings.agents
+        if not is_restricted(agent, agents):
+            return ()
+        spelt = {one for store in self.sound_stores() for one in learnings.categories(store.database)}
+        return hidden_from(agent, agents, sorted(spelt))
+
     def _injected(self, task: str, *, since: int = 0) -> dict[str, bool]:
         from learnt.store.happened import injected
 
-        return injected(self.store.database, task, since=since)
+        given = injected(self.store.database, task, since=since)
+        for record in self.store.waiting(task) if task else ():
+            brief = record.body.get("given", record.body)["brief"]
+            given |= {one["learning"]: one["held_out"] for one in brief["injections"] if one["injected_at"] >= since}
+        return given
 
     def _learning_at(self, id: str, version: int, scope: str) -> Learning:
         """Return a learning as it was at one of its versions, in the store that it was read from."""

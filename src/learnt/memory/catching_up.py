@@ -19,8 +19,6 @@ from learnt.memory.turns import turn_body, words_of
 from learnt.model import Attempt, Task, Value
 from learnt.store import mined, tasks
 from learnt.store.spool import Locked
-from learnt.text.clean import clean
-from learnt.text.redact import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +71,7 @@ class CatchingUp(LookingBack):
     def _done_once(self, done: CaughtUp, deadline: float) -> CaughtUp:
         remarks: list[str] = []
         done = done.replace(records=done.records + self._take_up_all(remarks))
+        self._refresh_mirror(remarks, examine=True)
         done = self._read_conversations(done, remarks, deadline)
         try:
             # Others may finish as many tasks meanwhile.
@@ -80,7 +79,19 @@ class CatchingUp(LookingBack):
                 self.memory.update(cause="count", limit_s=deadline - time.monotonic())
         except LearntError as error:
             remarks.append(_told(error))
+        self._refresh_mirror(remarks, examine=False)
         return done.replace(remarks=tuple(remarks))
+
+    def _refresh_mirror(self, remarks: list[str], *, examine: bool) -> None:
+        """Beside a server, bring the copy for hooks up to date: first, so that they need not wait, and last."""
+        if not self.store.place.address:
+            return
+        from learnt.store.mirror import refresh
+
+        try:
+            refresh(self.store, examine=examine)
+        except LearntError as error:
+            remarks.append(_told(error))
 
     def _take_up_all(self, remarks: list[str]) -> int:
         """Bring what waits into the database; others may be writing."""
@@ -127,8 +138,8 @@ class CatchingUp(LookingBack):
     def _debrief(self, attempt: Attempt, size: int) -> bool:
         """Replace the debrief of a conversation by one of all its agent's words; False if there are none yet."""
         told = self._told_of(attempt, size)
-        asked, said, last = self._safe_words(attempt) if told else ("", "", "")
-        if told is None or not said.strip():
+        asked, messages = self._all_words(attempt) if told else ("", [])
+        if told is None or not messages:
             self._note_read(attempt, size, words_of(attempt.transcript))
             return False
         now = self._clock()
@@ -136,13 +147,13 @@ class CatchingUp(LookingBack):
         body = turn_body(
             self.memory,
             task.replace(client=task.client or told.client),
-            said,
+            "\n\n".join(messages),
             transcript=attempt.transcript,
             branch=attempt.branch or told.branch,
-            result=attempt.result if attempt.result != "incomplete" else None,
+            result=attempt.result if attempt.result != "incomplete" else _last_result(messages),
             model=told.model,
             ended_at=min(told.ended_at or now, now),
-            read={"size": size, "last": last, "asked": self._line(asked)},
+            read={"size": size, "last": messages[-1], "asked": self._line(asked)},
         )
         return not self.memory._debriefed_now(body).spooled
 
@@ -152,9 +163,10 @@ class CatchingUp(LookingBack):
         if told is None:
             return ()
         task: Task = tasks.get(self.store.database, attempt.task)
-        _, said, last = self._safe_words(attempt)
-        found = tuple(self._safe(one, task) for one in self._seen(attempt.transcript, last, folder=told.folder))
-        reading = self._understood(Reading(task=task, said=said, found=found), "", limit_s)
+        messages = self._all_words(attempt)[1]
+        seen = self._seen(attempt.transcript, messages[-1] if messages else "", folder=told.folder)
+        reading = Reading(task=task, said="\n\n".join(messages), found=tuple(self._safe(one, task) for one in seen))
+        reading = self._understood(reading, "", limit_s)
         return self._mined(reading, attempt.id, attempt.transcript, size).learnings
 
     def _told_of(self, attempt: Attempt, size: int) -> About | None:
@@ -172,14 +184,12 @@ class CatchingUp(LookingBack):
         with self.store.transaction():
             mined.note_read(self.store.database, source, size=size, task=attempt.task, at=self._clock())
 
-    def _safe_words(self, attempt: Attempt) -> tuple[str, str, str]:
-        """Return what was asked first, all words and the last ones, also those that are not written down yet."""
-        asked, said, last = (redact(clean(text))[0] for text in self._words(attempt.transcript))
+    def _all_words(self, attempt: Attempt) -> tuple[str, list[str]]:
+        """Return what was asked first and what the agent said, also what is not written down yet."""
+        asked, messages = self._words(attempt.transcript)
         kept = [one.text for one in mined.material_of(self.store.database, attempt.task) if one.attempt == attempt.id]
-        for text in kept:
-            if text.strip() and text.strip() not in said:
-                said, last = f"{said}\n\n{text}", text
-        return asked, said, last
+        late = [text for text in kept if text.strip() and not any(text.strip() in said for said in messages)]
+        return asked, [*messages, *late]
 
 
 @contextmanager
@@ -192,6 +202,13 @@ def _at_work(folder: str) -> Iterator[bool]:
                 return
         time.sleep(_BETWEEN_TRIES_S)  # whoever only asks whether somebody is at work has the lock for an instant, too
     yield False
+
+
+def _last_result(messages: list[str]) -> str | None:
+    """Return how the work ended, in the words of the last message that tells."""
+    from learnt.debrief.sigils import read_sigils
+
+    return next((result for text in reversed(messages) if (result := read_sigils(text).result)), None)
 
 
 def _size_or_0(transcript: str) -> int:

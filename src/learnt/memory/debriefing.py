@@ -205,7 +205,7 @@ class Debriefing(Briefing):
         if failure is not None and body.get("failure"):
             found = {**body["failure"], "files": tuple(body["failure"]["files"])}
             failure = failure.replace(**{name: value for name, value in found.items() if value})
-        if task.type == "session" and said.sigils.failure is None:
+        if task.type == "session" and said.sigils.failure is None and said.result != "failed":
             failure = None  # a turn of a conversation is no failed attempt
         (tasks.replace_attempt if earlier else tasks.add_attempt)(database, attempt, failure)
         if body.get("claim"):

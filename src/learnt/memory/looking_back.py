@@ -85,7 +85,8 @@ class LookingBack(Mining):
         source = source_of(path)
         if mined.size_read(self.store.database, source) == size:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
-        asked, said, last = (redact(clean(text))[0] for text in self._words(path))
+        asked, messages = self._words(path)
+        said, last = "\n\n".join(messages), messages[-1] if messages else ""
         id = task or self._conversation(source)
         now = self._clock()
         new = Task(id=id, title=self._line(asked) or id, type="session", created_at=now, updated_at=now)
@@ -155,8 +156,8 @@ class LookingBack(Mining):
             mined.note_read(self.store.database, commit.id, size=1, task="", at=self._clock())
         return learnt
 
-    def _words(self, path: str) -> tuple[str, str, str]:
-        """Return what a person asked first, the agent's own words (of very many, the last), and its last message."""
+    def _words(self, path: str) -> tuple[str, list[str]]:
+        """Return what a person asked first, and the agent's own messages (of very many, the last), without secrets."""
         from learnt.clients.transcript import steps
 
         asked = ""
@@ -168,7 +169,8 @@ class LookingBack(Mining):
                 (aside if step.aside else own).add(step.text)
         # Where all was said by a sub-agent, it is its own conversation.
         kept = own.kept if own.kept or asked else aside.kept
-        return asked, "\n\n".join(kept), kept[-1] if kept else ""
+        safe = [redact(clean(text))[0] for text in (asked, *kept)]
+        return safe[0], safe[1:]
 
     def _seen(self, path: str, last: str, *, folder: str) -> Iterator[Discovery]:
         from learnt.clients.transcript import steps

@@ -69,6 +69,8 @@ class Stats(Value):
     by_month: Mapping[str, Outcomes]
     regenerations: Regenerated
     opinions: Mapping[str, int]
+    prevented: Mapping[str, int]
+    """By agent: how many errors a warning prevented."""
 
     @property
     def cost_usd(self) -> float:
@@ -105,7 +107,7 @@ class Reporting:
 
     def stats(self, *, limit: int, weeks: int) -> Stats:
         """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
-        from learnt.store import opinions, statistics
+        from learnt.store import opinions, statistics, warnings
         from learnt.weigh import statistics as rules
 
         check_rows(limit=limit)
@@ -130,6 +132,7 @@ class Reporting:
             by_month=_by_month(effects),
             regenerations=statistics.regenerated(database),
             opinions=opinions.counts(database),
+            prevented=warnings.prevented(database),
         )
 
     def _gone(self, now: int) -> tuple[GoneError, ...]:

@@ -126,6 +126,10 @@ class Transfer(Stores):
             with store.transaction():
                 learnings.delete(store.database, id)
             store.spool.forget(id)
+            if store.place.address:
+                from learnt.store.mirror import throw_away
+
+                throw_away(store.place)
             return purge_from_backups(os.path.join(store.place.folder, BACKUPS_FOLDER), id)
 
     def backup(self, path: str | None = None) -> str:

@@ -50,7 +50,7 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
     found.update((one.id, one) for one in (learnings.words_of(database, aside) if aside else ()))
     hits = []
     for part in parts:
-        mine = {id: one for id, one in found.items() if part.which.takes(one)}
+        mine = {id: one for id, one in found.items() if part.which.takes(one, triggered=id in triggers)}
         if is_cut and len(mine) < part.least and learnings.any_fits(database, part.which):
             mine.update((one.id, one) for one in _by_words(database, wanted, counts, part.which, most=4 * part.limit))
         hits.append(_best(database, mine.values(), triggers, wanted, counts, limit=part.limit))

@@ -89,8 +89,8 @@ class Store:
             raise NoStore(f"there is no store in {place.folder}", hint=_way_to_a_store(place.folder))
         self.place = place
         self.spool = place.spool()
-        self._version = version
-        self._clock = clock
+        self.version = version
+        self.clock = clock
         # How what happened takes effect, beyond what the store itself knows: some of it asks for rules.
         self._appliers = appliers or {}
         self._database: Database | None = None
@@ -132,7 +132,7 @@ class Store:
 
         Only what no database could ever take is refused at once.
         """
-        now_ms = self._clock()
+        now_ms = self.clock()
         record = Record(new_id("op", now_ms), kind, now_ms, body)
         try:
             self._apply(record)
@@ -146,7 +146,7 @@ class Store:
 
     def keep(self, kind: str, body: dict[str, Any]) -> str:
         """Keep what happened on the disk and make nothing of it yet; return the operation's id."""
-        now_ms = self._clock()
+        now_ms = self.clock()
         record = Record(new_id("op", now_ms), kind, now_ms, body)
         self.make_folder()
         self.spool.append(record)
@@ -190,6 +190,12 @@ class Store:
         """Return how many seconds ago a copy was like what it copies; None for what is no copy."""
         return None
 
+    def waiting(self, task: str) -> list[Record]:
+        """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
+        if self.spool.is_empty():
+            return []
+        return [one for one in self.spool.waiting() if one.kind in ("brief", "warning") and task == _task_of(one)]
+
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""
         lost = learnings.without_event(self.database)
@@ -206,7 +212,7 @@ class Store:
     def start_anew(self) -> str:
         """Set a damaged file aside under a dated name and go on with an empty one; return where the old one is."""
         self.close()
-        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock() / 1000))
+        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.clock() / 1000))
         aside = f"{self.place.path}.damaged-{moment}"
         try:
             for ending in ("", "-wal", "-shm"):
@@ -225,8 +231,12 @@ class Store:
 
     def _apply(self, record: Record) -> None:
         with self.transaction():
-            if self.is_first(record.op):
-                self._applier(record.kind)(self.database, record.body)
+            self._take_effect(record)
+
+    def _take_effect(self, record: Record) -> None:
+        """Within a transaction: apply a record, unless that was done before."""
+        if self.is_first(record.op):
+            self._applier(record.kind)(self.database, record.body)
 
     def _applier(self, kind: str) -> Applier:
         apply = self._appliers.get(kind) or happened.APPLY.get(kind)
@@ -248,7 +258,7 @@ class Store:
                 on conflict (project, id) do nothing
                 """,
                 id=op,
-                now=self._clock(),
+                now=self.clock(),
             )
         )
 
@@ -287,12 +297,17 @@ class Store:
                 f"{database.path} has an older schema and cannot be brought up to date from here",
                 hint="run any learnt command in its own project first",
             )
-        migrate.bring_up_to_date(database, version=self._version, now_ms=self._clock())
+        migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         database.analyze()
 
     def make_folder(self) -> None:
         """Make the folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
         make_folder(self.place.folder)
+
+
+def _task_of(record: Record) -> object:
+    body = record.body if record.kind == "brief" else record.body["given"]
+    return body["brief"]["task"]
 
 
 def make_folder(folder: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
+from learnt.store.warnings import PREVENTED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _CARRIED_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# The warning was no mistake, and the command was not tried again; where it did not stop the call, that one may fail.
-_PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
 class Entry(Value):
@@ -113,23 +112,6 @@ def searches_by(asker: str, at: int | None) -> str:
     return f"searches by {asker} on day {'999999' if at is None else f'{at // _DAY_MS:06d}'}"
 
 
-def prevented(database: Database, *, since: int = 0) -> dict[str, int]:
-    """Return of how many missteps each agent was kept by a warning."""
-    rows = database.rows(
-        f"""
-        select agent, count(*) as prevented
-          from warning
-         where project = :project
-           and warned_at >= :since
-           and {_PREVENTED}
-         group by agent
-         order by 2 desc, 1
-        """,
-        since=since,
-    )
-    return {row["agent"]: int(row["prevented"]) for row in rows}
-
-
 def today(database: Database, *, since: int) -> Today:
     """Return how much was done since a moment, and how much waits: proposals, and what may be removed."""
     row = database.row(
@@ -144,7 +126,7 @@ def today(database: Database, *, since: int) -> Today:
                   from warning
                  where project = :project
                    and warned_at >= :since
-                   and {_PREVENTED}) as prevented,
+                   and {PREVENTED}) as prevented,
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)
                       from escalation
@@ -189,7 +171,7 @@ def _warnings(database: Database, *, client: str, agent: str, limit: int) -> lis
                coalesce(nullif(brief.client, ''), task.client, '') as client,
                coalesce(misstep.command, '') as command,
                case when warning.needless = 1 then 'needless'
-                    when {_PREVENTED} then 'prevented'
+                    when {PREVENTED} then 'prevented'
                     else 'repeated'
                end as outcome
           from warning
@@ -252,7 +234,10 @@ def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
 
 
 def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
-    """Return how many learnings came of each attempt: those of its task that are older than the next one."""
+    """Return how many learnings came of each attempt: those of its task until the next one began.
+
+    The first has those from before, too: a conversation is one attempt, which begins anew with each turn.
+    """
     rows: list[Row] = database.rows(
         f"""
         select attempt.id, count(*) as learnings
@@ -260,7 +245,7 @@ def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
           join learning on learning.project = attempt.project and learning.task = attempt.task
          where attempt.project = :project
            and {database.one_of("attempt.id", "ids")}
-           and learning.created_at >= attempt.started_at
+           and (attempt.number = 1 or learning.created_at >= attempt.started_at)
            and not exists (
                select 1
                  from attempt later

@@ -8,7 +8,7 @@ import time
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.store import learnings, migrate
+from learnt.store import counters, learnings, migrate
 from learnt.store.sqlite import SqliteDatabase
 
 TYPE_CHECKING = False
@@ -94,6 +94,7 @@ def restore(target: Database, source: Database) -> None:
                 for row in source.rows(f"select * from {table}"):
                     _insert(target, table, {**row, "project": target.project})
         learnings.index_project(target)
+        counters.renew(target, counters.LEARNINGS_STAMP)
 
 
 def _insert(database: Database, table: str, row: Row) -> None:

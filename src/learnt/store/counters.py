@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.store.database import Database
 
 TASKS_SINCE_UPDATE = "tasks since update"
 UPDATE_STARTED_AT = "update started at"
+LEARNINGS_STAMP = "stamp of learnings"
 
 
 def add(database: Database, name: str, number: int = 1) -> int:
@@ -50,3 +53,19 @@ def claim(database: Database, name: str, *, now: int, before: int) -> bool:
 def reset(database: Database, name: str) -> None:
     """Within a transaction: let a counter begin anew."""
     database.execute("update counter set value = 0 where project = :project and name = :name", name=name)
+
+
+def renew(database: Database, name: str) -> None:
+    """Within a transaction: give a counter a value that it never had.
+
+    By chance, not by counting on: a database that was restored would count to the same numbers again.
+    """
+    database.execute(
+        """
+        insert into counter (project, name, value)
+        values (:project, :name, :value)
+        on conflict (project, name) do update set value = :value
+        """,
+        name=name,
+        value=int.from_bytes(os.urandom(7), "big"),
+    )

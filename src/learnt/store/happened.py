@@ -90,6 +90,43 @@ def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool
     return {row["learning"]: bool(row["held_out"]) for row in rows}
 
 
+def given_to(database: Database, task: str) -> dict[str, str]:
+    """Return the learnings that a task was given, and to which agent the latest brief with each of them went."""
+    rows = database.rows(
+        """
+        select injection.learning, brief.agent
+          from injection
+          join brief on brief.project = injection.project and brief.id = injection.brief
+         where injection.project = :project
+           and injection.task = :task
+           and injection.held_out = 0
+        """,
+        task=task,
+    )
+    return {row["learning"]: row["agent"] for row in rows}
+
+
+def agents(database: Database, *, limit: int) -> list[str]:
+    """Return the agents that the latest briefs went to, each once."""
+    rows = database.rows(
+        """
+        select agent, max(created_at) as latest
+          from (
+                select agent, created_at
+                  from brief
+                 where project = :project
+                 order by created_at desc
+                 limit :limit
+               ) as briefs
+         where agent <> ''
+         group by agent
+         order by latest desc, agent
+        """,
+        limit=limit,
+    )
+    return [row["agent"] for row in rows]
+
+
 def add_mark(database: Database, mark: Mark) -> bool:
     """Record a mark on an injection; return False when there was one already."""
     return bool(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FIELDS = ("title", *PARAGRAPHS, "tags")
 _CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
 # What a candidate is judged by.
-_JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task"
+_JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task, learning.category"
 _MOST_TRIGGERED = 500
 
 

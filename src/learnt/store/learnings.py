@@ -81,6 +81,9 @@ class Filter(Value):
     exclude_ids: tuple[str, ...] = ()
     only_excluded: bool = False
     """Only those that `exclude_task` and `exclude_ids` would leave out."""
+    in_categories: tuple[str, ...] = ()
+    """Only those of these categories, as they are spelt; empty: any."""
+    not_in_categories: tuple[str, ...] = ()
 
     def check(self) -> None:
         for name, choices in (("status", STATUSES), ("kind", KINDS)):
@@ -90,8 +93,15 @@ class Filter(Value):
         if self.min_confidence is not None and not 0.0 <= self.min_confidence <= 1.0:
             raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
 
-    def takes(self, one: Candidate) -> bool:
-        """Say whether trust and exclusions allow a candidate; the rest was asked of the database."""
+    def takes(self, one: Candidate, *, triggered: bool = False) -> bool:
+        """Say whether trust, categories and exclusions allow a candidate; the rest was asked of the database.
+
+        Where a trigger holds, the category does not matter.
+        """
+        if self.in_categories and (triggered or one.category not in self.in_categories):
+            return False
+        if one.category in self.not_in_categories and not triggered:
+            return False
         if self.trusted_from is not None and not (one.pinned or one.confidence >= self.trusted_from):
             return False
         if self.doubted_below is not None and (one.pinned or one.confidence >= self.doubted_below):
@@ -103,10 +113,11 @@ class Filter(Value):
 class Candidate:
     """A learning that may fit, not read yet, and its words field by field."""
 
-    __slots__ = ("confidence", "created_at", "id", "length", "pinned", "task", "words")
+    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "words")
 
     def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
         self.id: str = row["id"]
+        self.category: str = row["category"]
         self.confidence: float = row["confidence"]
         self.created_at: int = row["created_at"]
         self.pinned = bool(row["pinned"])
@@ -130,6 +141,7 @@ def add(database: Database, learning: Learning, change: Change) -> None:
     database.lock_words()
     database.execute(_INSERT, **_row(learning))
     index.put(database, learning)
+    _renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
@@ -147,8 +159,19 @@ def change(
     database.execute(_UPDATE, **_row(after))
     if any(name in new for name in (*index.FIELDS, "triggers")):
         index.put(database, after)
+    _renew_stamp(database)
     _append_event(database, after, change, old=old, new=new)
     return before, after
+
+
+def put_copy(database: Database, learning: Learning) -> None:
+    """Keep a learning as it is in another database that keeps its history; index it anew if it says something else."""
+    present = find(database, learning.id)
+    database.execute(_INSERT if present is None else _UPDATE, **_row(learning))
+    if present is None or any(
+        getattr(present, name) != getattr(learning, name) for name in (*index.FIELDS, "triggers")
+    ):
+        index.put(database, learning)
 
 
 def find(database: Database, id: str, *, for_update: bool = False) -> Learning | None:
@@ -366,6 +389,63 @@ def goals(database: Database) -> list[str]:
     return [row["goal"] for row in rows]
 
 
+def stamp(database: Database) -> int:
+    """Return what changes whenever a learning is added, changed or removed, by whomever.
+
+    It is renewed in the transaction of the change, under the lock that writers of learnings share, so nobody waits for
+    it. How often a learning was shown is not in it: `uses` tells that.
+    """
+    from learnt.store import counters
+
+    return counters.value(database, counters.LEARNINGS_STAMP)
+
+
+def categories(database: Database) -> list[str]:
+    """Return the categories that learnings have, as they are spelt; the empty one is left out."""
+    # From one to the next in the index: the learnings themselves are many, and their categories few.
+    rows = database.rows(
+        """
+        with recursive found (category) as (
+            select min(category) from learning where project = :project and category > ''
+             union all
+            select (select min(category) from learning where project = :project and category > found.category)
+              from found
+             where found.category is not null
+        )
+        select category
+          from found
+         where category is not null
+        """
+    )
+    return [row["category"] for row in rows]
+
+
+def foremost(database: Database, which: Filter, *, limit: int) -> list[Learning]:
+    """Return the fitting learnings that are likeliest to matter for any task: pinned, helpful, recurring, young."""
+    where, parameters = _conditions(database, which)
+    rows = database.rows(
+        f"""
+        select *
+          from learning
+         where {where}
+         order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
+         limit :limit
+        """,
+        limit=limit,
+        **parameters,
+    )
+    return [_learning(row) for row in rows]
+
+
+def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
+    """Return how often each of these learnings was shown, by id."""
+    rows = database.rows(
+        f"select id, times_injected from learning where project = :project and {database.one_of('id', 'ids')}",
+        ids=database.list_value(ids),
+    )
+    return {row["id"]: row["times_injected"] for row in rows}
+
+
 def index_all(database: Database) -> None:
     """Index the learnings of every project that were stored before there was an index."""
     own = database.project
@@ -464,6 +544,7 @@ def delete(database: Database, id: str) -> None:
     Only a person's purge does this. That it was deleted is remembered, by its id: no file brings it back.
     """
     database.lock_words()
+    _renew_stamp(database)
     _black_out(database, texts_ever(database, id))
     regenerations.forget(database, id)
     index.remove(database, id)
@@ -497,6 +578,12 @@ def _black_out(database: Database, texts: Iterable[str]) -> None:
                     """,
                     sought=in_json if column in _IN_JSON else text,
                 )
+
+
+def _renew_stamp(database: Database) -> None:
+    from learnt.store import counters  # a brief changes no learning, and need not load them
+
+    counters.renew(database, counters.LEARNINGS_STAMP)
 
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -534,6 +621,12 @@ def _conditions(database: Database, which: Filter) -> tuple[str, dict[str, Any]]
         if getattr(which, field) is not None:
             conditions.append(condition)
             parameters[field] = getattr(which, field)
+    if which.in_categories:
+        conditions.append(database.one_of("learning.category", "in_categories"))
+        parameters["in_categories"] = database.list_value(which.in_categories)
+    if which.not_in_categories:
+        conditions.append(f"not ({database.one_of('learning.category', 'not_in_categories')})")
+        parameters["not_in_categories"] = database.list_value(which.not_in_categories)
     if which.tag is not None:
         conditions.append("learning.tags like :tag escape '\\'")
         parameters["tag"] = f"%{_like_literally(json.dumps(which.tag.lower(), ensure_ascii=False))}%"

@@ -194,8 +194,8 @@ def apply_warning(database: Database, body: dict[str, Any]) -> None:
     apply_brief(database, body["given"])
     database.execute(
         """
-        insert into warning (project, task, sign, brief, agent, denied, warned_at)
-        values (:project, :task, :sign, :brief, :agent, :denied, :warned_at)
+        insert into warning (project, task, sign, brief, agent, denied, failures, warned_at)
+        values (:project, :task, :sign, :brief, :agent, :denied, :failures, :warned_at)
         on conflict (project, task, sign) do update
            set brief = excluded.brief,
                denied = excluded.denied,

@@ -223,6 +223,8 @@ def explained(brief: Brief, titles: dict[str, str]) -> list[str]:
         value = receipt.get(name)
         if value:
             lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+    if "mirror_age_s" in receipt:
+        lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
     if receipt.get("attempts_left_out"):
         lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:

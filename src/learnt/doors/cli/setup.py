@@ -51,7 +51,7 @@ def init_run(arguments: argparse.Namespace) -> None:
             _check_new_database(here, arguments.database)
         with Memory.open(arguments.database or ".") as memory:
             place = memory.store.database.path
-            remark = _joined(memory)
+            remark = "\n".join([*_joined(memory), *_mapped(memory)])
             started = {name: memory.start_with(records, template=name) for name, records in chosen.items()}
         written = _write_settings(here, arguments.database)
     if arguments.json:
@@ -98,16 +98,23 @@ def config_run(arguments: argparse.Namespace) -> None:
     files = settings_files(here.root if here else None)
     configuration = config.load(files, dict(os.environ))
     use_color(configuration.settings.color)
-    origins = [origin for origin in configuration.origins if arguments.key in (None, origin.setting.key)]
+    origins = [
+        origin
+        for origin in configuration.origins
+        if arguments.key in (None, origin.setting.key, origin.setting.table or None)
+    ]
     if not origins:
         raise WrongRequest(f"there is no setting `{arguments.key}`", hint="`learnt config` lists the settings")
     if arguments.json:
         show_json([_record(origin) for origin in origins])
         return
+    told = ""
     for origin in origins:
         value = config.as_toml(_shown(origin))
         say(f"{paint(origin.setting.key, 'bold')} = {value}  {paint('(' + origin.origin + ')', 'dim')}")
-        say(f"    {origin.setting.meaning}")
+        if origin.setting.meaning != told:  # the entries of a table share theirs
+            say(f"    {origin.setting.meaning}")
+        told = origin.setting.meaning
         if origin.setting.personal:
             say(f"    Yours alone: set it in {files[0]} or {origin.setting.variable}; a project's file may not.")
 
@@ -131,13 +138,25 @@ def _shown(origin: config.Origin) -> object:
     return without_password(origin.value) if origin.setting.key == "database" and origin.value else origin.value
 
 
-def _joined(memory: Memory) -> str:
+def _joined(memory: Memory) -> list[str]:
     """Tell of learnings that are already there: of a team, or of another project with the same name."""
     total = memory.learnings(status=None, scope="project", limit=0).total
     if not (total and memory.store.place.address):
-        return ""
+        return []
     name = memory.store.place.project
-    return f"Project `{name}` is there already and holds {total:,}; if it is another one, set `project` in learnt.toml"
+    return [
+        f"Project `{name}` is there already and holds {total:,}; if it is another one, set `project` in learnt.toml"
+    ]
+
+
+def _mapped(memory: Memory) -> list[str]:
+    """Tell what is to be said on the agents that the settings give categories, if they do."""
+    from learnt.memory.mapping import remarks
+
+    if not memory.configuration.agents_from:
+        return []
+    found = remarks(memory.store.database, memory.configuration)
+    return [f"Agents: {one.detail}{f'; {one.remedy}' if one.remedy else ''}" for one in found]
 
 
 def _check_new_database(here: project.Project, database: str) -> None:

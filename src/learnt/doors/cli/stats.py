@@ -45,6 +45,7 @@ def stats_run(arguments: argparse.Namespace) -> None:
     _show_weeks("Length of new tasks", stats.task_tokens, "task")
     _show_weeks("Length of briefs", stats.brief_tokens, "brief")
     _show_gone(stats.gone)
+    _show_prevented(stats)
     _show_effect(stats)
     _show_upkeep(stats)
 
@@ -133,6 +134,13 @@ def _show_gone(gone: Sequence[GoneError]) -> None:
         learnt = f"; learnt there: {one.learning} {one.title}" if one.learning else ""
         say(paint(f"    {len(one.gone.tasks)} tasks, last on {moment(one.gone.last_at)}{learnt}", "dim"))
     say("" if gone else "  none known\n")
+
+
+def _show_prevented(stats: Stats) -> None:
+    say(paint("Errors that a warning prevented", "bold"))
+    for agent, count in stats.prevented.items():
+        say(f"  {count:>4} {agent or '(no agent)'}")
+    say("" if stats.prevented else "  none known\n")
 
 
 def _show_effect(stats: Stats) -> None:
@@ -233,6 +241,7 @@ def _stats_record(stats: Stats) -> dict[str, Any]:
         "by_month": {month: _outcomes_record(outcomes) for month, outcomes in stats.by_month.items()},
         "regenerations": stats.regenerations.as_dict(),
         "opinions": stats.opinions,
+        "prevented": stats.prevented,
     }
 
 

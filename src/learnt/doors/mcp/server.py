@@ -54,6 +54,7 @@ def make_server(folder: str) -> Server:
         ("learnt://learnings.md", "learnings.md", tools.learnings_file),
         ("learnt://learnings/{goal}.md", "learnings of a goal", tools.learnings_of_goal),
         ("learnt://learning/{id}", "learning", tools.learning),
+        ("learnt://standing/{agent}", "standing learnings of an agent", tools.standing),
     ):
         server.resource(address, name=name, description=read.__doc__, mime_type=_MARKDOWN)(_told_when_wrong(read))
     for name, ask in (("brief", tools.brief_prompt), ("debrief", tools.debrief_prompt)):

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from learnt.doors.cli.loop import debriefed, explained, silence
-from learnt.doors.mcp.words import as_data, prompt, told_brief, told_learning, told_learnings
+from learnt.doors.mcp.words import as_data, prompt, told_brief, told_cache, told_learning, told_learnings
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
+from learnt.memory.standing import standing
 from learnt.model import check_goal
 from learnt.text.client_names import client_name
 from learnt.text.fence import fenced, without_tags
@@ -167,6 +168,14 @@ class Tools:
         """One learning in full."""
         with self._opened() as memory:
             return fenced(told_learning(memory.get(id)), id)
+
+    def standing(self, agent: str) -> str:
+        """What an agent of this role should always know, and how old what this server remembers of it is."""
+        with self._opened() as memory:
+            known = standing(memory, agent=agent, cached=True)
+            state = memory.cache_state()
+        told = told_learnings(known) or "Nothing is known that it should always know."
+        return f"{told}\n{told_cache(state)}\n"
 
     def brief_prompt(self, task: Annotated[str, Field(description="What is to be done")]) -> str:
         """Start on a task with what is known about it."""

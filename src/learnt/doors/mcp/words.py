@@ -14,6 +14,7 @@ from learnt.text.templates import read_template
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from learnt.memory.caching import CacheState
     from learnt.model import Brief, Learning
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
@@ -59,6 +60,16 @@ def told_brief(brief: Brief, silence: str) -> str:
     """Return a brief, or why it says nothing, and how to come back to it."""
     ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
     return f"{brief.text or silence}\n{ids}"
+
+
+def told_cache(state: CacheState) -> str:
+    """Return how what the server remembers served it."""
+    if not state.ttl_s:
+        return "Read anew each time: `cache_ttl_s` is 0."
+    return (
+        f"Cache: {state.hits} hits, {state.misses} misses; {state.categories} categories with {state.learnings} in "
+        f"all, the oldest read {state.age_s:.0f} s ago."
+    )
 
 
 def told_error(error: LearntError) -> str:

@@ -1,0 +1,126 @@
+"""Fill in the template of an agent's prompt with what that agent should always know, and keep that as a brief."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from learnt.brief.render import Content, Shown
+from learnt.brief.select import Choice
+from learnt.errors import LearntError, WrongRequest
+from learnt.memory.briefing import fitted, made_brief
+from learnt.memory.sandbox import fill_in
+from learnt.memory.standing import Looked, look
+from learnt.model import LONG_TEXT_LIMIT, Hit, new_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from learnt.memory.briefing import Briefing
+    from learnt.model import Brief, Learning, Task
+
+LEARNINGS = "learnings"
+
+
+class Rendering:
+    """Renders the templates of one memory."""
+
+    def __init__(self, memory: Briefing) -> None:
+        self._memory = memory
+
+    def render_agent(
+        self,
+        template: str | os.PathLike[str],
+        *,
+        agent: str,
+        context: Mapping[str, Any] | None,
+        inject_learnings: bool,
+        task: str | None,
+    ) -> str:
+        """Return the template filled in; what it shows of the learnings is recorded before it is returned."""
+        began_ns = time.perf_counter_ns()
+        text = _text_of(template)
+        given = dict(context or {})
+        if not inject_learnings or LEARNINGS in given:
+            return fill_in(text, {LEARNINGS: "", **given})
+        known, brief = self._brief(self._memory._line(agent), task)
+        filled = fill_in(text, {LEARNINGS: brief.text, **given})
+        # A filter may change how it is written; what names the brief survives most of them.
+        if brief.text and brief.id in filled.casefold():
+            self._memory._recorded(known, brief, began_ns)
+        return filled
+
+    def _brief(self, agent: str, task: str | None) -> tuple[Task, Brief]:
+        """Return the brief of an agent where no task says what matters, not kept yet, and its task."""
+        memory = self._memory
+        now = memory._clock()
+        title = f"Prompt of {agent}" if agent else "Prompt"
+        known = memory._task_for(task, title, agent=agent, goal="", task_type="", now=now)
+        looked = self._looked(known, agent)
+        budget = memory.settings.brief_tokens
+        everything = Content(
+            id=new_id("brief", now), now_ms=now, learnings=tuple(Shown(learning=one) for one in looked.chosen)
+        )
+        content, receipt = fitted(
+            everything,
+            [_choice(one.learning, one.left_out) for one in looked.considered],
+            "",
+            {"goal": known.goal, "exclude_goal": "", "only_new": False},
+            (),
+            settings=self._settings(budget),
+            max_chars=None,
+        )
+        made = made_brief(known, content, {**receipt, "cache": _cache(looked)}, agent=agent)
+        return known, made.replace(occasion="template", asked_by="prompt")
+
+    def _looked(self, task: Task, agent: str) -> Looked:
+        if task.skip_learnings:
+            return Looked(considered=())
+        return look(
+            self._memory,
+            agent=agent,
+            known=self._memory._given_to_others(task.id, agent),
+            taught_in=task.id if task.type == "session" else "",
+            cached=True,
+        )
+
+    def _settings(self, budget: int) -> dict[str, Any]:
+        settings = self._memory.settings
+        return {
+            "min_confidence": settings.brief_confidence,
+            "per_category": settings.brief_per_category,
+            "budget_tokens": budget,
+        }
+
+
+def _text_of(template: str | os.PathLike[str]) -> str:
+    """Return the text of a template, which may be the path of a file."""
+    if isinstance(template, str):
+        text = template
+    elif isinstance(template, os.PathLike):
+        path = os.fspath(template)
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read(LONG_TEXT_LIMIT + 1)
+        except (OSError, UnicodeDecodeError) as error:
+            told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise LearntError(f"cannot read the template {path}: {told}", hint="name a readable text file") from None
+    else:
+        raise WrongRequest(
+            f"a template is {type(template).__name__}", hint="give its text, or a pathlib.Path that names its file"
+        )
+    if len(text) > LONG_TEXT_LIMIT:
+        raise WrongRequest(
+            f"the template has more than {LONG_TEXT_LIMIT:,} characters", hint="a prompt has to be shorter"
+        )
+    return text
+
+
+def _choice(learning: Learning, left_out: str) -> Choice:
+    return Choice(hit=Hit(learning=learning, score=0.0), left_out=left_out)
+
+
+def _cache(looked: Looked) -> dict[str, Any]:
+    return {"hits": looked.hits, "misses": looked.misses, "age_s": round(looked.age_s, 1)}

@@ -1,0 +1,314 @@
+"""A copy of a server's learnings in a local file, for hooks, which never wait for a server.
+
+What happens to agents is applied to the copy and, in the same moment, kept in the spool for the server: the next hook
+of a conversation knows it, and the server learns of it from whoever next takes up the spool. The copy is refreshed by
+the worker, from one snapshot of the server and in one transaction. It holds nothing that is not elsewhere: a copy that
+is damaged, of another schema, or holds what was purged is thrown away and made anew.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.errors import CorruptDatabase, LearntError, NoStore
+from learnt.model import new_id
+from learnt.store import Store, counters, happened, learnings, migrate
+from learnt.store.spool import Locked, Record
+from learnt.store.sqlite import SqliteDatabase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from learnt.store import Place
+    from learnt.store.database import Database, Row
+
+FILE = "mirror.db"
+_LOCK = "mirror.lock"
+_REFRESHED_AT = "mirror refreshed at"
+_AT_ONCE = 1_000
+_RECENT_MS = 30 * 24 * 3600 * 1000
+# Machines disagree about the time: what changed shortly before the last refresh is read once more.
+_SKEW_MS = 24 * 3600 * 1000
+_ENDINGS = ("", "-wal", "-shm", "-journal")
+# Copied as they are: words were cut by the same code.
+_OF_LEARNINGS = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
+# Beside learnings, a hook asks for recent tasks that are not over, and a conversation never is.
+_OPEN_TASKS = """
+    select task.id
+      from task
+     where task.project = :project
+       and (task.type = 'session' or task.status not in ('done', 'cancelled'))
+       and (task.updated_at >= :since
+            or exists (
+                select 1
+                  from brief
+                 where brief.project = task.project
+                   and brief.task = task.id
+                   and brief.created_at >= :since
+            ))
+"""
+_OF_TASKS = {
+    "task": ("id",),
+    "attempt": ("id",),
+    "failure": ("attempt",),
+    "brief": ("id",),
+    "injection": ("learning", "task"),
+    "warning": ("task", "sign"),
+}
+# What other machines change as well: the rest of a conversation is known best where it is held.
+_OF_OTHERS = ("task", "attempt", "failure")
+_TIMES = ("failed_at", "worked_at", "succeeded_at")
+
+
+class Mirror(Store):
+    """The local copy of a server's store, as hooks use it."""
+
+    _guard: Locked | None = None
+    """Held as long as the file is open: whoever throws it away waits for it."""
+
+    def record(self, kind: str, body: dict[str, Any]) -> bool:
+        """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
+        now_ms = self.clock()
+        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        with self.transaction():
+            self._take_effect(record)
+            self.spool.append(record)
+        return False
+
+    def record_first(self, kind: str, body: dict[str, Any]) -> str:
+        """Keep what happened for the server; return the operation's id."""
+        return self.keep(kind, body)
+
+    def take_up_spool(self, *, wait: bool = False) -> int:
+        """Leave the spool to those who reach the server."""
+        return 0
+
+    def waiting(self, task: str) -> list[Record]:
+        """Return nothing: what waits for the server has taken effect here."""
+        return []
+
+    def age_s(self) -> int | None:
+        """Return how many seconds ago it was refreshed."""
+        return max(0, self.clock() - self.refreshed_at) // 1000
+
+    @property
+    def refreshed_at(self) -> int:
+        """When it was like the server, in UTC milliseconds."""
+        return counters.value(self.database, _REFRESHED_AT)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        super().close()
+        if self._guard is not None:
+            self._guard.__exit__(None, None, None)
+            self._guard = None
+
+    def _opened(self) -> Database:
+        path = _path(self.place)
+        missing = NoStore(f"there is no mirror of the server at {path} yet", hint="the worker makes it; try again soon")
+        if not os.path.exists(path):
+            raise missing
+        self._guard = Locked(os.path.join(self.place.folder, _LOCK), wait=False, shared=True)
+        database = None
+        try:
+            if not self._guard.__enter__():
+                raise missing  # it is being made
+            database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
+            if migrate.schema_number(database) != migrate.newest() or not counters.value(database, _REFRESHED_AT):
+                raise missing
+            database.run("pragma synchronous = normal", {})  # what a power cut takes away is in the spool
+        except BaseException:
+            if database is not None:
+                database.close()
+            self.close()
+            raise
+        return database
+
+
+def refresh(server: Store, *, examine: bool = True) -> None:
+    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used.
+
+    `examine`: look for damage in all of it first, which takes longer than to find that nothing changed.
+    """
+    mirror = Mirror(server.place, version=server.version, clock=server.clock)
+    try:
+        if _is_sound(mirror, examine=examine) and _take_over_changes(mirror, server):
+            return
+    except CorruptDatabase:
+        pass  # no server says so
+    finally:
+        mirror.close()
+    _make_anew(server)
+
+
+def throw_away(place: Place) -> None:
+    """Delete the mirror of a server, if there is one, with all that it holds; hooks that use it are waited for."""
+    if os.path.exists(_path(place)):
+        with Locked(os.path.join(place.folder, _LOCK)):
+            _delete(place)
+
+
+def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
+    try:
+        return not (mirror.database.check() if examine else mirror.refreshed_at == 0)
+    except LearntError:
+        return False
+
+
+def _take_over_changes(mirror: Mirror, server: Store) -> bool:
+    """Take over what changed since the last refresh; False when something was purged since."""
+    now, since = server.clock(), mirror.refreshed_at - _SKEW_MS
+    source, target = server.database, mirror.database
+    with source.transaction():
+        _as_of_now(source)
+        theirs, ours = dict(_versions(source)), dict(_versions(target))
+        if ours.keys() - theirs.keys():
+            return False
+        changed = [id for id, version in theirs.items() if ours.get(id) != version]
+        with target.transaction():
+            for start in range(0, len(changed), _AT_ONCE):
+                for learning in learnings.get_all(source, changed[start : start + _AT_ONCE]).values():
+                    learnings.put_copy(target, learning)
+            for table in _OF_OTHERS:
+                for row in _rows_of_tasks(source, table, since):
+                    _put(target, table, _OF_TASKS[table], row)
+            _put_missteps(target, source, since)
+            _finish(target, source, now)
+    return True
+
+
+def _make_anew(server: Store) -> None:
+    place = server.place
+    server.make_folder()
+    # First alone, then the snapshot: what is purged after the snapshot is thrown away after us.
+    with Locked(os.path.join(place.folder, _LOCK)):
+        _delete(place)
+        waiting = server.spool.waiting()  # before the snapshot: what is not in it by then is among these
+        mirror = _Filling(place, version=server.version, clock=server.clock)
+        try:
+            with server.database.transaction():
+                _as_of_now(server.database)
+                _fill(mirror, server.database, waiting, now=server.clock())
+        finally:
+            mirror.close()
+
+
+class _Filling(Mirror):
+    """A mirror while it is made."""
+
+    def _opened(self) -> Database:
+        database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
+        migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
+        return database
+
+    def take_effect(self, record: Record) -> None:
+        """Within a transaction: apply what waits for the server; a debrief takes rules, and waits for it alone."""
+        if record.kind in happened.APPLY:
+            self._take_effect(record)
+
+
+def _fill(mirror: _Filling, source: Database, waiting: list[Record], *, now: int) -> None:
+    target = mirror.database
+    with target.transaction():
+        for table, key in _OF_LEARNINGS.items():
+            for rows in _pages(source, table, key):
+                _insert(target, table, rows)
+        _insert(target, "corpus", source.rows("select * from corpus where project = :project"))
+        for table in _OF_TASKS:
+            _insert(target, table, _rows_of_tasks(source, table, now - _RECENT_MS))
+        _put_missteps(target, source, 0)
+        for record in waiting:
+            mirror.take_effect(record)
+        _finish(target, source, now)
+    target.run("pragma wal_checkpoint(truncate)", {})
+
+
+def _as_of_now(source: Database) -> None:
+    """Within a transaction: let all that is read be of one moment."""
+    source.execute("set transaction isolation level repeatable read, read only")
+
+
+def _versions(database: Database) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield of each learning what tells whether it changed: being shown makes no new version."""
+    for rows in _pages(database, "learning", "id", "id, version, times_injected"):
+        yield from ((row["id"], (row["version"], row["times_injected"])) for row in rows)
+
+
+def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iterator[list[Row]]:
+    """Yield the rows of a table, some at once, by a key of text; rows with the same key come together."""
+    after = ""
+    while True:
+        last = database.value(
+            f"""
+            select max({key}) as last
+              from (
+                  select {key}
+                    from {table}
+                   where project = :project
+                     and {key} > :after
+                   order by {key}
+                   limit {_AT_ONCE}
+              ) page
+            """,
+            after=after,
+        )
+        if last is None:
+            return
+        yield database.rows(
+            f"select {columns} from {table} where project = :project and {key} > :after and {key} <= :last",
+            after=after,
+            last=last,
+        )
+        after = last
+
+
+def _rows_of_tasks(source: Database, table: str, since: int) -> list[Row]:
+    column = "id" if table == "task" else "task"
+    return source.rows(f"select * from {table} where project = :project and {column} in ({_OPEN_TASKS})", since=since)
+
+
+def _put_missteps(target: Database, source: Database, since: int) -> None:
+    """Take over missteps, unless more has happened here since."""
+    changed = " or ".join(f"{time} >= :since" for time in _TIMES)
+    newer = " and ".join(f"coalesce(excluded.{time}, 0) >= coalesce(misstep.{time}, 0)" for time in _TIMES)
+    for row in source.rows(f"select * from misstep where project = :project and ({changed})", since=since):
+        _put(target, "misstep", ("sign",), row, only_if=newer)
+
+
+def _finish(target: Database, source: Database, now: int) -> None:
+    for row in source.rows("select * from counter where project = :project"):
+        _put(target, "counter", ("name",), row)
+    _put(target, "counter", ("name",), {"name": _REFRESHED_AT, "value": now})
+
+
+def _insert(target: Database, table: str, rows: list[Row]) -> None:
+    if rows:
+        columns = rows[0].keys()
+        values = ", ".join(f":{column}" for column in columns)
+        sql = f"insert into {table} ({', '.join(columns)}) values ({values})"
+        target.execute_many(sql, [{**row, "project": target.project} for row in rows])
+
+
+def _put(target: Database, table: str, keys: tuple[str, ...], row: Row, *, only_if: str = "true") -> None:
+    row = {**row, "project": target.project}
+    told = ", ".join(f"{column} = excluded.{column}" for column in row if column not in ("project", *keys))
+    target.execute(
+        f"""
+        insert into {table} ({", ".join(row)})
+        values ({", ".join(f":{column}" for column in row)})
+        on conflict (project, {", ".join(keys)}) do update set {told} where {only_if}
+        """,
+        **row,
+    )
+
+
+def _path(place: Place) -> str:
+    return os.path.join(place.folder, FILE)
+
+
+def _delete(place: Place) -> None:
+    for ending in _ENDINGS:
+        if os.path.exists(_path(place) + ending):
+            os.unlink(_path(place) + ending)

@@ -1,0 +1,407 @@
+"""A conversation in a client, from its start to its end: what learnt says at each event, and what it remembers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learnt import Memory
+from learnt.clients.events import read_event
+from learnt.model import text_id
+from learnt.store import missteps
+from tests.conftest import Done
+
+Learnt = Callable[..., Done]
+FAILS, WORKS = "ship --fast now", "ship --safe now"
+ERROR = "ship: unknown option --fast"
+
+
+class Client:
+    """A client that tells a hook what happens, in the words of its own program."""
+
+    def __init__(self, learnt: Learnt, name: str, session: str = "s1", **always: Any) -> None:
+        self._learnt = learnt
+        self._always = {"session_id": session, "cwd": "/x", **always}
+        self.name = name
+
+    def tell(self, event: str, **fields: Any) -> Any:
+        """Return what the hook answers, as the client reads it."""
+        told = json.dumps({"hook_event_name": event, **self._always, **fields})
+        done = self._learnt("hook", "--client", self.name, stdin=told)
+        assert (done.code, done.err) == (0, "")
+        if not done.out:
+            return {}
+        return json.loads(done.out) if done.out.startswith("{") else done.out
+
+    def hear(self, event: str, **fields: Any) -> str:
+        """Return the words that the model is given."""
+        answer = self.tell(event, **fields)
+        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+
+    def call(self, command: str) -> str:
+        event = "BeforeTool" if self.name == "gemini" else "PreToolUse"
+        return self.hear(event, **self._tool(command))
+
+    def fail(self, command: str, error: str) -> str:
+        if self.name == "gemini":
+            told = {"llmContent": f"Output: {error}\nExit Code: 2", "returnDisplay": error}
+            return self.hear("AfterTool", **self._tool(command), tool_response=told)
+        return self.hear("PostToolUseFailure", **self._tool(command), error=f"Exit code 2\n{error}")
+
+    def work(self, command: str, output: str = "shipped") -> str:
+        event = "AfterTool" if self.name == "gemini" else "PostToolUse"
+        told = {"llmContent": output} if self.name == "gemini" else {"stdout": output, "stderr": ""}
+        return self.hear(event, **self._tool(command), tool_response=told)
+
+    def _tool(self, command: str) -> dict[str, Any]:
+        name = "run_shell_command" if self.name == "gemini" else "Bash"
+        return {"tool_name": name, "tool_input": {"command": command}, "tool_use_id": "call_1"}
+
+
+@pytest.fixture
+def shop(project: Path, learnt: Learnt) -> Callable[..., Client]:
+    """A project in which a command failed in an earlier conversation, and another one worked then."""
+    with Memory.open(project):
+        pass
+    earlier = Client(learnt, "claude", "earlier")
+    earlier.fail(f"{FAILS} 2>&1 | tail -3", ERROR)
+    earlier.work(WORKS)
+
+    def client(name: str = "claude", session: str = "s1", **always: Any) -> Client:
+        return Client(learnt, name, session, **always)
+
+    return client
+
+
+def test_a_command_that_failed_and_was_replaced_is_told_of_at_the_call_once(shop: Callable[..., Client]) -> None:
+    client = shop()
+
+    warning = client.call(FAILS)
+
+    assert ERROR in warning
+    assert f"`{WORKS}`" in warning
+    assert client.call(FAILS) == ""
+    assert shop(session="another").call(FAILS) != ""
+    assert shop(session="third").call(WORKS) == shop(session="third").call("ls") == ""
+
+
+def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Client]) -> None:
+    assert ERROR in shop().call("cd web && ship tomorrow --fast > log.txt")
+    assert shop().call("ship tomorrow") == ""
+
+
+def test_a_command_that_has_succeeded_since_is_not_told_of(shop: Callable[..., Client]) -> None:
+    shop(session="other").work(FAILS)
+
+    assert shop().call(FAILS) == ""
+
+
+def test_a_command_that_nothing_replaced_is_not_told_of(learnt: Learnt, project: Path) -> None:
+    with Memory.open(project):
+        pass
+    Client(learnt, "claude", "earlier").fail(FAILS, ERROR)
+
+    assert Client(learnt, "claude").call(FAILS) == ""
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("pytest -q tests/test_shop.py", "1 failed"),
+        ("npm run lint", "error  Unexpected var"),
+        ("grep -q sale shop.py", ""),
+        ("git merge main", "CONFLICT (content): Merge conflict in shop.py"),
+    ],
+)
+def test_what_says_nothing_about_the_command_does_not_count(
+    command: str, error: str, learnt: Learnt, project: Path
+) -> None:
+    with Memory.open(project):
+        pass
+    earlier = Client(learnt, "claude", "earlier")
+    earlier.fail(command, error)
+    earlier.work(f"{command} --again")
+
+    assert Client(learnt, "claude").call(command) == ""
+
+
+def test_stop_once_refuses_the_first_call_and_lets_its_repetition_pass(
+    shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "stop_once")
+    tool = {"tool_name": "Bash", "tool_input": {"command": FAILS}}
+
+    refused = shop().tell("PreToolUse", **tool)["hookSpecificOutput"]
+
+    assert refused["permissionDecision"] == "deny"
+    assert ERROR in refused["permissionDecisionReason"]
+    assert WORKS in refused["permissionDecisionReason"]
+    assert shop().tell("PreToolUse", **tool) == {}
+    of_gemini = {"tool_name": "run_shell_command", "tool_input": {"command": FAILS}}
+    denied = shop("gemini", "g1").tell("BeforeTool", **of_gemini)
+    assert denied["decision"] == "deny"
+    assert ERROR in denied["reason"]
+    assert shop("gemini", "g1").tell("BeforeTool", **of_gemini) == {}
+
+
+def test_gemini_which_ignores_words_before_a_call_hears_them_with_the_result(shop: Callable[..., Client]) -> None:
+    client = shop("gemini")
+
+    assert client.call(FAILS) == ""
+    assert WORKS in client.fail(FAILS, ERROR)
+    assert client.fail(FAILS, ERROR) == ""
+
+
+def test_after_a_failure_an_answer_to_its_error_is_told(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        known = memory.add("Log in first", action="Run `ship login`", triggers={"errors": ["token has expired"]})
+    client = Client(learnt, "claude")
+
+    assert known.id in client.fail("ship it", "fatal: the token  has expired")
+    assert client.fail("ship that", "fatal: the token has expired") == ""
+
+
+def test_codex_tells_in_its_transcript_how_a_call_ended(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    rollout = project.parent / "rollout.jsonl"
+    client = Client(learnt, "codex", "earlier", transcript_path=str(rollout))
+    for number, (command, code) in enumerate([(FAILS, 2), (WORKS, 0)]):
+        item = {"type": "CommandExecution", "id": f"call_{number}", "exit_code": code}
+        line = json.dumps({"type": "event_msg", "payload": {"type": "item_completed", "item": item}})
+        with rollout.open("a") as file:
+            file.write(f"{line}\n")
+        tool = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": f"call_{number}"}
+        client.tell("PostToolUse", **tool, tool_response=ERROR if code else "shipped")
+
+    assert ERROR in Client(learnt, "codex").call(FAILS)
+
+
+def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
+        memory.add("Words about pages", triggers={"files": ["docs/*.md"]})
+    client = Client(learnt, "claude")
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{project}/docs/commands.md"}}
+    patch = "*** Begin Patch\n*** Update File: docs/commands.md\n@@\n-a\n+b\n*** End Patch"
+
+    said = client.hear("PreToolUse", **edit)
+
+    assert gotcha.id in said
+    assert "Words about pages" not in said
+    assert client.hear("PreToolUse", **edit) == ""
+    of_codex = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
+    assert gotcha.id in Client(learnt, "codex", "c1").hear("PreToolUse", **of_codex)
+    written = {"tool_name": "write_file", "tool_input": {"file_path": "docs/commands.md"}}
+    assert gotcha.id in Client(learnt, "gemini", "g1").hear("AfterTool", **written, tool_response={"llmContent": "ok"})
+    read = {"tool_name": "Read", "tool_input": {"file_path": "docs/commands.md"}}
+    assert Client(learnt, "claude", "c2").hear("PreToolUse", **read) == ""
+
+
+def test_warnings_can_be_turned_off(shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "off")
+
+    assert shop().call(FAILS) == ""
+
+
+def test_what_became_of_warnings_is_counted_for_each_agent(shop: Callable[..., Client], project: Path) -> None:
+    heeded, repeated, needless = (shop(session=name, agent_type=name, agent_id=name) for name in ("a", "b", "c"))
+    for client in (heeded, repeated, needless):
+        assert client.call(FAILS)
+    for client in (heeded, repeated):
+        client.fail(FAILS, ERROR)  # the call that was warned of goes on
+    repeated.fail(FAILS, ERROR)
+    needless.work(FAILS)
+
+    with Memory.open(project) as memory:
+        assert memory.prevented() == {"a": 1}
+
+
+class TestStart:
+    """The start of a conversation."""
+
+    def test_pinned_learnings_are_given_once_and_again_after_compaction(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            memory.add("Words that wait for their occasion")
+        client = Client(learnt, "claude")
+
+        assert pinned.id in client.hear("SessionStart", source="startup")
+        assert client.hear("SessionStart", source="resume") == ""
+        assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+        kept = client.tell("PreCompact", trigger="auto")
+        assert pinned.id in kept
+        assert "summary" in kept
+        assert pinned.id in client.hear("SessionStart", source="compact")
+        assert client.hear("SessionStart", source="resume") == ""
+
+    def test_what_a_prompt_was_given_is_given_again_after_compaction(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            learning = memory.add("Cache the schema of the replica")
+        client = Client(learnt, "codex")
+        assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+
+        assert client.tell("PreCompact", trigger="auto") == {}
+        assert learning.id in client.hear("SessionStart", source="compact")
+        assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
+        assert client.hear("SessionStart", source="clear") == ""
+        assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+
+    def test_what_failed_on_this_branch_and_was_not_finished_is_told(self, project: Path, learnt: Learnt) -> None:
+        subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
+        with Memory.open(project):
+            pass
+        report = "<task-failed>the till has no paper</task-failed>"
+        Client(learnt, "claude", "earlier").tell("Stop", last_assistant_message=report)
+        with Memory.open(project) as memory:
+            memory.catch_up()
+
+        assert "the till has no paper" in Client(learnt, "claude").hear("SessionStart", source="startup")
+        subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
+        assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == ""
+
+    def test_a_sub_agent_is_given_learnings_in_its_own_conversation(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+        client = Client(learnt, "claude")
+        assert pinned.id in client.hear("SessionStart", source="startup")
+
+        assert pinned.id in client.hear("SubagentStart", agent_id="a1", agent_type="engineer")
+        assert client.hear("SubagentStart", agent_id="a1", agent_type="engineer") == ""
+        assert pinned.id in client.hear("SubagentStart", agent_id="a2", agent_type="engineer")
+
+
+def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
+    shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        memory.pin(memory.add("Speak of shops, not of stores").id)
+        task = memory.new_task_id()
+    monkeypatch.setenv("LEARNT_TASK", task)
+    client = shop()
+
+    assert client.hear("SessionStart", source="startup") == ""
+    assert client.hear("UserPromptSubmit", prompt="Speak of shops") == ""
+    assert client.tell("Stop", last_assistant_message="<learning>Close the till at night</learning>") == {}
+    assert ERROR in client.call(FAILS)
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night") == []
+        assert missteps.warned_since(memory.store.database, task, _sign(memory), 0)
+
+
+def _sign(memory: Memory) -> str:
+    from learnt.debrief.missteps import sign_of
+
+    return sign_of(FAILS, memory.root)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "left"),
+    [
+        ("<system-reminder>cache it</system-reminder>", ""),
+        ("<hook_context>cache it</hook_context>\n\npaint the shed", "paint the shed"),
+        ("<task-notification>done<result>cache it</result></task-notification>", ""),
+        ('<learnt-brief id="brief_1">cache it</learnt-brief> mend the roof', "mend the roof"),
+        ("/compact keep it short", ""),
+        ("/home/x/app.py fails", "/home/x/app.py fails"),
+    ],
+)
+def test_what_a_client_puts_into_a_prompt_is_no_part_of_it(prompt: str, left: str) -> None:
+    event = read_event({"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": prompt}, "claude")
+
+    assert event is not None
+    assert event.prompt.strip() == left
+
+
+def test_secrets_in_commands_and_errors_are_not_kept(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    client = Client(learnt, "claude")
+    client.fail(f"ship --token {token} --fast", f"ship: {token} is refused: unknown option --fast")
+    client.work(f"ship --token {token} --safe")
+
+    with Memory.open(project) as memory:
+        kept = memory.store.database.rows("select * from misstep")
+    assert kept
+    assert token not in str(kept)
+
+
+def test_an_answer_never_has_more_than_9500_characters(project: Path, learnt: Learnt) -> None:
+    (project / "learnt.toml").write_text("brief_tokens = 100000\nbrief_learnings = 50\n")
+    with Memory.open(project) as memory:
+        for number in range(40):
+            memory.add(f'Shop "{number}" sells "shops"', observation='"\\\n' * 900 + f"№ {number}")
+
+    told = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": "a shop that sells shops"})
+    done = learnt("hook", stdin=told)
+
+    assert 5_000 < len(done.out) <= 9_500
+
+
+def test_a_hook_leaves_a_sign_that_its_client_called(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+
+    Client(learnt, "opencode").tell("UserPromptSubmit", prompt="paint the shed")
+
+    sign = json.loads((project / ".learnt" / "fired" / "opencode.json").read_text())
+    assert sign["event"] == "prompt"
+    assert sign["chars"] == 0
+
+
+def test_a_conversation_is_one_task_of_its_client(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema of the replica")
+    client = Client(learnt, "gemini")
+    client.tell("BeforeAgent", prompt="cache the schema of the replica")
+    client.tell("AfterAgent", prompt="cache it", prompt_response="Done.")
+    client.tell("AfterAgent", prompt="cache it", prompt_response="Done again.")
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        task = memory.get_task(text_id("task", "s1 "))
+        assert (task.type, task.client) == ("session", "gemini")
+        assert len(memory.attempts(task.id)) == 1
+
+
+def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    client = Client(learnt, "claude")
+    with Memory.open(project) as memory, memory.store.transaction():  # nobody else can write now
+        assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
+
+    with Memory.open(project) as memory:
+        assert memory.get(learning.id).times_injected == 1
+
+
+def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[..., Client], project: Path) -> None:
+    client = shop()
+    with Memory.open(project) as memory, memory.store.transaction():
+        assert client.call(FAILS)
+        assert client.call(FAILS) == ""
+    assert client.call(FAILS) == ""
+
+
+def test_the_end_of_a_turn_is_kept_although_the_database_is_damaged(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    database = project / ".learnt" / "learnt.db"
+    sound = database.read_bytes()
+    database.write_bytes(b"no database at all" * 1_000)
+
+    Client(learnt, "claude").tell("Stop", last_assistant_message="<learning>Close the till at night</learning>")
+
+    database.write_bytes(sound)
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night")[0].learning.origin == "agent"
