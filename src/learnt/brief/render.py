@@ -115,6 +115,8 @@ def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -
     """Return as much of the content as the budget allows, and the ids of the learnings that had no room."""
     # A character weighs so much that all that are allowed together weigh as much as all tokens.
     per_char = budget_tokens / max_chars if max_chars else 0.0
+    if not content.attempts and _size(content, per_char) <= budget_tokens:
+        return content, []  # mostly there is room for all: nothing need be measured step by step
     kept = content.replace(learnings=(), attempts=())
     if _size(kept, per_char) > budget_tokens:
         kept = kept.replace(loop=Loop())

@@ -256,10 +256,11 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
 
 
-def any_fits(database: Database, which: Filter) -> bool:
-    """Say whether there is a learning that fits."""
+def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
+    """Return the ids of some learnings that fit, in no order."""
     where, parameters = _conditions(database, which)
-    return bool(database.rows(f"select 1 as found from learning where {where} limit 1", **parameters))
+    rows = database.rows(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
+    return [row["id"] for row in rows]
 
 
 def with_words(
