@@ -90,17 +90,18 @@ def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -
         kept = kept.replace(loop=Loop())
     kept = _with_attempts(kept, content.attempts, round(budget_tokens * ATTEMPTS_SHARE), per_char)
     no_room: list[str] = []
+    left: float | None = None  # not measured before something had no room: until then, everything fits
     for shown in content.learnings:
         forms = [shown.replace(form=form) for form in ("full", "line")]
-        if no_room:  # else most fit, and measuring them twice would be a waste
-            left = budget_tokens - _size(kept, per_char)
+        if no_room:
+            left = budget_tokens - _size(kept, per_char) if left is None else left
             forms = [form for form in forms if _least_size(form, content.now_ms) <= left]
         longer = (kept.replace(learnings=(*kept.learnings, form)) for form in forms)
         fitting = next((one for one in longer if _size(one, per_char) <= budget_tokens), None)
         if fitting is None:
             no_room.append(shown.learning.id)
         else:
-            kept = fitting
+            kept, left = fitting, None
     # What nobody needed is passed on.
     return _with_attempts(kept, content.attempts, budget_tokens, per_char), no_room
 
