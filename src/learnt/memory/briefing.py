@@ -140,8 +140,6 @@ class Briefing(Tasks):
             attempts=everything.attempts,
             settings={**self._rules().as_dict(), "budget_tokens": budget},
         )
-        age_s = self.store.age_s()
-        receipt |= {} if age_s is None else {"mirror_age_s": age_s}
         made = _made(known, content, receipt, agent=role)
         return self._recorded(known, made) if keep and (made.text or not only_new) else made
 
@@ -315,6 +313,9 @@ class Briefing(Tasks):
         from learnt.store.happened import brief_body
 
         given_before = self._injected(task.id)
+        age_s = self.store.age_s()
+        if age_s is not None:
+            brief = brief.replace(receipt={**brief.receipt, "mirror_age_s": age_s})
         self.store.record("brief", brief_body(task, brief))
         for store in self._stores[1:]:
             shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
