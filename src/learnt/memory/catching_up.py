@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import contextmanager
 
-from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap
+from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.memory import background
 from learnt.memory.looking_back import LookingBack, size_of
 from learnt.memory.mining import Reading
@@ -171,6 +171,8 @@ class CatchingUp(LookingBack):
 
         try:
             return about(attempt.transcript, opencode)
+        except TryAgain:
+            raise  # its client is writing it
         except (LearntError, OSError):
             self._note_read(attempt, size, attempt.transcript)
             return None
