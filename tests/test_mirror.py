@@ -349,6 +349,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
 
 
 def test_the_end_of_a_turn_is_kept_although_there_is_no_mirror_yet(memory: Memory, project: Path) -> None:
+    memory.add("Words that make the store")
     said = "<learning>Count the till before the drawer is closed</learning>"
     event = json.dumps({"hook_event_name": "Stop", "session_id": "s1", "last_assistant_message": said})
 
