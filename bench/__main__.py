@@ -13,7 +13,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import agents, cold, hooks, imports, listing, mcp, recall, size, startup, strategy, transcripts, updates, writes
+from bench import (
+    agents,
+    cold,
+    hooks,
+    imports,
+    listing,
+    mcp,
+    recall,
+    size,
+    startup,
+    strategy,
+    transcripts,
+    updates,
+    writes,
+)
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
