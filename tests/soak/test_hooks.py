@@ -22,7 +22,7 @@ import pytest
 from learnt import Memory
 from tests.soak import seed_of
 from tests.support import faults, hooks
-from tests.support.disk import Disk
+from tests.support.disk import small_disk
 
 pytestmark = [
     pytest.mark.soak,
@@ -62,11 +62,11 @@ class Yard:
         self._slow: list[str] = []
         self._numbers = iter(range(10**9))
 
-    def fill(self, learnings: int = LEARNINGS) -> None:
+    def fill(self) -> None:
         """Make the store, with long and short learnings that prompts ask for, and a misstep."""
         texts = ("", "Seen twice.", 'It "hangs"\n' * 200, "架構 " * 900)
         with Memory.open(self.folder) as memory:
-            for number in range(learnings):
+            for _ in range(LEARNINGS):
                 title = f"{self.chance.choice(TITLES)} in {self.word()}"
                 memory.add(title, observation=self.chance.choice(texts))
             memory.pin(memory.add("Never commit the cache", triggers={"files": ["cart.py"]}).id)
@@ -183,24 +183,28 @@ def test_a_corrupt_database_disturbs_no_client(yard: Yard, share: Share) -> None
     assert "schema" in _answered(yard, "restored")
 
 
-def test_a_full_disk_disturbs_no_client(disk: Disk, chance: random.Random, share: Share, yard: Yard) -> None:
-    yard.folder = disk.folder
-    yard.fill(learnings=8)
-    for number in range(share(RUNS)):
-        if number % RUNS_PER_FAULT == 0:
+def test_a_full_disk_disturbs_no_client(tmp_path: Path, share: Share, yard: Yard) -> None:
+    with small_disk(tmp_path / "disk", size=20_000_000) as disk:
+        yard.folder = disk.folder
+        yard.fill()
+        for number in range(share(RUNS)):
             (disk.folder / "ballast").unlink(missing_ok=True)
-            hooks.work(disk.folder)
-        (disk.folder / "ballast").unlink(missing_ok=True)
-        disk.fill(keep_free=chance.choice((0, 0, chance.randrange(100_000))))
-        sent, word = yard.any_event()
-        yard.fire(sent.client, sent.content)
-        spooled = b"".join(path.read_bytes() for path in (disk.folder / ".learnt").glob("spool*.jsonl"))
-        if word and word.encode() in spooled:
-            yard.said.add(word)
-        elif word:
-            yard.counted["turns without room"] += 1
-    disk.free()
-    yard.end("full disk")
+            if number % RUNS_PER_FAULT == 0:
+                hooks.work(disk.folder)
+            disk.fill(keep_free=yard.chance.choice((0, 0, yard.chance.randrange(100_000))))
+            sent, word = yard.any_event()
+            yard.fire(sent.client, sent.content)
+            _note_whether_kept(yard, word)
+        disk.free()
+        yard.end("full disk")
+
+
+def _note_whether_kept(yard: Yard, word: str) -> None:
+    """On a full disk not even the spool takes everything; what it took, it must give back."""
+    spooled = b"".join(path.read_bytes() for path in (yard.folder / ".learnt").glob("spool*.jsonl"))
+    if word and word.encode() in spooled:
+        yard.said.add(word)
+    yard.counted["turns without room"] += bool(word) and word.encode() not in spooled
 
 
 def test_a_missing_store_disturbs_no_client_and_none_is_made(yard: Yard, share: Share) -> None:

@@ -15,8 +15,6 @@ import pytest
 class Disk:
     """A small file system of its own, or, for who may not mount, a folder whose rights can be taken away."""
 
-    SIZE = 2_000_000
-
     def __init__(self, folder: Path, *, mounted: bool) -> None:
         self.folder = folder
         self.mounted = mounted
@@ -40,12 +38,12 @@ class Disk:
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Disk]:
+def small_disk(folder: Path, size: int = 2_000_000) -> Iterator[Disk]:
     """Make a folder that is a small disk, as long as it is needed."""
     folder.mkdir()
     if sys.platform == "win32":
         pytest.skip("Windows mounts no small disks")
-    command = ["mount", "-t", "tmpfs", "-o", f"size={Disk.SIZE}", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
     may_mount = os.getuid() == 0 and sys.platform == "linux"
     mounted = may_mount and subprocess.run(command, capture_output=True, check=False).returncode == 0
     if os.getuid() == 0 and not mounted:
