@@ -13,6 +13,7 @@ import pytest
 
 from learnt import Memory
 from tests.soak import seed_of
+from tests.support.disk import Disk, small_disk
 from tests.support.postgres import PostgresServer, find_binaries
 
 ENGINES = ("sqlite", "postgres")
@@ -100,6 +101,13 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "shop"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """A small disk, to be filled."""
+    with small_disk(tmp_path / "disk") as made:
+        yield made
 
 
 @pytest.fixture

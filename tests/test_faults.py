@@ -6,7 +6,6 @@ import itertools
 import json
 import os
 import stat
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from learnt.store import happened, migrate
 from learnt.store.spool import Record, Spool
 from tests.conftest import Done
 from tests.support import faults
+from tests.support.disk import Disk
 
 FLOWS = ("create", "add", "edit", "supersede", "import", "undo", "purge")
 MOST_STEPS = 200
@@ -382,54 +382,6 @@ def test_a_read_only_folder_can_be_read_and_refuses_writing_with_a_hint(disk: Di
     assert added.code == 1
     assert _is_clear(added)
     assert _files(disk.folder) == before
-
-
-class Disk:
-    """A small file system of its own, or, for who may not mount, a folder whose rights can be taken away."""
-
-    SIZE = 2_000_000
-
-    def __init__(self, folder: Path, *, mounted: bool) -> None:
-        self.folder = folder
-        self.mounted = mounted
-
-    def fill(self, *, keep_free: int) -> None:
-        if not self.mounted:
-            pytest.skip("only root can mount a small disk")
-        free = os.statvfs(self.folder)
-        with (self.folder / "ballast").open("wb") as ballast:
-            ballast.write(b"x" * max(0, free.f_bavail * free.f_frsize - keep_free))
-
-    def free(self) -> None:
-        (self.folder / "ballast").unlink()
-
-    def forbid_writing(self) -> None:
-        if self.mounted:
-            subprocess.run(["mount", "-o", "remount,ro", self.folder], check=True)
-        else:
-            for path in (*self.folder.rglob("*"), self.folder):
-                path.chmod(0o500 if path.is_dir() else 0o400)
-
-
-@pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Disk]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if sys.platform == "win32":
-        pytest.skip("Windows mounts no small disks")
-    command = ["mount", "-t", "tmpfs", "-o", f"size={Disk.SIZE}", "tmpfs", str(folder)]
-    may_mount = os.getuid() == 0 and sys.platform == "linux"
-    mounted = may_mount and subprocess.run(command, capture_output=True, check=False).returncode == 0
-    if os.getuid() == 0 and not mounted:
-        pytest.skip("root ignores permissions, and may not mount here")
-    try:
-        yield Disk(folder, mounted=mounted)
-    finally:
-        if mounted:
-            subprocess.run(["umount", "--lazy", folder], check=True)
-        else:
-            for path in (folder, *folder.rglob("*")):
-                path.chmod(0o700)
 
 
 # Many at once

@@ -9,6 +9,10 @@ from learnt.errors import TryAgain
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
+    from typing import Self
+
+# An error that is raised within a callback of Python's own is swallowed there: it is raised again.
+_AGAIN_S = 0.1
 
 
 class Deadline:
@@ -20,21 +24,25 @@ class Deadline:
     def __init__(self, milliseconds: int) -> None:
         self._milliseconds = milliseconds
 
-    def __enter__(self) -> None:
-        self._set(self._milliseconds)
+    def __enter__(self) -> Self:
+        if self._milliseconds:
+            self.move(self._milliseconds)
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._set(0)
+        if self._milliseconds:
+            self.move(0)
 
-    def _set(self, milliseconds: int) -> None:
-        if sys.platform == "win32" or not self._milliseconds:
+    def move(self, milliseconds: int) -> None:
+        """Give it so much time from now on; 0 milliseconds mean no limit."""
+        if sys.platform == "win32":
             return
         import signal
 
         signal.signal(signal.SIGALRM, self._give_up)
-        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000)
+        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _AGAIN_S if milliseconds else 0)
 
     def _give_up(self, _number: int, _frame: object) -> None:
         raise TryAgain(f"no answer within {self._milliseconds} ms", hint="allow more time, or try again")

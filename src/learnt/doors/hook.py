@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 _LONGEST_LOG = 100_000
 _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
+# What an agent said is kept however busy the machine is: nobody says it again.
+_TIME_TO_KEEP_MS = 5_000
+_STDOUT = 1
 
 
 def run_hook() -> int:
@@ -31,6 +34,7 @@ def run_hook() -> int:
     if os.environ.get("LEARNT_INTERNAL"):
         return 0
     began_ns = time.perf_counter_ns()
+    sys.unraisablehook = lambda _: None  # a deadline that falls into a callback of Python's own is told on stderr
     here = None
     try:
         from learnt.project import find_project
@@ -49,15 +53,24 @@ def _serve(here: Project, began_ns: int) -> None:
     from learnt.memory import Memory
 
     try:
-        with Memory.open_for_hook(".") as memory, Deadline(memory.settings.hook_deadline_ms):
+        with Memory.open_for_hook(".") as memory, Deadline(memory.settings.hook_deadline_ms) as deadline:
             event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
+            if event is not None and event.occasion == "stop":
+                # Nobody hears an answer, and what is not kept now is lost.
+                deadline.move(_TIME_TO_KEEP_MS)
             answer = _answer(memory, event, here, began_ns) if event else ""
     except NoStore:
         return  # a clone with shared learnings, say, in which nobody keeps any; or a mirror is to be made first
-    sys.stdout.write(answer)
-    sys.stdout.flush()
+    _say(answer)
     if event is not None:
         _note(here, event, answer, began_ns)
+
+
+def _say(answer: str) -> None:
+    """Print past Python's own files: what they hold back for a client that has gone would disturb our end."""
+    content = answer.encode()
+    while content:
+        content = content[os.write(_STDOUT, content) :]
 
 
 def _client() -> str:
@@ -78,12 +91,9 @@ def _read(content: bytes) -> dict[str, Any]:
 def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
     from learnt.memory.conversing import Conversing
-    from learnt.store import PATIENCE_MS
 
     if event.occasion not in ("stop", "end"):  # these ask for no database: a damaged one must not cost a debrief
         memory.ready_for_hook()
-        # What waits longer than that goes to the spool, while there is still time to say it.
-        memory.store.database.wait_at_most(PATIENCE_MS)
     if event.occasion == "stop" and event.said is None and not event.transcript:
         _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
         return ""

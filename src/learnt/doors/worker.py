@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _GRACE_S = 60  # for whatever does not heed the limit by itself
 _LONGEST_REMARK = 1_000
+_PATIENCE_MS = 1_000  # what cannot be done now waits for the next worker: none is to stay for what others hold
 
 
 def main(words: Sequence[str]) -> int:
@@ -29,7 +30,7 @@ def main(words: Sequence[str]) -> int:
     os.environ[INTERNAL] = "1"  # started by hand or not: it starts nothing that would start it again
     try:
         os.chdir(words[0] if words else ".")
-        with Memory.open(".", create=False) as memory:
+        with Memory.open(".", create=False, wait_ms=_PATIENCE_MS) as memory:
             limit_s = memory.settings.learnings_time_limit_s
             with Deadline((limit_s + _GRACE_S) * 1000):
                 remarks = memory.catch_up(limit_s=limit_s).remarks

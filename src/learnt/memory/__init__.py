@@ -22,7 +22,7 @@ from learnt.memory.stores import COMPILED_SETTINGS
 from learnt.memory.tidying import Tidying
 from learnt.memory.transfer import Transfer
 from learnt.memory.working import Working
-from learnt.store import Place, Store
+from learnt.store import PATIENCE_MS, Place, Store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +35,18 @@ class Memory(Accumulating, Transfer, Working, Tidying):
 
     @classmethod
     def open(
-        cls, path_or_url: str | os.PathLike[str] = ".", *, create: bool = True, clock: Callable[[], int] | None = None
+        cls,
+        path_or_url: str | os.PathLike[str] = ".",
+        *,
+        create: bool = True,
+        clock: Callable[[], int] | None = None,
+        wait_ms: int | None = None,
     ) -> Self:
-        """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one."""
-        return cls._open(os.fspath(path_or_url), create=create, clock=clock)
+        """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one.
+
+        `wait_ms`: how long to wait for others that write into the same file, instead of as long as the settings say.
+        """
+        return cls._open(os.fspath(path_or_url), create=create, clock=clock, wait_ms=wait_ms)
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
@@ -47,10 +55,19 @@ class Memory(Accumulating, Transfer, Working, Tidying):
         Where there is no mirror yet, what happens can be kept for the server, and nothing can be read: whoever asks for
         the database hears that there is no store.
         """
-        return cls._open(os.fspath(path), create=False, clock=clock, mirrored=True)
+        # What takes longer goes to the spool, while there is still time to say it.
+        return cls._open(os.fspath(path), create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
 
     @classmethod
-    def _open(cls, start: str, *, create: bool, clock: Callable[[], int] | None = None, mirrored: bool = False) -> Self:
+    def _open(
+        cls,
+        start: str,
+        *,
+        create: bool,
+        clock: Callable[[], int] | None,
+        wait_ms: int | None,
+        mirrored: bool = False,
+    ) -> Self:
         is_address = start.startswith(("postgresql://", "postgres://"))
         if not is_address and not os.path.exists(start):
             raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
@@ -68,6 +85,8 @@ class Memory(Accumulating, Transfer, Working, Tidying):
         own = own_place(here, settings).replace(address=address, create=create)
         along, remarks = read_along(settings)
         places = [own, *(place for place in along if place.folder != own.folder)]
+        if wait_ms is not None:
+            places = [place if place.address and not mirrored else place.replace(wait_ms=wait_ms) for place in places]
         memory = cls._opened(places, configuration, clock, mirrored=mirrored)
         memory.remarks = remarks
         memory.root = here.root

@@ -414,8 +414,10 @@ class Briefing(Tasks):
     def _injected(self, task: str, *, since: int = 0) -> dict[str, bool]:
         from learnt.store.happened import injected
 
+        # First what waits: it may be brought into the database at this very moment.
+        waiting = self.store.waiting(task) if task else ()
         given = injected(self.store.database, task, since=since)
-        for record in self.store.waiting(task) if task else ():
+        for record in waiting:
             brief = record.body.get("given", record.body)["brief"]
             given |= {one["learning"]: one["held_out"] for one in brief["injections"] if one["injected_at"] >= since}
         return given

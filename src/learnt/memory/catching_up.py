@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from learnt.clients.transcript import About
 
 _LONG_AGO_MS = 30 * 24 * 3600 * 1000
-_TRIES = 10
+_TRIES = 2
 _TRIES_TO_BEGIN = 20
 _BETWEEN_TRIES_S = 0.05
 
@@ -72,6 +72,8 @@ class CatchingUp(LookingBack):
         remarks: list[str] = []
         done = done.replace(records=done.records + self._take_up_all(remarks))
         self._refresh_mirror(remarks, examine=True)
+        if not self.store.spool.is_empty():
+            return done.replace(remarks=tuple(remarks))  # what cannot take these takes nothing else either
         done = self._read_conversations(done, remarks, deadline)
         try:
             # Others may finish as many tasks meanwhile.

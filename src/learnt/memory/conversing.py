@@ -241,10 +241,12 @@ class Conversing:
 
         since = self._task.fresh_since
         known = [one for one in self._missteps() if one.is_known]
-        told = [one for one in known if missteps.warned_since(self._database, self._id, one.sign, since)]
-        if not known or told:
+        if not known:
             return None
+        # First what waits: it may be brought into the database at this very moment.
         waiting = [one.body["warning"] for one in self._memory.store.waiting(self._id) if one.kind == "warning"]
+        if any(missteps.warned_since(self._database, self._id, one.sign, since) for one in known):
+            return None
         is_told = any(one["sign"] == known[0].sign and one["warned_at"] >= since for one in waiting)
         return None if is_told else known[0]
 

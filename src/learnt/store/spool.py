@@ -73,7 +73,9 @@ class Spool:
 
     def waiting(self) -> list[Record]:
         """Return the records that wait for a replay, oldest first."""
-        return [record for path in (self._taken, self._path) for record in _records(path)]
+        # The newer file first: one that is taken aside meanwhile would else be seen in neither place.
+        newer = list(_records(self._path))
+        return [*_records(self._taken), *newer]
 
     def waiting_for_others(self) -> int:
         """Return how many records wait in this folder for another database than this one."""
