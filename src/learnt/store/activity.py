@@ -234,7 +234,10 @@ def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
 
 
 def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
-    """Return how many learnings came of each attempt: those of its task that are older than the next one."""
+    """Return how many learnings came of each attempt: those of its task that are older than the next one.
+
+    That of a conversation begins anew with each turn, but what was taught before stays its own.
+    """
     rows: list[Row] = database.rows(
         f"""
         select attempt.id, count(*) as learnings
@@ -242,7 +245,7 @@ def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
           join learning on learning.project = attempt.project and learning.task = attempt.task
          where attempt.project = :project
            and {database.one_of("attempt.id", "ids")}
-           and learning.created_at >= attempt.started_at
+           and (attempt.number = 1 or learning.created_at >= attempt.started_at)
            and not exists (
                select 1
                  from attempt later
