@@ -13,7 +13,21 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import cold, imports, listing, mcp, recall, size, startup, strategy, transcripts, updates, writes
+from bench import (
+    agents,
+    cold,
+    hooks,
+    imports,
+    listing,
+    mcp,
+    recall,
+    size,
+    startup,
+    strategy,
+    transcripts,
+    updates,
+    writes,
+)
 from bench.machine import describe_machine
 from bench.report import Report, say
 from bench.workspace import Workspace
@@ -24,6 +38,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "list": listing.measure,
     "startup": startup.measure,
     "cold": cold.measure,
+    "hooks": hooks.measure,
     "imports": imports.measure,
     "recall": recall.measure_quality,
     "recall-speed": recall.measure_speed,
@@ -31,6 +46,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "transcripts": transcripts.measure,
     "update-start": updates.measure,
     "mcp": mcp.measure,
+    "agents": agents.measure,
 }
 
 

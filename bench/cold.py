@@ -6,10 +6,9 @@ import itertools
 import json
 import random
 import subprocess
-import sys
 from collections.abc import Callable
 
-from bench.processes import BARE, LEARNT, Run, time_side_by_side
+from bench.processes import BARE, LEARNT, Run, peak_megabytes, time_side_by_side
 from bench.recall import natural_learning, natural_word
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
@@ -40,7 +39,7 @@ def measure(workspace: Workspace) -> Report:
     times = time_side_by_side(starts, rounds=ROUNDS)
     rows, bars = [], []
     for name, start in starts.items():
-        ratio, megabytes = times[name] / times[BARE], _peak_megabytes(start())
+        ratio, megabytes = times[name] / times[BARE], peak_megabytes(start())
         rows.append([name, f"{times[name]:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
         bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
         bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_MB} MB ({megabytes:.0f})", megabytes <= MOST_MB))
@@ -60,17 +59,3 @@ def _check_that_the_hook_answers(run: Run) -> None:
     done = subprocess.run(run.words, cwd=run.folder, input=run.stdin, capture_output=True, check=True)
     if b"additionalContext" not in done.stdout:
         raise RuntimeError("the hook has nothing to say, so its time says nothing")
-
-
-def _peak_megabytes(run: Run) -> float:
-    """Return the peak memory of a process; it is measured in a child of a child, whose children are it alone."""
-    program = (
-        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], "
-        "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, *run.words], cwd=run.folder, input=run.stdin, capture_output=True, check=True
-    )
-    unit = 1024 * 1024 if sys.platform == "darwin" else 1024
-    return int(done.stdout) / unit

@@ -21,6 +21,7 @@ MODULES = {
     "tomllib": ("", "the first command after a settings file changed"),
     "rich.console, rich.table": ("rich", "`list` on a terminal"),
     "rich.progress": ("rich", "`import` on a terminal"),
+    "jinja2.sandbox": ("jinja2", "`Memory.render_agent`"),
     "psycopg": ("psycopg", "every command on PostgreSQL"),
     "anthropic": ("anthropic", "calls of a model through Anthropic"),
     "openai": ("openai", "calls of a model through OpenAI and what speaks like it"),

@@ -41,7 +41,7 @@ SETTINGS = {
     },
     "opencode": {
         # It writes a `$schema` into settings without one.
-        "opencode.jsonc": b'{\n  // ours\n"$schema":"https://opencode.ai/config.json" , "instructions":["A.md",],\n\n}\n',
+        "opencode.jsonc": b'{\n // it\n"$schema":"https://opencode.ai/config.json" , "instructions":["A.md",],\n\n}\n',
     },
 }
 # Codex does not wait by itself until a server offers its tools.

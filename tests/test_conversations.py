@@ -380,3 +380,38 @@ def test_a_conversation_is_one_task_of_its_client(project: Path, learnt: Learnt)
         task = memory.get_task(text_id("task", "s1 "))
         assert (task.type, task.client) == ("session", "gemini")
         assert len(memory.attempts(task.id)) == 1
+
+
+def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    client = Client(learnt, "claude")
+    with Memory.open(project) as memory, memory.store.transaction():  # nobody else can write now
+        assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
+
+    with Memory.open(project) as memory:
+        assert memory.get(learning.id).times_injected == 1
+
+
+def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[..., Client], project: Path) -> None:
+    client = shop()
+    with Memory.open(project) as memory, memory.store.transaction():
+        assert client.call(FAILS)
+        assert client.call(FAILS) == ""
+    assert client.call(FAILS) == ""
+
+
+def test_the_end_of_a_turn_is_kept_although_the_database_is_damaged(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    database = project / ".learnt" / "learnt.db"
+    sound = database.read_bytes()
+    database.write_bytes(b"no database at all" * 1_000)
+
+    Client(learnt, "claude").tell("Stop", last_assistant_message="<learning>Close the till at night</learning>")
+
+    database.write_bytes(sound)
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night")[0].learning.origin == "agent"

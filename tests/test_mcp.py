@@ -119,6 +119,23 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
     talk(project, look)
 
 
+def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(memory: Memory, project: Path) -> None:
+    memory.add("Rebase before a merge", category="git")
+    memory.add("Wait for the port", category="testing")
+
+    async def look(client: Client) -> None:
+        first = await read(client, "learnt://standing/tester")
+        assert "Wait for the port" in first
+        assert "Rebase" not in first
+        assert "Cache: 0 hits, 3 misses" in first
+        assert "Cache: 3 hits, 3 misses; 3 categories with 1 in all" in await read(client, "learnt://standing/tester")
+        memory.add("Wait for the queue", category="testing")
+        assert "Wait for the queue" in await read(client, "learnt://standing/tester")
+        assert "Nothing is known" not in await read(client, "learnt://standing/poet")
+
+    talk(project, look)
+
+
 def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -> None:
     given = memory.add("Start the mail server before the integration tests", action="make mail-up")
 
@@ -146,6 +163,18 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
     mark = memory.history(given.id)[-1]
     assert (mark.what, mark.reason) == ("mark", task)
     assert mark.who == memory.history(learnt)[0].who == "mcp: mcp"  # the name by which the SDK's client goes
+
+
+def test_what_an_agent_asks_for_itself_is_counted_under_its_clients_name(memory: Memory, project: Path) -> None:
+    async def ask(client: Client) -> str:
+        await call(client, "recall", query="which port has the mail server?")
+        return await call(client, "brief", text="Mend the mail server")
+
+    (brief,) = set(ids(talk(project, ask), "brief"))
+
+    made = memory.explain(brief)
+    assert (made.asked_by, made.occasion, made.client) == ("tool", "task", "mcp")  # as the SDK's client calls itself
+    assert memory.store.database.value("select sum(value) as searches from counter where project = :project") == 1
 
 
 def test_what_an_agent_learns_is_kept_once_on_trial_and_under_its_clients_name(memory: Memory, project: Path) -> None:

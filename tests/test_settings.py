@@ -113,6 +113,7 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "brief_per_category": ("4", 4),
         "cache_ttl_s": ("0", 0),
         "hook_deadline_ms": ("300", 300),
+        "before_tool": ("off", "off"),
         "summarise_above": ("9", 9),
         "stuck_after": ("4", 4),
         "strategy": ("escalate", "escalate"),

@@ -53,12 +53,12 @@ def all_of(memory: Memory) -> dict[str, Learning]:
 
 
 def test_an_ended_turn_is_on_the_disk_before_anything_is_made_of_it(memory: Memory, alone: None) -> None:
-    attempt = memory.end_turn(TASK, f"{LESSON} The key is AKIA4QTB7ZPLW2KD9XRM.", agent="engineer", client="claude")
+    attempt = memory.end_turn(TASK, f"{LESSON} The key is AKIA4QTB7ZPLW2KD5XRM.", agent="engineer", client="claude")
 
     (record,) = memory.store.spool.waiting()
     assert (record.kind, record.body["attempt"]["id"]) == ("debrief", attempt)
     assert attempt == text_id("attempt", TASK)
-    assert "AKIA4QTB7ZPLW2KD9XRM" not in json.dumps(record.body)
+    assert "AKIA4QTB7ZPLW2KD5XRM" not in json.dumps(record.body)
 
     memory.catch_up()
     (made,) = memory.attempts(TASK)

@@ -23,6 +23,7 @@ from learnt.memory.tasks import ENDED
 from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
+from learnt.store.mirror import Mirror
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
 from learnt.text import command_line
@@ -122,13 +123,13 @@ def _examine_store(subject: str, place: Place, clock: Callable[[], int]) -> Iter
         if not place.exists():
             return
     try:
-        yield from _examine_folder(subject, place)
+        yield from _examine_folder(subject, place, clock)
     except OSError as error:
         detail = f"cannot look into {error.filename}: {error.strerror}"
         yield Finding(subject=subject, fine=False, detail=detail, remedy="check who owns the folder and its files")
 
 
-def _examine_folder(subject: str, place: Place) -> Iterator[Finding]:
+def _examine_folder(subject: str, place: Place, clock: Callable[[], int]) -> Iterator[Finding]:
     if not os.path.isdir(place.folder):
         return  # on a server, until something has to wait here
     yield from _examine_spool(f"{subject}: spool", place)
@@ -138,6 +139,8 @@ def _examine_folder(subject: str, place: Place) -> Iterator[Finding]:
     yield from _examine_permissions(f"{subject}: permissions", place)
     yield from _examine_hook_log(f"{subject}: hook", place.folder)
     yield from _examine_worker(f"{subject}: worker", place.folder)
+    if place.address and not place.read_only:
+        yield _examine_mirror(f"{subject}: mirror", place, clock)
     yield from _examine_space(f"{subject}: disk", place.folder)
 
 
@@ -230,6 +233,17 @@ def _examine_worker(subject: str, folder: str) -> Iterator[Finding]:
         return
     remedy = f"mend what it says; the next turn of a conversation starts it again, and {path} tells more"
     yield Finding(subject=subject, fine=False, detail=f"it failed last: {last}", remedy=remedy)
+
+
+def _examine_mirror(subject: str, place: Place, clock: Callable[[], int]) -> Finding:
+    """Say how old the copy is that hooks read; that there is none is no fault as long as no hook has asked."""
+    mirror = Mirror(place.replace(read_only=True), version=__version__, clock=clock)
+    try:
+        return _fine(subject, f"refreshed {mirror.age_s():,} s ago")
+    except LearntError:
+        return _fine(subject, "none that can be read; the worker makes one as soon as a hook asks for it")
+    finally:
+        mirror.close()
 
 
 def _examine_space(subject: str, folder: str) -> Iterator[Finding]:

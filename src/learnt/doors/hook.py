@@ -49,12 +49,11 @@ def _serve(here: Project, began_ns: int) -> None:
     from learnt.memory import Memory
 
     try:
-        opened = Memory.open_for_hook(".")
+        with Memory.open_for_hook(".") as memory, Deadline(memory.settings.hook_deadline_ms):
+            event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
+            answer = _answer(memory, event, here, began_ns) if event else ""
     except NoStore:
-        return  # a clone with shared learnings, say, in which nobody keeps any
-    with opened as memory, Deadline(memory.settings.hook_deadline_ms):
-        event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
-        answer = _answer(memory, event, here, began_ns) if event else ""
+        return  # a clone with shared learnings, say, in which nobody keeps any; or a mirror is to be made first
     sys.stdout.write(answer)
     sys.stdout.flush()
     if event is not None:
@@ -79,8 +78,12 @@ def _read(content: bytes) -> dict[str, Any]:
 def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
     from learnt.memory.conversing import Conversing
+    from learnt.store import PATIENCE_MS
 
-    memory.store.take_up_spool()
+    if event.occasion not in ("stop", "end"):  # these ask for no database: a damaged one must not cost a debrief
+        memory.ready_for_hook()
+        # What waits longer than that goes to the spool, while there is still time to say it.
+        memory.store.database.wait_at_most(PATIENCE_MS)
     if event.occasion == "stop" and event.said is None and not event.transcript:
         _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
         return ""

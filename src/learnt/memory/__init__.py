@@ -44,14 +44,10 @@ class Memory(Accumulating, Transfer, Working, Tidying):
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
         """Open the store of the project around a folder without ever waiting for a server: a mirror stands for it.
 
-        Where there is no mirror yet, the worker that makes it is started, and there is no store for now.
+        Where there is no mirror yet, what happens can be kept for the server, and nothing can be read: whoever asks for
+        the database hears that there is no store.
         """
-        memory = cls._open(os.fspath(path), create=False, clock=clock, mirrored=True)
-        if memory.store.place.address:
-            from learnt.memory.background import mirror_or_none
-
-            mirror_or_none(memory)
-        return memory
+        return cls._open(os.fspath(path), create=False, clock=clock, mirrored=True)
 
     @classmethod
     def _open(cls, start: str, *, create: bool, clock: Callable[[], int] | None = None, mirrored: bool = False) -> Self:

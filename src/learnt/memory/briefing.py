@@ -414,7 +414,11 @@ class Briefing(Tasks):
     def _injected(self, task: str, *, since: int = 0) -> dict[str, bool]:
         from learnt.store.happened import injected
 
-        return injected(self.store.database, task, since=since)
+        given = injected(self.store.database, task, since=since)
+        for record in self.store.waiting(task) if task else ():
+            brief = record.body.get("given", record.body)["brief"]
+            given |= {one["learning"]: one["held_out"] for one in brief["injections"] if one["injected_at"] >= since}
+        return given
 
     def _learning_at(self, id: str, version: int, scope: str) -> Learning:
         """Return a learning as it was at one of its versions, in the store that it was read from."""

@@ -242,7 +242,11 @@ class Conversing:
         since = self._task.fresh_since
         known = [one for one in self._missteps() if one.is_known]
         told = [one for one in known if missteps.warned_since(self._database, self._id, one.sign, since)]
-        return known[0] if known and not told else None
+        if not known or told:
+            return None
+        waiting = [one.body["warning"] for one in self._memory.store.waiting(self._id) if one.kind == "warning"]
+        is_told = any(one["sign"] == known[0].sign and one["warned_at"] >= since for one in waiting)
+        return None if is_told else known[0]
 
     def _missteps(self) -> list[Misstep]:
         """Return the missteps that the command repeats: the very same one first, then those with the same mistake."""

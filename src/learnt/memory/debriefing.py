@@ -115,6 +115,13 @@ class Debriefing(Briefing):
         told = {"agent": agent, "client": client, "transcript": transcript, "branch": branch}
         return end_turn(self, task, said, result=result, **told)
 
+    def ready_for_hook(self) -> None:
+        """Raise NoStore when a hook can read nothing yet beside a server, and let the worker make the mirror."""
+        if self.store.place.address:
+            from learnt.memory.background import mirror_or_none
+
+            mirror_or_none(self)
+
     def start_worker(self) -> None:
         """Start the process that makes of the spool what it can, unless one is at it; best effort."""
         from learnt.memory.background import start_worker

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from learnt.text.patterns import Situation
 
 _LEAST_CANDIDATES = 60
+_FEW = 50  # whose words are read faster than the index is asked
 
 
 class Wanted(Value):
@@ -51,10 +52,18 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
     hits = []
     for part in parts:
         mine = {id: one for id, one in found.items() if part.which.takes(one, triggered=id in triggers)}
-        if is_cut and len(mine) < part.least and learnings.any_fits(database, part.which):
-            mine.update((one.id, one) for one in _by_words(database, wanted, counts, part.which, most=4 * part.limit))
+        if is_cut and len(mine) < part.least:
+            mine.update((one.id, one) for one in _crowded_out(database, wanted, counts, part))
         hits.append(_best(database, mine.values(), triggers, wanted, counts, limit=part.limit))
     return hits
+
+
+def _crowded_out(database: Database, wanted: Sequence[str], counts: Counts, part: Wanted) -> list[Candidate]:
+    """Return the candidates for a part alone; where few learnings come into question, all of them."""
+    few = learnings.ids(database, part.which, limit=_FEW + 1)
+    if len(few) <= _FEW:
+        return learnings.words_of(database, few) if few else []
+    return _by_words(database, wanted, counts, part.which, most=4 * part.limit)
 
 
 def _by_words(

@@ -40,10 +40,8 @@ def shares(
     average_length = counts.words / counts.learnings if counts.words else 1.0
     damping = SATURATION * (1 - LENGTH_MATTERS + LENGTH_MATTERS * length / average_length)
     times: dict[str, int] = {}
-    for found in words.values():
-        for word in found:
-            if word in worth:
-                times[word] = times.get(word, 0) + 1
+    for word in [word for found in words.values() for word in found if word in worth]:
+        times[word] = times.get(word, 0) + 1
     return {word: worth[word] * count * (SATURATION + 1) / (count + damping) for word, count in times.items()}
 
 

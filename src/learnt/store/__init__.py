@@ -190,6 +190,12 @@ class Store:
         """Return how many seconds ago a copy was like what it copies; None for what is no copy."""
         return None
 
+    def waiting(self, task: str) -> list[Record]:
+        """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
+        if self.spool.is_empty():
+            return []
+        return [one for one in self.spool.waiting() if one.kind in ("brief", "warning") and task == _task_of(one)]
+
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""
         lost = learnings.without_event(self.database)
@@ -297,6 +303,11 @@ class Store:
     def make_folder(self) -> None:
         """Make the folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
         make_folder(self.place.folder)
+
+
+def _task_of(record: Record) -> object:
+    body = record.body if record.kind == "brief" else record.body["given"]
+    return body["brief"]["task"]
 
 
 def make_folder(folder: str) -> None:

@@ -82,8 +82,8 @@ def _read_one(path: str) -> Fired | None:
     import json
 
     try:
-        with open(path, encoding="utf-8") as file:
-            read = json.load(file)
+        with open(path, "rb") as file:
+            read = json.loads(file.read(_LENGTH))
         return Fired(
             at=int(read["at"]),
             event=str(read["event"]),

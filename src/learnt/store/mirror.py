@@ -12,7 +12,7 @@ import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
 from learnt.model import new_id
-from learnt.store import Store, counters, happened, learnings, migrate
+from learnt.store import Store, counters, learnings, migrate
 from learnt.store.spool import Locked, Record
 from learnt.store.sqlite import SqliteDatabase
 
@@ -85,6 +85,10 @@ class Mirror(Store):
         """Leave the spool to those who reach the server."""
         return 0
 
+    def waiting(self, task: str) -> list[Record]:
+        """Return nothing: what waits for the server has taken effect here."""
+        return []
+
     def age_s(self) -> int | None:
         """Return how many seconds ago it was refreshed."""
         return max(0, self.clock() - self.refreshed_at) // 1000
@@ -123,11 +127,14 @@ class Mirror(Store):
         return database
 
 
-def refresh(server: Store) -> None:
-    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used."""
+def refresh(server: Store, *, examine: bool = True) -> None:
+    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used.
+
+    `examine`: look for damage in all of it first, which takes longer than to find that nothing changed.
+    """
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
-        if _is_sound(mirror) and _take_over_changes(mirror, server):
+        if _is_sound(mirror, examine=examine) and _take_over_changes(mirror, server):
             return
     except CorruptDatabase:
         pass  # no server says so
@@ -143,9 +150,9 @@ def throw_away(place: Place) -> None:
             _delete(place)
 
 
-def _is_sound(mirror: Mirror) -> bool:
+def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
     try:
-        return not mirror.database.check()
+        return not (mirror.database.check() if examine else mirror.refreshed_at == 0)
     except LearntError:
         return False
 
@@ -198,7 +205,7 @@ class _Filling(Mirror):
 
     def take_effect(self, record: Record) -> None:
         """Within a transaction: apply what waits for the server; a debrief takes rules, and waits for it alone."""
-        if record.kind in happened.APPLY:
+        if record.kind != "debrief":
             self._take_effect(record)
 
 

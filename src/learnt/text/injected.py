@@ -47,9 +47,10 @@ _SYNTHETIC = (
     "This session is being continued from a previous conversation",
     "Operation stopped by hook:",
 )
-_OPENING = re.compile(rf"<({'|'.join(map(re.escape, sorted({*_IN_PROMPTS}, key=len, reverse=True)))})(?=[\s>])")
+# Compiled where they are needed: most prompts hold no tag, and a hook need not wait for the patterns.
+_OPENING = rf"<({'|'.join(map(re.escape, sorted({*_IN_PROMPTS}, key=len, reverse=True)))})(?=[\s>])"
 # A command that a person called by its name comes as the name and what follows it.
-_COMMAND = re.compile(r"<command-name>\s*([^<\s]*)\s*</command-name>\s*(?:<command-args>(.*?)</command-args>)?", re.S)
+_COMMAND = r"<command-name>\s*([^<\s]*)\s*</command-name>\s*(?:<command-args>(.*?)</command-args>)?"
 # What an editor puts before the words of a person, and what it ends with.
 _FROM_EDITOR = "# Context from my IDE setup:"
 _REQUEST = "## My request for Codex:"
@@ -73,7 +74,8 @@ def wrote(prompt: str) -> str:
         return ""
     if words.startswith(_FROM_EDITOR):
         words = words.partition(_REQUEST)[2].strip()
-    return _of_command(command) if (command := _COMMAND.match(words)) else _of_task(words)
+    command = re.compile(_COMMAND, re.S).match(words) if words.startswith("<") else None
+    return _of_command(command) if command else _of_task(words)
 
 
 def told(answer: str) -> str:
@@ -88,7 +90,8 @@ def _without(text: str, tags: tuple[str, ...]) -> str:
     left: list[str] = []
     unclosed: set[str] = set()
     position = 0
-    while opening := _OPENING.search(text, position):
+    pattern = re.compile(_OPENING)
+    while opening := pattern.search(text, position):
         tag = opening[1]
         end = -1
         if tag in tags and tag not in unclosed:

@@ -392,7 +392,8 @@ def _commands(text: str) -> Iterator[Span]:
 def _assignments(text: str) -> Iterator[Span]:
     """Find values that are given to a name like `password`, `api_key` or `token`."""
     done = 0
-    for position in _places(text, _LETTERS_OF_NAMES):
+    # A single word gives nothing to a name, even if it is one: `session`.
+    for position in () if text.isalpha() else _places(text, _LETTERS_OF_NAMES):
         # Compiled here: most texts name no secret, and a brief need not wait for the pattern.
         name = _compiled("(?i)" + _NAME).match(text, position) if position >= done else None
         if not name or not _names_a_secret(text, name):

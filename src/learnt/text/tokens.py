@@ -12,11 +12,25 @@ _WHOLE_WORD = 6  # letters that mostly make one token; longer words are cut
 _PER_FURTHER_LETTER = 0.18
 _PER_SIGN_IN_A_RUN = 0.7
 _DIGITS_IN_ONE = 3
+_MOST_KNOWN = 20_000
+
+
+class _Known(dict[str, float]):
+    """What pieces cost that were met before: a brief is measured again for each learning that is added to it."""
+
+    def __missing__(self, piece: str) -> float:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        cost = self[piece] = _tokens_of(piece)
+        return cost
+
+
+_known = _Known()
 
 
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens the text has."""
-    return _rounded_up(sum(map(_tokens_of, _PIECE.findall(text))))
+    return _rounded_up(sum(map(_known.__getitem__, _PIECE.findall(text))))
 
 
 def _tokens_of(piece: str) -> float:

@@ -37,14 +37,27 @@ STOP_WORDS = frozenset(
     ).split()
 )
 
-_stems: dict[str, str] = {}
+_MOST_KNOWN = 50_000
+
+
+class _Known(dict[str, list[str]]):
+    """What runs of letters gave that were met before: texts share most of their words."""
+
+    def __missing__(self, chunk: str) -> list[str]:
+        if len(self) > _MOST_KNOWN:
+            self.clear()
+        found = self[chunk] = _words_of(chunk)
+        return found
+
+
+_known = _Known()
 
 
 def words(text: str) -> list[str]:
     """Return the words of a text in their order, repeated as often as they stand there."""
     found: list[str] = []
     for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)):
-        found += _words_of(chunk)
+        found += _known[chunk]
     return found
 
 
@@ -66,7 +79,7 @@ def _gives(chunk: str, wanted: Container[str]) -> bool:
 
 
 def _indexed_words_of(chunk: str) -> list[str]:
-    found = _words_of(chunk)
+    found = _known[chunk]
     return found + _in_one(chunk) if len(found) > 1 else found
 
 
@@ -112,11 +125,8 @@ def _without_accents(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    stem = _stems.get(word)
-    if stem is None:
-        if len(_stems) > 50_000:
-            _stems.clear()
-        from learnt.text.stem import stem as cut_ending
+    if not (word.isascii() and word.isalpha()):
+        return word
+    from learnt.text.stem import stem
 
-        stem = _stems[word] = cut_ending(word) if word.isascii() and word.isalpha() else word
-    return stem
+    return stem(word)

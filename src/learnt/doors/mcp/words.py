@@ -67,8 +67,8 @@ def told_cache(state: CacheState) -> str:
     if not state.ttl_s:
         return "Read anew each time: `cache_ttl_s` is 0."
     return (
-        f"Cache: {state.hits} hits, {state.misses} misses; {state.learnings} learnings of {state.categories} "
-        f"categories, the oldest read {state.age_s:.0f} s ago."
+        f"Cache: {state.hits} hits, {state.misses} misses; {state.categories} categories with {state.learnings} in "
+        f"all, the oldest read {state.age_s:.0f} s ago."
     )
 
 

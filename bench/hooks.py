@@ -1,0 +1,118 @@
+"""What each event of a client costs as a cold `learnt hook`, in a store of 10,000 learnings: time, and memory."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.processes import BARE, LEARNT, Run, peak_megabytes, time_side_by_side
+from bench.recall import natural_learning, natural_word
+from bench.report import Bar, Report, say, table
+from bench.workspace import Workspace
+from learnt import Memory
+from learnt.memory.background import is_at_work, worker_state
+
+LEARNINGS = 10_000
+ROUNDS = 21
+MOST_RATIO = 5.0
+MOST_MB = 40
+PINNED = 5
+WRONG = {"command": "npx release --quick"}
+RIGHT = {"command": "npx release --safe"}
+COMPLAINT = "Exit code 2\nrelease: unknown option --quick"
+WORDLESS = ("call without a warning", "result that succeeded", "stop", "end")
+"""The events that are answered with nothing."""
+
+
+def measure(workspace: Workspace) -> Report:
+    """Start the hook for each event; whichever can have something to say has."""
+    folder = workspace.new_folder()
+    chance = random.Random(LEARNINGS)
+    say(f"  storing {LEARNINGS:,} learnings")
+    known = _fill(folder, chance)
+    _make_a_misstep(folder)
+    starts = dict(_events(folder, f"{known} " + " ".join(natural_word(chance) for _ in range(32))))
+    for name, start in starts.items():
+        answered = bool(_told(start()))
+        if answered == (name in WORDLESS):
+            raise RuntimeError(f"{name}: the hook says {'something' if answered else 'nothing'}, so its time is wrong")
+    times = time_side_by_side(starts, rounds=ROUNDS, before_each=lambda: _wait_for_worker(folder))
+    rows, bars = [], []
+    for name, start in starts.items():
+        _wait_for_worker(folder)
+        ratio, megabytes = times[name] / times[BARE], peak_megabytes(start())
+        rows.append([name, f"{times[name]:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
+        bars.append(Bar(f"{name} ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
+        bars.append(Bar(f"{name} ≤ {MOST_MB} MB ({megabytes:.0f})", megabytes <= MOST_MB))
+    _wait_for_worker(folder)
+    notes = (
+        f"`learnt hook --client claude`, {LEARNINGS:,} learnings, a new conversation each time, medians of {ROUNDS} "
+        f"rounds; bare Python: {times[BARE]:.1f} ms. The worker that a stop starts has ended before the next run."
+    )
+    return Report("Hooks", notes, table(("event", "ms", "× bare Python", "MB"), rows), tuple(bars))
+
+
+def _fill(folder: Path, chance: random.Random) -> str:
+    """Store the learnings, a few of them pinned; return the title of one."""
+    with Memory.open(folder) as memory:
+        for _ in range(0, LEARNINGS, 1_000):
+            memory.add_all([natural_learning(chance) for _ in range(1_000)])
+        found = memory.learnings(limit=PINNED + 1).learnings
+        for learning in found[1:]:
+            memory.pin(learning.id)
+        return found[0].title
+
+
+def _make_a_misstep(folder: Path) -> None:
+    """Let a command fail, and another one work in its place."""
+    for name, fields in (
+        ("PostToolUseFailure", {"tool_input": WRONG, "error": COMPLAINT}),
+        ("PostToolUse", {"tool_input": RIGHT, "tool_response": {"stdout": "released"}}),
+    ):
+        _told(_hook(folder, name, "first", tool_name="Bash", **fields))
+
+
+def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
+    """Yield each event that is measured, and what starts its hook."""
+    numbers = itertools.count()
+    bash = {"tool_name": "Bash"}
+    failed = {**bash, "tool_input": WRONG, "error": COMPLAINT}
+    succeeded = {**bash, "tool_input": {"command": "make build"}, "tool_response": {"stdout": "built"}}
+
+    def start(name: str, session: str = "", **fields: Any) -> Callable[[], Run]:
+        return lambda: _hook(folder, name, session or f"session {next(numbers)}", **fields)
+
+    yield "session start", start("SessionStart", source="startup")
+    yield "prompt", start("UserPromptSubmit", prompt=text)
+    yield "sub-agent start", start("SubagentStart", agent_id="a1", agent_type="general-purpose")
+    yield "call with a warning", start("PreToolUse", **bash, tool_input=WRONG)
+    yield "call without a warning", start("PreToolUse", **bash, tool_input={"command": "make build"})
+    yield "result that failed", start("PostToolUseFailure", **failed)
+    yield "result that succeeded", start("PostToolUse", **succeeded)
+    _told(start("UserPromptSubmit", "compacted", prompt=text)())
+    yield "compaction", start("PreCompact", "compacted", trigger="auto")
+    yield "stop", start("Stop", last_assistant_message="The cart is emptied once.\n<learning>Lock the cart</learning>")
+    yield "end", start("SessionEnd", reason="other")
+
+
+def _hook(folder: Path, name: str, session: str, **fields: Any) -> Run:
+    event = {"hook_event_name": name, "session_id": session, "cwd": str(folder), **fields}
+    return Run((LEARNT, "hook", "--client", "claude"), folder, stdin=json.dumps(event).encode())
+
+
+def _told(run: Run) -> bytes:
+    _wait_for_worker(run.folder)
+    return subprocess.run(run.words, cwd=run.folder, input=run.stdin, capture_output=True, check=True).stdout
+
+
+def _wait_for_worker(folder: Path) -> None:
+    """Wait until no worker is at work or on its way: it would take the time of what is measured."""
+    place = str(folder / ".learnt")
+    while worker_state(place)[0] in ("started", "begun") or is_at_work(place):
+        time.sleep(0.005)

@@ -1,0 +1,345 @@
+"""People see what learnt does inside clients: who asked, what was given, what a warning came to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from learnt import Memory, WrongRequest
+from learnt.errors import InvalidValue
+from learnt.memory.places import now_ms
+from learnt.store.activity import Entry, Today
+from learnt.text.ages import ago
+from learnt.text.client_names import client_name
+from tests.conftest import Clock, Done
+
+Command = Callable[..., Done]
+MINUTE_MS = 60_000
+HOUR_MS = 60 * MINUTE_MS
+DAY_MS = 24 * HOUR_MS
+
+
+def warned(memory: Memory, command: str, **fields: object) -> None:
+    """Let an agent have been warned of a command that failed before."""
+    brief = memory.brief(f"run {command}", occasion="tool", asked_by="hook", client=str(fields.pop("client", "claude")))
+    row = {
+        "task": brief.task,
+        "sign": f"sign of {command}",
+        "brief": brief.id,
+        "agent": "engineer",
+        "denied": 0,
+        "failures": 0,
+        "needless": 0,
+        "at": brief.created_at,
+        **fields,
+    }
+    with memory.store.transaction():
+        memory.store.database.execute(
+            """
+            insert into misstep (project, sign, command, task, failed_at)
+            values (:project, :sign, :command, :task, :at)
+            on conflict (project, sign) do nothing
+            """,
+            command=command,
+            **{name: row[name] for name in ("sign", "task", "at")},
+        )
+        memory.store.database.execute(
+            """
+            insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at)
+            values (:project, :task, :sign, :brief, :agent, :denied, :failures, :needless, :at)
+            """,
+            **row,
+        )
+
+
+def kept(memory: Memory, brief: str) -> dict[str, object]:
+    """Return what the database holds of a brief."""
+    made = memory.explain(brief)
+    return {name: getattr(made, name) for name in ("asked_by", "occasion", "client")}
+
+
+class TestWhoAsked:
+    def test_a_brief_is_a_prompts_unless_somebody_says_who_asked(self, memory: Memory) -> None:
+        plain = memory.brief("Paint the shop")
+        hooked = memory.brief("Paint the shop", asked_by="hook", occasion="session", client="codex")
+
+        assert kept(memory, plain.id) == {"asked_by": "prompt", "occasion": "task", "client": ""}
+        assert kept(memory, hooked.id) == {"asked_by": "hook", "occasion": "session", "client": "codex"}
+        with pytest.raises(InvalidValue, match="occasion"):
+            memory.brief("Paint the shop", occasion="boredom")
+
+    def test_the_making_of_a_brief_is_timed_from_its_call_or_from_when_the_door_began(self, memory: Memory) -> None:
+        by_call = memory.brief("Paint the shop")
+        by_door = memory.brief("Paint the shop", began_ns=time.perf_counter_ns() - 7_000_000_000)
+
+        assert by_call.duration_ms == memory.explain(by_call.id).duration_ms
+        assert (by_call.duration_ms or 0) > 0
+        assert (by_door.duration_ms or 0) >= 7_000
+
+    def test_the_command_line_is_a_person(self, sqlite_memory: Memory, learnt: Command) -> None:
+        brief = json.loads(learnt("brief", "Paint the shop", "--json").out)["id"]
+        assert kept(sqlite_memory, brief)["asked_by"] == "person"
+
+    def test_searches_count_for_who_made_them_and_for_thirty_days(self, memory: Memory, clock: Clock) -> None:
+        memory.search("paint")  # of a program: nobody
+        memory.search("paint", asked_by="person")
+        clock.advance(days=29)
+        memory.search("paint", asked_by="tool")
+        memory.search("paint", asked_by="tool")
+        memory.brief("Paint the shop", asked_by="tool")
+        memory.brief("Paint the shop", asked_by="hook")
+        assert dict(memory.activity().used) == {"tool": 3, "hook": 1, "person": 1}
+
+        clock.advance(days=5)
+        assert dict(memory.activity().used) == {"tool": 3, "hook": 1}
+
+        with pytest.raises(WrongRequest):
+            memory.search("paint", asked_by="nobody")
+
+    def test_a_search_succeeds_while_others_write_and_is_not_counted(self, sqlite_memory: Memory) -> None:
+        added = sqlite_memory.add("Paint the shop in red")
+        writer = apsw.Connection(sqlite_memory.store.place.path)
+        writer.execute("begin immediate")
+        assert [hit.learning.id for hit in sqlite_memory.search("paint", asked_by="person")] == [added.id]
+        writer.execute("rollback")
+        writer.close()
+
+        assert dict(sqlite_memory.activity().used) == {}
+
+    def test_a_search_in_a_store_that_is_only_read_is_not_counted(self, sqlite_memory: Memory) -> None:
+        sqlite_memory.add("Paint the shop in red")
+        sqlite_memory.store.place = sqlite_memory.store.place.replace(read_only=True)
+        assert len(sqlite_memory.search("paint", asked_by="tool")) == 1
+        assert dict(sqlite_memory.activity().used) == {}
+
+
+class TestTheList:
+    def test_briefs_warnings_and_debriefs_stand_in_one_list_the_newest_first(
+        self, memory: Memory, clock: Clock
+    ) -> None:
+        learning = memory.add("Paint the shop in red")
+        brief = memory.brief("Paint the shop", task="task_1", agent="engineer", client="codex", asked_by="hook")
+        clock.advance(days=1)
+        warned(memory, "make all")
+        clock.advance(days=1)
+        memory.debrief("task_1", "<learning>Red paint dries slowly.</learning>\n<task-done/>")
+
+        debrief, warning, given = memory.activity().entries
+
+        assert (given.what, given.id, given.title) == ("brief", brief.id, "Paint the shop")
+        assert (given.client, given.agent, given.occasion) == ("codex", "engineer", "task")
+        assert (given.learnings, given.tokens, given.duration_ms) == (1, brief.tokens, brief.duration_ms)
+        assert brief.learning_ids == (learning.id,)
+        assert (warning.what, warning.command, warning.outcome) == ("warning", "make all", "prevented")
+        assert (warning.client, warning.agent, warning.occasion) == ("claude", "engineer", "tool")
+        assert (debrief.what, debrief.outcome, debrief.learnings) == ("debrief", "done", 1)
+        assert (debrief.client, debrief.agent) == ("codex", "engineer")
+        assert debrief.at > warning.at > given.at
+
+    def test_it_can_be_narrowed_to_a_kind_a_client_or_an_agent(self, memory: Memory) -> None:
+        memory.brief("Paint the shop", task="task_1", agent="code reviewer", client="claude")
+        memory.brief("Clean the shop", client="codex")
+        memory.debrief("task_1", "<task-done/>")
+        warned(memory, "make all", client="codex")
+
+        def told(**which: str) -> list[str]:
+            return [entry.what for entry in memory.activity(**which).entries]  # type: ignore[arg-type]
+
+        assert told() == ["warning", "debrief", "brief", "brief"]
+        assert told(client="claude-code") == told(client="claude") == ["debrief", "brief"]
+        assert told(client="codex") == ["warning", "brief"]
+        assert told(agent="Code_Reviewer") == ["debrief", "brief"]
+        assert told(what="brief", client="claude") == ["brief"]
+        assert told(client="nobody") == []
+        assert len(memory.activity(limit=2).entries) == 2
+        assert memory.activity(limit=0).entries == ()
+        with pytest.raises(WrongRequest):
+            memory.activity(what="gossip")
+        with pytest.raises(WrongRequest):
+            memory.activity(limit=-1)
+
+    @pytest.mark.parametrize(
+        ("fields", "outcome", "prevented"),
+        [
+            ({}, "prevented", 1),
+            ({"failures": 1}, "prevented", 1),  # the call itself, which was made all the same
+            ({"failures": 2}, "repeated", 0),
+            ({"denied": 1}, "prevented", 1),
+            ({"denied": 1, "failures": 1}, "repeated", 0),
+            ({"needless": 1}, "needless", 0),
+            ({"needless": 1, "failures": 3}, "needless", 0),
+        ],
+    )
+    def test_a_warning_tells_what_came_of_it(
+        self, memory: Memory, fields: dict[str, int], outcome: str, prevented: int
+    ) -> None:
+        warned(memory, "make all", **fields)
+
+        watched = memory.activity()
+
+        (entry,) = watched.entries
+        assert (entry.outcome, entry.denied) == (outcome, bool(fields.get("denied")))
+        assert sum(watched.prevented.values()) == prevented
+        assert memory.today() == Today(briefs=0, warnings=1, prevented=prevented)
+
+    def test_what_was_learnt_counts_for_the_attempt_that_taught_it(self, memory: Memory) -> None:
+        for words in ("<learning>Red dries slowly.</learning>", "nothing", "<learning>Blue is out.</learning>"):
+            memory.debrief("task_1", f"{words}\n<task-failed/>")
+
+        assert [entry.learnings for entry in memory.activity().entries] == [1, 0, 1]
+
+    def test_a_long_attempt_stands_where_it_ended(self, memory: Memory, clock: Clock) -> None:
+        for number in range(30):
+            memory.debrief(f"task_{number}", "<task-done/>")
+            clock.advance(days=0.01)
+        memory.debrief("task_long", "<task-done/>", duration_ms=5 * HOUR_MS)
+
+        assert memory.activity(limit=3).entries[0].task == "task_long"
+
+    def test_a_warning_outlives_its_misstep_its_brief_and_its_task(self, memory: Memory) -> None:
+        with memory.store.transaction():
+            memory.store.database.execute(
+                """
+                insert into warning (project, task, sign, brief, warned_at)
+                values (:project, 'task_gone', 'x', '', 5)
+                """
+            )
+        assert memory.activity().entries == (Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),)
+        assert dict(memory.activity().prevented) == {"": 1}
+
+    def test_today_begins_at_midnight(self, memory: Memory, clock: Clock) -> None:
+        memory.brief("Paint the shop")
+        clock.advance(days=1)
+        assert memory.today() == Today()
+        memory.brief("Paint the shop")
+        assert memory.today() == Today(briefs=1)
+
+
+class TestTheCommand:
+    def test_without_activity_it_says_how_to_let_a_client_use_learnt(self, learnt: Command) -> None:
+        learnt("init")
+
+        told = learnt("activity")
+
+        assert (told.code, told.err) == (0, "")
+        assert "learnt install claude-code" in told.out
+        assert "learnt doctor" in told.out
+        assert "Nothing of that kind" in learnt("activity", "--client", "codex").out
+
+    def test_it_lists_what_was_done_and_what_it_comes_to(self, sqlite_memory: Memory, learnt: Command) -> None:
+        sqlite_memory._clock = now_ms
+        sqlite_memory.brief("Paint " + "the shop " * 20, client="codex", agent="engineer", asked_by="hook")
+        warned(sqlite_memory, "make all", denied=1)
+        warned(sqlite_memory, "make none", agent="", failures=4)
+        learnt("search", "paint")
+
+        told = learnt("activity").out
+
+        assert "prevented, denied" in told
+        assert "make all" in told
+        assert "repeated" in told
+        assert "the shop…" in told or "the sho…" in told
+        assert "Asked in the last 30 days: 4 times, hooks 3, people 1" in told
+        assert "Errors prevented: 1, engineer 1" in told
+        assert "make all" not in learnt("activity", "--what", "briefs").out
+        assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
+
+    def test_json_tells_everything_exactly(self, sqlite_memory: Memory, learnt: Command) -> None:
+        sqlite_memory._clock = now_ms
+        brief = sqlite_memory.brief("Paint the shop", client="codex", asked_by="hook", occasion="prompt")
+        warned(sqlite_memory, "make all")
+
+        told = json.loads(learnt("activity", "--json").out)
+
+        assert told["id"] == "activity"
+        warning, given = told["activity"]
+        assert (given["id"], given["at"], given["occasion"]) == (brief.id, brief.created_at, "prompt")
+        assert (given["client"], given["asked_by"], given["title"]) == ("codex", "hook", "Paint the shop")
+        assert (warning["command"], warning["outcome"], warning["denied"]) == ("make all", "prevented", False)
+        assert told["used_in_30_days"] == {"hook": 2}
+        assert told["prevented"] == {"engineer": 1}
+        assert learnt("activity", "--what", "gossip").code == 2
+        assert learnt("activity", "--limit", "-1").code == 2
+
+
+class TestTheLine:
+    def test_it_tells_of_today_in_one_line(self, sqlite_memory: Memory, learnt: Command) -> None:
+        sqlite_memory._clock = now_ms
+        assert learnt("activity", "--line").out == "learnt: 0 briefs today\n"
+        sqlite_memory.brief("Paint the shop")
+        assert learnt("activity", "--line", stdin='{"cwd": "."}').out == "learnt: 1 brief today\n"
+        warned(sqlite_memory, "make all")
+        warned(sqlite_memory, "make none", failures=5)
+        record = {"title": "Paint it green", "status": "proposed"}
+        assert learnt("import", "-", stdin=json.dumps(record)).code == 0
+        assert learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 prevented, 1 to review\n"
+        told = json.loads(learnt("activity", "--line", "--json").out)
+        assert told == {"id": "today", "briefs": 1, "warnings": 2, "prevented": 1, "to_review": 1}
+
+    def test_it_is_empty_without_a_store_with_a_damaged_one_and_with_wrong_settings(
+        self, learnt: Command, project: Path
+    ) -> None:
+        def told() -> tuple[int, str, str]:
+            done = learnt("activity", "--line")
+            return done.code, done.out, done.err
+
+        assert told() == (0, "\n", "")
+        learnt("init")
+        (project / "learnt.toml").write_text("nonsense = 1\n")
+        assert told() == (0, "\n", "")
+        (project / "learnt.toml").write_text("")
+        (project / ".learnt" / "learnt.db").write_bytes(b"garbage" * 1_000)
+        assert told() == (0, "\n", "")
+        (project / "learnt.toml").write_text('database = "postgresql://nobody@127.0.0.1:9/none"\n')
+        assert told() == (0, "\n", "")
+
+    def test_it_waits_for_no_input(self, learnt: Command, project: Path) -> None:
+        learnt("init")
+        words = [sys.executable, "-m", "learnt", "activity", "--line"]
+        reading, writing = os.pipe()  # somebody holds it open and says nothing
+        try:
+            done = subprocess.run(
+                words, cwd=project, stdin=reading, capture_output=True, timeout=60, check=True, env=dict(os.environ)
+            )
+            assert done.stdout == b"learnt: 0 briefs today\n"
+        finally:
+            os.close(reading)
+            os.close(writing)
+        closed = f"exec {sys.executable} -m learnt activity --line <&-"
+        done = subprocess.run(["sh", "-c", closed], cwd=project, capture_output=True, timeout=60, check=True)
+        assert done.stdout == b"learnt: 0 briefs today\n"
+
+
+@pytest.mark.parametrize(
+    ("passed", "told"),
+    [
+        (-5, "just now"),
+        (59_000, "just now"),
+        (MINUTE_MS, "1 min ago"),
+        (HOUR_MS - 1, "59 min ago"),
+        (HOUR_MS, "1 h ago"),
+        (DAY_MS - 1, "23 h ago"),
+        (DAY_MS, "1 day ago"),
+        (40 * DAY_MS, "1 month ago"),
+    ],
+)
+def test_a_moment_is_told_in_the_unit_that_fits(passed: int, told: str) -> None:
+    assert ago(10**12 - passed, 10**12) == told
+
+
+def test_a_client_has_one_name_however_it_calls_itself() -> None:
+    assert {client_name(name) for name in ("claude", "claude-code", " Claude-Code ")} == {"claude"}
+    assert {client_name(name) for name in ("codex", "codex-mcp-client")} == {"codex"}
+    assert {client_name(name) for name in ("gemini", "gemini-cli-mcp-client", "gemini-cli-mcp-client-learnt")} == {
+        "gemini"
+    }
+    assert client_name("claude-ai") == "claude-ai"
+    assert client_name("") == ""
