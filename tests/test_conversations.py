@@ -157,6 +157,16 @@ def test_gemini_which_ignores_words_before_a_call_hears_them_with_the_result(sho
     assert client.fail(FAILS, ERROR) == ""
 
 
+def test_what_gemini_writes_around_an_error_is_no_part_of_it(learnt: Learnt, project: Path) -> None:
+    with Memory.open(project):
+        pass
+    earlier = Client(learnt, "gemini", "earlier")
+    earlier.fail(FAILS, ERROR)
+    earlier.work(WORKS)
+
+    assert f"failed today: {ERROR}\n" in Client(learnt, "claude", "s1").call(FAILS)
+
+
 def test_after_a_failure_an_answer_to_its_error_is_told(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         known = memory.add("Log in first", action="Run `ship login`", triggers={"errors": ["token has expired"]})

@@ -38,6 +38,7 @@ _OF_GEMINI = ("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent")
 _RUNS = ("bash", "run_shell_command", "exec_command", "shell", "shell_command", "local_shell", "powershell")
 _EDITS = ("edit", "write", "multiedit", "notebookedit", "write_file", "replace", "apply_patch", "patch")
 _ENDED_WITH = "\nExit Code: "  # Gemini CLI tells it in the text alone
+_AROUND = ("<untrusted_context>", "\n", "Output: ")  # Gemini CLI writes this before what a command printed
 _LONGEST_OUTPUT = 20_000
 _ROLLOUT_END = 1_000_000
 _FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that nobody started
@@ -151,7 +152,9 @@ def _about_tool(event: Event, told: Mapping[str, Any]) -> Event:
     if event.occasion == "call":
         return event.replace(command=command, paths=paths)
     output = _output(told.get("error") or told.get("tool_response"))
-    return event.replace(command=command, paths=paths, failed=_failed(event, told, output), output=output)
+    failed = _failed(event, told, output)
+    printed = _printed(output) if event.client == "gemini" and command else output
+    return event.replace(command=command, paths=paths, failed=failed, output=printed)
 
 
 def _failed(event: Event, told: Mapping[str, Any], output: str) -> bool | None:
@@ -201,6 +204,14 @@ def _output(response: object) -> str:
     elif isinstance(response, list):
         response = "\n".join(_text(part.get("text")) for part in response if isinstance(part, dict))
     return _text(response)[-_LONGEST_OUTPUT:]
+
+
+def _printed(output: str) -> str:
+    """Return what a command printed, of what Gemini CLI makes of it."""
+    for word in _AROUND:
+        output = output.removeprefix(word)
+    printed, ended, _ = output.rpartition(_ENDED_WITH)
+    return printed if ended else output
 
 
 def _text(found: object) -> str:
