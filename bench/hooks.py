@@ -85,8 +85,8 @@ def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
     failed: dict[str, Any] = {**bash, "tool_input": WRONG, "error": COMPLAINT}
     succeeded: dict[str, Any] = {**bash, "tool_input": {"command": "make build"}, "tool_response": {"stdout": "built"}}
 
-    def start(name: str, session: str = "", **fields: Any) -> Callable[[], Run]:
-        return lambda: _hook(folder, name, session or f"session {next(numbers)}", **fields)
+    def start(name: str, **fields: Any) -> Callable[[], Run]:
+        return lambda: _hook(folder, name, **{"session": f"session {next(numbers)}", **fields})
 
     yield "session start", start("SessionStart", source="startup")
     yield "prompt", start("UserPromptSubmit", prompt=text)
@@ -95,8 +95,8 @@ def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
     yield "call without a warning", start("PreToolUse", **bash, tool_input={"command": "make build"})
     yield "result that failed", start("PostToolUseFailure", **failed)
     yield "result that succeeded", start("PostToolUse", **succeeded)
-    _told(start("UserPromptSubmit", "compacted", prompt=text)())
-    yield "compaction", start("PreCompact", "compacted", trigger="auto")
+    _told(start("UserPromptSubmit", session="compacted", prompt=text)())
+    yield "compaction", start("PreCompact", session="compacted", trigger="auto")
     yield "stop", start("Stop", last_assistant_message="The cart is emptied once.\n<learning>Lock the cart</learning>")
     yield "end", start("SessionEnd", reason="other")
 

@@ -41,3 +41,8 @@ create table warning (
     primary key (project, task, sign)
 );
 create index warning_by_time on warning (project, warned_at);
+
+-- The order in which learnings are given where no task says what matters: at the start of a conversation, say.
+create index learning_by_standing on learning (
+    project, status, pinned desc, (times_helpful - times_not_helpful) desc, recurrences desc, created_at desc, id desc
+);
