@@ -212,7 +212,7 @@ def test_a_model_call_of_our_own_inside_the_client_starts_no_hook(told: Told) ->
     before = fired.read_bytes(), story.told("activity", "--limit", "100")
     story.learnt("debrief", "--task", "task_tugs", "--result", "done", stdin="We had to phone for a tug, again.")
     change = {"do": "ADD", "type": "pattern", "title": FOUND, "observation": "Nobody answers mail there", "reason": "-"}
-    story.stub.begin(Reply(json.dumps({"changes": [change]})))
+    story.begin(Reply(json.dumps({"changes": [change]})))
     line = shlex.join(("sh", "-c", f"cd {shlex.quote(str(story.project))} && exec {shlex.join(story.start())}"))
     model = {"PROVIDER": "command", "COMMAND": line, "TIME_LIMIT_S": str(PATIENCE_S)}
 
@@ -234,7 +234,7 @@ def test_an_agent_of_the_loop_is_briefed_and_debriefed_by_the_loop_alone(told: T
         pytest.skip("there is no program to be started")
     task = story.told("task", "add", "Ship with the harbour key, as always")["id"]
     answer = f"<learning>The crane is booked by noon</learning>\nLEARNING_HELPFUL: {told.matched}\n<task-done/>"
-    story.stub.begin(story.runs("./ship --safe"), Reply(answer))
+    story.begin(story.runs("./ship --safe"), Reply(answer))
 
     work = {"AGENT": told.client, "ISOLATION": "none", "MODEL": MODELS[told.client], "ARGUMENTS": ALLOWED[told.client]}
     story.learnt("work", **{f"LEARNT_WORK_{name}": value for name, value in work.items()})

@@ -81,6 +81,9 @@ def _handler(stub: ModelStub) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
             self._send(*_answer(self.path.partition("?")[0], body, *stub.reply(self.path, body)))
 
+        def do_GET(self) -> None:
+            self._send(404, {"error": "there is nothing to be had here"})
+
         def log_message(self, format: str, *args: object) -> None:
             pass
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -99,7 +100,7 @@ class Story:
         environ: Mapping[str, str] = MappingProxyType({}),
     ) -> list[str]:
         """Have a conversation of its own with the client; return all texts of each request that its model was sent."""
-        self.stub.begin(*replies, choose=choose)
+        self.begin(*replies, choose=choose)
         done = subprocess.run(
             [*self.start(), *words],
             cwd=self.project,
@@ -113,6 +114,12 @@ class Story:
         assert done.returncode == 0, done.stdout + done.stderr
         self.settle()
         return self.asked()
+
+    def begin(self, *replies: Reply, choose: Callable[[str], Reply | None] = lambda body: None) -> None:
+        """Let the model begin anew with another script."""
+        # Where opencode could not fetch what it wants for plugins, its next start waits a minute for the last one.
+        shutil.rmtree(self.home / ".local" / "state" / "opencode" / "locks", ignore_errors=True)
+        self.stub.begin(*replies, choose=choose)
 
     def asked(self) -> list[str]:
         """Return all texts of each request in which the model was offered tools."""
