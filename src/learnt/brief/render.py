@@ -158,9 +158,12 @@ def _with_attempts(content: Content, attempts: Sequence[Past], most: int, per_ch
 def _size(content: Content, per_char: float) -> float:
     """Return what a brief takes of its budget; the stuck warning stands outside of it."""
     text = render(content.replace(stuck=False))
-    # A client takes the text as JSON, in which some characters are written as two.
-    length = len(text) + sum(map(text.count, '"\\\n\t')) if per_char else 0
-    return max(estimate_tokens(text), length * per_char)
+    return max(estimate_tokens(text), length_in_json(text) * per_char if per_char else 0)
+
+
+def length_in_json(text: str) -> int:
+    """Return how long a text is as a client takes it: in JSON some characters are written as two."""
+    return len(text) + sum(map(text.count, '"\\\n\t'))
 
 
 def _least_size(shown: Shown, now_ms: int) -> int:
@@ -228,7 +231,8 @@ def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     lines = ["## Unfinished On This Branch", ""]
     for one in unfinished:
         told = [_one_line(text)[:_LONGEST_TOLD] for text in (one.reason, one.suggestion) if text]
-        lines.append(f"- {_one_line(one.title)[:_LONGEST_TOLD]} ({one.task}) failed {age(one.at, now_ms)}")
+        title = "" if one.title == one.task else f"{_one_line(one.title)[:_LONGEST_TOLD]} "
+        lines.append(f"- {title}({one.task}) failed {age(one.at, now_ms)}")
         lines += [f"  {text}" for text in told]
     return "\n".join((*lines, ""))
 

@@ -56,6 +56,8 @@ class Event(Value):
     session: str
     agent_id: str = ""
     agent: str = ""
+    folder: str = ""
+    """Where it happens."""
     source: str = ""
     """Of a session: how it began."""
     prompt: str = ""
@@ -90,6 +92,7 @@ def read_event(told: Mapping[str, Any], client: str) -> Event | None:
         session=session,
         agent_id=_text(told.get("agent_id")),
         agent=_text(told.get("agent_type")),
+        folder=_text(told.get("cwd")),
         source=_text(told.get("source")),
         transcript=_text(told.get("agent_transcript_path") or told.get("transcript_path")),
     )

@@ -79,14 +79,18 @@ class Memory(Accumulating, Transfer, Working, Tidying):
             )
         here = found or project.new_project("." if is_address else start)
         compiled = os.path.join(here.folder, COMPILED_SETTINGS)
-        configuration = config.load(settings_files(here.root), dict(os.environ), compiled=compiled)
+        load = config.load_last_valid if mirrored else config.load
+        configuration = load(settings_files(here.root), dict(os.environ), compiled=compiled)
         settings = configuration.settings
         address = start if is_address else settings.database
         own = own_place(here, settings).replace(address=address, create=create)
         along, remarks = read_along(settings)
         places = [own, *(place for place in along if place.folder != own.folder)]
         if wait_ms is not None:
-            places = [place if place.address and not mirrored else place.replace(wait_ms=wait_ms) for place in places]
+            places = [
+                place if place.address and not mirrored else place.replace(wait_ms=wait_ms, in_hurry=mirrored)
+                for place in places
+            ]
         memory = cls._opened(places, configuration, clock, mirrored=mirrored)
         memory.remarks = remarks
         memory.root = here.root
