@@ -33,6 +33,9 @@ class Watched(Value):
     """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
     prevented: Mapping[str, int]
     """By agent: of how many missteps it was kept by a warning."""
+    clients: tuple[str, ...] = ()
+    """Those that there are, where nothing was found; likewise the agents."""
+    agents: tuple[str, ...] = ()
 
 
 def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: str) -> Watched:
@@ -43,8 +46,13 @@ def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: st
     database, now = memory.store.database, memory._clock()
     role = fold(agent).lower().replace("_", "-").replace(" ", "-")
     entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=role)
+    clients, agents = ([], []) if entries else activity.names(database)
     return Watched(
-        entries=tuple(entries), used=activity.used(database, since=now - _MONTH_MS), prevented=memory.prevented()
+        entries=tuple(entries),
+        used=activity.used(database, since=now - _MONTH_MS),
+        prevented=memory.prevented(),
+        clients=tuple(clients),
+        agents=tuple(agents),
     )
 
 
