@@ -39,7 +39,10 @@ class Deadline:
         """Give it so much time from now on; 0 milliseconds mean no limit."""
         if sys.platform == "win32":
             return
-        import signal
+        if TYPE_CHECKING:
+            import signal
+        else:
+            import _signal as signal  # the same without its enumerations, which take longer to make than a query
 
         signal.signal(signal.SIGALRM, self._give_up)
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _AGAIN_S if milliseconds else 0)
