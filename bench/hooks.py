@@ -82,8 +82,8 @@ def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
     """Yield each event that is measured, and what starts its hook."""
     numbers = itertools.count()
     bash = {"tool_name": "Bash"}
-    failed = {**bash, "tool_input": WRONG, "error": COMPLAINT}
-    succeeded = {**bash, "tool_input": {"command": "make build"}, "tool_response": {"stdout": "built"}}
+    failed: dict[str, Any] = {**bash, "tool_input": WRONG, "error": COMPLAINT}
+    succeeded: dict[str, Any] = {**bash, "tool_input": {"command": "make build"}, "tool_response": {"stdout": "built"}}
 
     def start(name: str, **fields: Any) -> Callable[[], Run]:
         return lambda: _hook(folder, name, **{"session": f"session {next(numbers)}", **fields})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,6 +158,16 @@ def test_gemini_which_ignores_words_before_a_call_hears_them_with_the_result(sho
     assert client.fail(FAILS, ERROR) == ""
 
 
+def test_what_gemini_writes_around_an_error_is_no_part_of_it(learnt: Learnt, project: Path) -> None:
+    with Memory.open(project):
+        pass
+    earlier = Client(learnt, "gemini", "earlier")
+    earlier.fail(FAILS, ERROR)
+    earlier.work(WORKS)
+
+    assert f"failed today: {ERROR}\n" in Client(learnt, "claude", "s1").call(FAILS)
+
+
 def test_after_a_failure_an_answer_to_its_error_is_told(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         known = memory.add("Log in first", action="Run `ship login`", triggers={"errors": ["token has expired"]})
@@ -299,7 +310,7 @@ def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
 def _sign(memory: Memory) -> str:
     from learnt.debrief.missteps import sign_of
 
-    return sign_of(FAILS, memory.root)
+    return sign_of(FAILS, memory.root, "/x")
 
 
 @pytest.mark.parametrize(
@@ -405,3 +416,113 @@ def test_the_end_of_a_turn_is_kept_although_the_database_is_damaged(project: Pat
     with Memory.open(project) as memory:
         memory.catch_up()
         assert memory.search("close the till at night")[0].learning.origin == "agent"
+
+
+def test_calls_side_by_side_are_refused_once(
+    shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop()
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "stop_once")
+    monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "30000")
+    tool = {"tool_name": "Bash", "tool_input": {"command": FAILS}}
+    event = json.dumps({"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": "/x", **tool})
+    words = [sys.executable, "-m", "learnt", "hook", "--client", "claude"]
+    hooks = [
+        subprocess.Popen(words, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(6)
+    ]
+    for hook in hooks:
+        assert hook.stdin is not None
+        hook.stdin.write(event)
+        hook.stdin.close()
+
+    answers = [hook.stdout.read() for hook in hooks if hook.stdout is not None]
+
+    assert [hook.wait() for hook in hooks] == [0] * 6
+    assert len([answer for answer in answers if answer]) == 1
+
+
+def test_the_same_command_in_another_folder_is_another_one(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    root, web = str(project), str(project / "web")
+    earlier = Client(learnt, "claude", "earlier", cwd=root)
+    earlier.fail("npm start", "npm error: no package.json here")
+    earlier.work("cd web && npm start")
+
+    assert Client(learnt, "claude", "in web", cwd=web).call("npm start") == ""
+    assert "cd web && npm start" in Client(learnt, "claude", "in root", cwd=root).call("npm start")
+    assert "cd web && npm start" in Client(learnt, "claude", "back", cwd=web).call(f"cd {root} && npm start")
+
+
+def test_each_attempt_of_the_loop_is_warned(
+    shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        task = memory.add_task("Ship it").id
+        monkeypatch.setenv("LEARNT_TASK", task)
+        for session in ("first", "second"):
+            claim = memory.claim_task(worker="w", host="h", pid=1)
+            assert claim is not None
+            assert ERROR in shop(session=session).call(FAILS)
+            assert shop(session=session).call(FAILS) == ""
+            memory.debrief(task, "<task-failed>no</task-failed>", claim=claim)
+
+
+def test_a_task_that_failed_on_this_branch_is_told_of(project: Path, learnt: Learnt) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
+    with Memory.open(project) as memory:
+        task = memory.add_task("Mend the till").id
+        memory.debrief(task, "<task-failed>it has no paper</task-failed>")
+
+    said = Client(learnt, "claude").hear("SessionStart", source="startup")
+
+    assert "Mend the till" in said
+    assert "it has no paper" in said
+
+
+def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Path, learnt: Learnt) -> None:
+    settings = project / "learnt.toml"
+    settings.write_text("brief_learnings = 1\n")
+    with Memory.open(project) as memory:
+        for number in range(3):
+            memory.add(f"Cache schema {number} of the replica")
+    settings.write_text("brief_learnings = 1\nnonsense = [\n")
+    client = Client(learnt, "claude")
+
+    said = client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+    client.tell("Stop", last_assistant_message="<learning>Close the till at night</learning>")
+
+    assert said.count("_ID: learn_") == 1, "as it was set before the mistake"
+    settings.write_text("")
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night")
+
+
+def test_what_a_summary_should_keep_has_a_limit(project: Path, learnt: Learnt) -> None:
+    (project / "learnt.toml").write_text("brief_tokens = 100000\nbrief_learnings = 200\ntrial_slots = 0\n")
+    with Memory.open(project) as memory:
+        for number in range(150):
+            memory.add(f"Shop {number} sells {'quite ' * 12}everything")
+        given = memory.brief("shop sells everything", task=text_id("task", "s1 "), task_type="session")
+    assert len(given.learning_ids) > 100
+
+    said = Client(learnt, "claude").tell("PreCompact", trigger="auto")
+
+    assert 5_000 < len(said) <= 9_500
+
+
+def test_a_long_spool_is_left_to_the_worker(project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+        monkeypatch.setenv("LEARNT_INTERNAL", "1")
+        for number in range(50):
+            memory.end_turn(f"task_{number}", f"said {number} " * 500)
+        monkeypatch.delenv("LEARNT_INTERNAL")
+
+    assert learning.id in Client(learnt, "claude").hear("UserPromptSubmit", prompt="cache the schema of the replica")
+    with Memory.open_for_hook(project) as memory:
+        assert len(memory.store.spool.waiting()) == 50
+    with Memory.open(project) as memory:
+        assert memory.attempts("task_49")
+        assert memory.store.spool.is_empty()

@@ -148,7 +148,7 @@ def test_what_was_purged_elsewhere_leaves_the_mirror_with_the_next_refresh(
 def test_without_a_mirror_there_is_no_store_and_the_worker_makes_one(memory: Memory, project: Path) -> None:
     memory.add("Close the drawer before counting the till")
     with pytest.raises(NoStore):
-        Memory.open_for_hook(project)
+        Memory.open_for_hook(project).ready_for_hook()
     ended(project)
     with Memory.open_for_hook(project) as hook:
         assert prompted(hook, "count the till")
@@ -160,7 +160,7 @@ def test_a_worker_for_a_missing_mirror_is_started_once_a_minute(project: Path) -
     (project / ".learnt").mkdir()
     for _ in range(3):
         with pytest.raises(NoStore):
-            Memory.open_for_hook(project)
+            Memory.open_for_hook(project).ready_for_hook()
     log = project / ".learnt" / background.WORKER_LOG
     until(lambda: log.read_text().strip(), "the worker says nothing")
     until(lambda: not background.is_at_work(str(log.parent)), "the worker does not end")
@@ -250,7 +250,7 @@ def test_a_hook_never_connects(listening: bool, project: Path, alone: None) -> N
         (project / "learnt.toml").write_text(f'database = "postgresql://learnt@127.0.0.1:{port}/x"\n')
         (project / ".learnt").mkdir()
         with pytest.raises(NoStore):
-            Memory.open_for_hook(project)
+            Memory.open_for_hook(project).ready_for_hook()
         server.setblocking(False)
         with pytest.raises(OSError, match=r"(?i)resource temporarily unavailable|invalid argument"):
             server.accept()
@@ -293,7 +293,7 @@ def test_twenty_conversations_at_once_lose_nothing_and_are_given_nothing_twice(m
     for number in range(10):
         memory.add(f"Close drawer {number} before counting till {number}")
     with pytest.raises(NoStore):
-        Memory.open_for_hook(project)
+        Memory.open_for_hook(project).ready_for_hook()
     ended(project)
 
     with ThreadPoolExecutor(20) as pool:
@@ -346,3 +346,22 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
     with Memory.open_for_hook(project) as hook:
         assert titles(hook) == titles(memory)
         assert len(titles(hook)) == 58
+
+
+def test_the_end_of_a_turn_is_kept_although_there_is_no_mirror_yet(memory: Memory, project: Path) -> None:
+    memory.add("Words that make the store")
+    said = "<learning>Count the till before the drawer is closed</learning>"
+    event = json.dumps({"hook_event_name": "Stop", "session_id": "s1", "last_assistant_message": said})
+
+    done = subprocess.run(
+        [sys.executable, "-m", "learnt", "hook", "--client", "claude"],
+        cwd=project,
+        input=event,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+
+    assert (done.stdout, done.stderr) == ("", "")
+    ended(project)
+    assert memory.search("count the till")[0].learning.origin == "agent"

@@ -414,8 +414,31 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
 
     `compiled` names a copy that `keep_compiled` wrote: while it is fresh, the files need not be parsed.
     """
-    found: dict[str, tuple[Any, str]] = {key: (setting.default, "default") for key, setting in _BY_KEY.items()}
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
+    return _loaded(files, contents, environ)
+
+
+def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> Configuration:
+    """Return the settings for a hook, which must not fail for a mistake in them: as they were before it was made.
+
+    Where even that cannot be told, all have their defaults. Of the copy, which lies in the project, only what it says
+    of the project's file counts.
+    """
+    try:
+        return load(files, environ, compiled=compiled)
+    except LearntError:
+        own, *others = files
+    try:
+        with open(compiled, encoding="utf-8") as file:
+            copied = json.load(file)["contents"]
+        kept = {path: copied[path] for path in others}
+        return _loaded(files, {own: _read_file(own), **kept}, environ)
+    except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
+        return _loaded(files, {path: {} for path in files}, {})
+
+
+def _loaded(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:
+    found: dict[str, tuple[Any, str]] = {key: (setting.default, "default") for key, setting in _BY_KEY.items()}
     agents_from: dict[str, str] = {}
     for path in files:
         for key, value in _flat(contents[path]).items():

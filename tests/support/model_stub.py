@@ -1,15 +1,16 @@
 """A model that says what a test wrote down, over the protocols that real clients speak.
 
-Spoken are OpenAI's Responses and Chat Completions and Gemini's generateContent, each streamed or whole. Requests that
-offer tools are the agent's turns and get the scripted replies in order, the last one again and again; requests without
-tools are a client's own (titles, routing) and get a fixed word. Every request is kept as it came.
+Spoken are OpenAI's Responses and Chat Completions, Anthropic's Messages and Gemini's generateContent. Requests that
+offer tools are the agent's turns and get the scripted replies in order, the last one again and again, or what a test
+chooses by the request; requests without tools are a client's own (titles, routing) and get a fixed word. Every request
+is kept as it came.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -23,7 +24,7 @@ ASIDE = '{"reasoning": "easy", "model_choice": "flash", "complexity_score": 1, "
 
 
 class Reply(NamedTuple):
-    """One turn of the model: it refuses, calls a tool when one is named, or says the text."""
+    """One turn of the model: it refuses, or says the text and calls a tool, where there is one."""
 
     text: str = ""
     refusal: str = ""
@@ -45,20 +46,31 @@ class ModelStub(Served):
 
     def __init__(self, *replies: Reply) -> None:
         super().__init__(_handler(self))
-        self._replies = replies
-        self._turns = 0
         self._lock = threading.Lock()
-        self.asked: list[Asked] = []
+        self._calls = 0
+        self.begin(*replies)
 
-    def reply(self, path: str, body: str) -> Reply:
-        """Keep the request and return what the model answers."""
+    def begin(self, *replies: Reply, choose: Callable[[str], Reply | None] = lambda body: None) -> None:
+        """Begin anew with another script; `choose` may answer a request of an agent before the script does."""
+        with self._lock:
+            self._replies = replies
+            self._choose = choose
+            self._turns = 0
+            self.asked: list[Asked] = []
+
+    def reply(self, path: str, body: str) -> tuple[Reply, str]:
+        """Keep the request and return what the model answers, with a name that no other answer has."""
         with self._lock:
             self.asked.append(Asked(path, body))
+            self._calls += 1
+            name = f"call_{self._calls}"
             if not json.loads(body).get("tools"):
-                return Reply(ASIDE)
-            chosen = self._replies[min(self._turns, len(self._replies) - 1)]
-            self._turns += 1
-            return chosen
+                return Reply(ASIDE), name
+            chosen = self._choose(body)
+            if chosen is None:
+                chosen = self._replies[min(self._turns, len(self._replies) - 1)]
+                self._turns += 1
+            return chosen, name
 
 
 def _handler(stub: ModelStub) -> type[BaseHTTPRequestHandler]:
@@ -67,7 +79,10 @@ def _handler(stub: ModelStub) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0)).decode("utf-8", "replace")
-            self._send(*_answer(self.path.partition("?")[0], body, stub.reply(self.path, body)))
+            self._send(*_answer(self.path.partition("?")[0], body, *stub.reply(self.path, body)))
+
+        def do_GET(self) -> None:
+            self._send(404, {"error": "there is nothing to be had here"})
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -84,14 +99,16 @@ def _handler(stub: ModelStub) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _answer(path: str, body: str, reply: Reply) -> tuple[int, dict[str, Any] | Iterator[str]]:
+def _answer(path: str, body: str, reply: Reply, name: str) -> tuple[int, dict[str, Any] | Iterator[str]]:
     """Return the status and the whole answer, or its events where the protocol streams."""
     if reply.refusal:
         return 400, {"error": {"message": reply.refusal, "code": 400, "status": "INVALID_ARGUMENT"}}
     if path.endswith("/responses"):
-        return 200, _responses(reply)
+        return 200, _responses(reply, name)
     if path.endswith("/chat/completions"):
-        return 200, _chat(reply) if json.loads(body).get("stream") else _chat_whole(reply)
+        return 200, _chat(reply, name) if json.loads(body).get("stream") else _chat_whole(reply, name)
+    if path.endswith("/messages"):
+        return 200, _messages(reply, name)
     if path.endswith(":streamGenerateContent"):
         return 200, iter([f"data: {json.dumps(_gemini(reply))}\n\n"])
     if path.endswith(":generateContent"):
@@ -99,19 +116,22 @@ def _answer(path: str, body: str, reply: Reply) -> tuple[int, dict[str, Any] | I
     return 404, {"error": {"message": f"nothing at {path}"}}
 
 
-def _responses(reply: Reply) -> Iterator[str]:
-    if reply.tool:
-        item = {
-            "type": "function_call",
-            "id": "fc_1",
-            "call_id": "call_1",
-            "name": reply.tool,
-            "arguments": json.dumps(dict(reply.arguments)),
-            **({"namespace": reply.namespace} if reply.namespace else {}),
-        }
-    else:
+def _responses(reply: Reply, name: str) -> Iterator[str]:
+    items: list[dict[str, Any]] = []
+    if reply.text or not reply.tool:
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
-        item = {"type": "message", "id": "msg_1", "role": "assistant", "content": content}  # type: ignore[dict-item]
+        items.append({"type": "message", "id": f"msg_{name}", "role": "assistant", "content": content})
+    if reply.tool:
+        items.append(
+            {
+                "type": "function_call",
+                "id": f"fc_{name}",
+                "call_id": name,
+                "name": reply.tool,
+                "arguments": json.dumps(dict(reply.arguments)),
+                **({"namespace": reply.namespace} if reply.namespace else {}),
+            }
+        )
     usage = {
         "input_tokens": TOKENS_IN,
         "input_tokens_details": {"cached_tokens": TOKENS_CACHED},
@@ -119,17 +139,21 @@ def _responses(reply: Reply) -> Iterator[str]:
         "output_tokens_details": {"reasoning_tokens": 0},
         "total_tokens": TOKENS_IN + TOKENS_OUT,
     }
-    whole = {"id": "resp_1", "object": "response", "status": "completed", "output": [item], "usage": usage}
-    for event in (
+    whole = {"id": "resp_1", "object": "response", "status": "completed", "output": items, "usage": usage}
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {"id": "resp_1"}},
-        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        *(
+            {"type": "response.output_item.done", "output_index": place, "item": item}
+            for place, item in enumerate(items)
+        ),
         {"type": "response.completed", "response": whole},
-    ):
+    ]
+    for event in events:
         yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
 
 
-def _chat(reply: Reply) -> Iterator[str]:
-    delta = {"role": "assistant", **_chat_message(reply)}
+def _chat(reply: Reply, name: str) -> Iterator[str]:
+    delta = {"role": "assistant", **_chat_message(reply, name)}
     for choices, usage in (
         ([{"index": 0, "delta": delta, "finish_reason": None}], None),
         ([{"index": 0, "delta": {}, "finish_reason": "tool_calls" if reply.tool else "stop"}], None),
@@ -140,17 +164,18 @@ def _chat(reply: Reply) -> Iterator[str]:
     yield "data: [DONE]\n\n"
 
 
-def _chat_whole(reply: Reply) -> dict[str, Any]:
-    message = {"role": "assistant", **_chat_message(reply)}
+def _chat_whole(reply: Reply, name: str) -> dict[str, Any]:
+    message = {"role": "assistant", **_chat_message(reply, name)}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"id": "chat_1", "object": "chat.completion", "created": 0, "choices": [choice], "usage": _chat_usage()}
 
 
-def _chat_message(reply: Reply) -> dict[str, Any]:
+def _chat_message(reply: Reply, name: str) -> dict[str, Any]:
     if not reply.tool:
         return {"content": reply.text}
     function = {"name": reply.tool, "arguments": json.dumps(dict(reply.arguments))}
-    return {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
+    calls = [{"index": 0, "id": name, "type": "function", "function": function}]
+    return {"tool_calls": calls, **({"content": reply.text} if reply.text else {})}
 
 
 def _chat_usage() -> dict[str, Any]:
@@ -162,10 +187,40 @@ def _chat_usage() -> dict[str, Any]:
     }
 
 
+def _messages(reply: Reply, name: str) -> Iterator[str]:
+    parts: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    if reply.text or not reply.tool:
+        parts.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": reply.text}))
+    if reply.tool:
+        block = {"type": "tool_use", "id": f"toolu_{name}", "name": reply.tool, "input": {}}
+        parts.append((block, {"type": "input_json_delta", "partial_json": json.dumps(dict(reply.arguments))}))
+    message = {"id": f"msg_{name}", "type": "message", "role": "assistant", "model": "stub", "content": []}
+    usage = {"input_tokens": TOKENS_IN - TOKENS_CACHED, "cache_read_input_tokens": TOKENS_CACHED, "output_tokens": 0}
+    ended = {"stop_reason": "tool_use" if reply.tool else "end_turn", "stop_sequence": None}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**message, "usage": usage}},
+        *(
+            event
+            for index, (block, delta) in enumerate(parts)
+            for event in (
+                {"type": "content_block_start", "index": index, "content_block": block},
+                {"type": "content_block_delta", "index": index, "delta": delta},
+                {"type": "content_block_stop", "index": index},
+            )
+        ),
+        {"type": "message_delta", "delta": ended, "usage": {"output_tokens": TOKENS_OUT}},
+        {"type": "message_stop"},
+    ]
+    for event in events:
+        yield f"event: {event['type']}\ndata: {json.dumps(event)}\n\n"
+
+
 def _gemini(reply: Reply) -> dict[str, Any]:
-    part = {"functionCall": {"name": reply.tool, "args": dict(reply.arguments)}} if reply.tool else {"text": reply.text}
+    parts: list[dict[str, Any]] = [{"text": reply.text}] if reply.text or not reply.tool else []
+    if reply.tool:
+        parts.append({"functionCall": {"name": reply.tool, "args": dict(reply.arguments)}})
     return {
-        "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
+        "candidates": [{"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": "STOP"}],
         "usageMetadata": {
             "promptTokenCount": TOKENS_IN,
             "cachedContentTokenCount": TOKENS_CACHED,

@@ -44,6 +44,9 @@ class Unavailable(Exception):
 @functools.cache
 def program(client: str) -> Path | Unavailable:
     """Return the client's program, installed if need be, or why there is none."""
+    if client == "claude":  # not to be had without its own terms
+        there = shutil.which("claude", path=ENVIRONMENT.get("PATH"))
+        return Path(there) if there else Unavailable("`claude` is not on PATH")
     package = PACKAGES[client]
     folder = CACHE / "clients" / f"{client}-{package.version}"
     found = folder / "node_modules" / ".bin" / client
@@ -99,6 +102,9 @@ def settle(client: str, home: Path, address: str, trusted: Path) -> dict[str, st
     """
     if client == "gemini":
         _write(home / ".gemini" / "trustedFolders.json", json.dumps({str(trusted): "TRUST_FOLDER"}))
+    if client == "claude":  # it runs a project's hooks without that, but does not allow what the project allows
+        projects = {str(trusted): {"hasTrustDialogAccepted": True}}
+        _write(home / ".claude.json", json.dumps({"projects": projects}))
     return _SETTLE[client](home, address)
 
 
@@ -146,10 +152,26 @@ def _opencode(home: Path, address: str) -> dict[str, str]:
     settings = {"autoupdate": False, "share": "disabled", "provider": {"stub": provider}}
     _write(home / ".config" / "opencode" / "opencode.json", json.dumps(settings))
     without = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")
-    return {**{f"OPENCODE_DISABLE_{name}": "1" for name in without}, "npm_config_fetch_retries": "0"}
+    # With a plugin it asks for a package, which it can do without: here it is told so at once, and by nobody else.
+    npm = {"npm_config_registry": address, "npm_config_fetch_retries": "0"}
+    return {**{f"OPENCODE_DISABLE_{name}": "1" for name in without}, **npm}
 
 
-_SETTLE: dict[str, Callable[[Path, str], dict[str, str]]] = {"codex": _codex, "gemini": _gemini, "opencode": _opencode}
+def _claude(home: Path, address: str) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": address,
+        "ANTHROPIC_API_KEY": "none",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "ENABLE_TOOL_SEARCH": "false",
+    }
+
+
+_SETTLE: dict[str, Callable[[Path, str], dict[str, str]]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "opencode": _opencode,
+}
 
 
 def _write(path: Path, text: str) -> None:

@@ -40,14 +40,12 @@ def is_restricted(agent: str, agents: Mapped) -> bool:
     return bool(named(agents) - set(seen_by(agent, agents)))
 
 
-def spellings(category: str, categories: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some categories, as learnings spell them, that are this one."""
+def spellings(category: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
+    """Return how learnings spell a category, given all categories that they have; some have an empty one."""
+    if category == GENERAL:
+        others = named(agents)
+        return ("", *(one for one in categories if key_of(one) not in others))
     return tuple(one for one in categories if key_of(one) == category)
-
-
-def not_general(agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some categories, as learnings spell them, that are named for an agent."""
-    return tuple(one for one in categories if key_of(one) in named(agents))
 
 
 def unnamed(agents: Mapped, categories: Iterable[str]) -> list[str]:

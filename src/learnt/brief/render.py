@@ -23,6 +23,7 @@ _MOST_ATTEMPTS = 5
 _LONGEST_FIELDS = (500, 200, 80, 0)
 _LONGEST_OF_ALL, _LONGEST_AT_LAST = 500, 80
 _LONGEST_TOLD = 200
+_LOST_WHERE_TEXTS_MEET = 4
 RENDERER = 1
 """Counts the ways in which the same content was put into words; a brief can be rendered again by its own alone."""
 EVIDENCE = (
@@ -121,14 +122,19 @@ def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -
     if _size(kept, per_char) > budget_tokens:
         kept = kept.replace(loop=Loop())
     kept = _with_attempts(kept, content.attempts, round(budget_tokens * ATTEMPTS_SHARE), per_char)
-    no_room = []
+    no_room: list[str] = []
+    left: float | None = None  # not measured before something had no room: until then, everything fits
     for shown in content.learnings:
-        forms = [kept.replace(learnings=(*kept.learnings, shown.replace(form=form))) for form in ("full", "line")]
-        fitting = next((longer for longer in forms if _size(longer, per_char) <= budget_tokens), None)
+        forms = [shown.replace(form=form) for form in ("full", "line")]
+        if no_room:
+            left = budget_tokens - _size(kept, per_char) if left is None else left
+            forms = [form for form in forms if _least_size(form, content.now_ms) <= left]
+        longer = (kept.replace(learnings=(*kept.learnings, form)) for form in forms)
+        fitting = next((one for one in longer if _size(one, per_char) <= budget_tokens), None)
         if fitting is None:
             no_room.append(shown.learning.id)
         else:
-            kept = fitting
+            kept, left = fitting, None
     # What nobody needed is passed on.
     return _with_attempts(kept, content.attempts, budget_tokens, per_char), no_room
 
@@ -152,15 +158,27 @@ def _with_attempts(content: Content, attempts: Sequence[Past], most: int, per_ch
 def _size(content: Content, per_char: float) -> float:
     """Return what a brief takes of its budget; the stuck warning stands outside of it."""
     text = render(content.replace(stuck=False))
-    # A client takes the text as JSON, in which some characters are written as two.
-    length = len(text) + sum(map(text.count, '"\\\n\t')) if per_char else 0
-    return max(estimate_tokens(text), length * per_char)
+    return max(estimate_tokens(text), length_in_json(text) * per_char if per_char else 0)
+
+
+def length_in_json(text: str) -> int:
+    """Return how long a text is as a client takes it: in JSON some characters are written as two."""
+    return len(text) + sum(map(text.count, '"\\\n\t'))
+
+
+def _least_size(shown: Shown, now_ms: int) -> int:
+    """Return what a learning takes at least; where texts meet, a few signs may count once instead of twice."""
+    return estimate_tokens(_learning_text(shown, now_ms)) - _LOST_WHERE_TEXTS_MEET
+
+
+def _learning_text(shown: Shown, now_ms: int) -> str:
+    return _entry(shown, now_ms) if shown.form == "full" else _line(shown)
 
 
 def _learnings(learnings: Sequence[Shown], now_ms: int) -> str:
     if not learnings:
         return ""
-    entries = [_entry(shown, now_ms) if shown.form == "full" else _line(shown) for shown in learnings]
+    entries = [_learning_text(shown, now_ms) for shown in learnings]
     return _LEARNINGS_HEAD + "\n" + "\n".join(entries)
 
 
@@ -213,7 +231,8 @@ def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     lines = ["## Unfinished On This Branch", ""]
     for one in unfinished:
         told = [_one_line(text)[:_LONGEST_TOLD] for text in (one.reason, one.suggestion) if text]
-        lines.append(f"- {_one_line(one.title)[:_LONGEST_TOLD]} ({one.task}) failed {age(one.at, now_ms)}")
+        title = "" if one.title == one.task else f"{_one_line(one.title)[:_LONGEST_TOLD]} "
+        lines.append(f"- {title}({one.task}) failed {age(one.at, now_ms)}")
         lines += [f"  {text}" for text in told]
     return "\n".join((*lines, ""))
 

@@ -38,6 +38,7 @@ _OF_GEMINI = ("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent")
 _RUNS = ("bash", "run_shell_command", "exec_command", "shell", "shell_command", "local_shell", "powershell")
 _EDITS = ("edit", "write", "multiedit", "notebookedit", "write_file", "replace", "apply_patch", "patch")
 _ENDED_WITH = "\nExit Code: "  # Gemini CLI tells it in the text alone
+_AROUND = ("<untrusted_context>", "\n", "Output: ")  # Gemini CLI writes this before what a command printed
 _LONGEST_OUTPUT = 20_000
 _ROLLOUT_END = 1_000_000
 _FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that nobody started
@@ -55,6 +56,8 @@ class Event(Value):
     session: str
     agent_id: str = ""
     agent: str = ""
+    folder: str = ""
+    """Where it happens."""
     source: str = ""
     """Of a session: how it began."""
     prompt: str = ""
@@ -89,6 +92,7 @@ def read_event(told: Mapping[str, Any], client: str) -> Event | None:
         session=session,
         agent_id=_text(told.get("agent_id")),
         agent=_text(told.get("agent_type")),
+        folder=_text(told.get("cwd")),
         source=_text(told.get("source")),
         transcript=_text(told.get("agent_transcript_path") or told.get("transcript_path")),
     )
@@ -151,7 +155,9 @@ def _about_tool(event: Event, told: Mapping[str, Any]) -> Event:
     if event.occasion == "call":
         return event.replace(command=command, paths=paths)
     output = _output(told.get("error") or told.get("tool_response"))
-    return event.replace(command=command, paths=paths, failed=_failed(event, told, output), output=output)
+    failed = _failed(event, told, output)
+    printed = _printed(output) if event.client == "gemini" and command else output
+    return event.replace(command=command, paths=paths, failed=failed, output=printed)
 
 
 def _failed(event: Event, told: Mapping[str, Any], output: str) -> bool | None:
@@ -201,6 +207,14 @@ def _output(response: object) -> str:
     elif isinstance(response, list):
         response = "\n".join(_text(part.get("text")) for part in response if isinstance(part, dict))
     return _text(response)[-_LONGEST_OUTPUT:]
+
+
+def _printed(output: str) -> str:
+    """Return what a command printed, of what Gemini CLI makes of it."""
+    for word in _AROUND:
+        output = output.removeprefix(word)
+    printed, ended, _ = output.rpartition(_ENDED_WITH)
+    return printed if ended else output
 
 
 def _text(found: object) -> str:

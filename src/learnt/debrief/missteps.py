@@ -7,6 +7,7 @@ the other.
 
 from __future__ import annotations
 
+import os
 import re
 
 from learnt.debrief.shell import changed_words, folder_of, is_check, likeness, parts
@@ -19,17 +20,20 @@ _ASKS = frozenset("grep egrep fgrep rg ag ack diff cmp test [ [[ which command p
 _MOST_WRONG = 5
 
 
-def sign_of(command: str, folder: str) -> str:
-    """Return a short sign, equal for the same command in the same project; nothing where there is no command.
+def sign_of(command: str, root: str, folder: str = "") -> str:
+    """Return a short sign, equal for the same command in the same folder of a project; nothing for no command.
 
-    What a script holds that is written on the spot is part of the command.
+    `folder` is where it is run, the project's root if nobody says. What a script holds that is written on the spot is
+    part of the command.
     """
     ran = parts(command)
     if not ran:
         return ""
     whole = "<<" in command or len(command) > _LONGEST
-    said = command if whole else "\n".join((folder_of(command), *(f"{part.source}|{part.text}" for part in ran)))
-    return digest(said.replace(folder, ".") if folder else said)[:24]
+    said = (command,) if whole else tuple(f"{part.source}|{part.text}" for part in ran)
+    where = os.path.normpath(os.path.join(folder or root, folder_of(command)))
+    told = "\n".join((f"{where}/", *said))
+    return digest(told.replace(root, ".") if root else told)[:24]
 
 
 def counts(command: str) -> bool:

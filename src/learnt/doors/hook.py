@@ -53,17 +53,22 @@ def _serve(here: Project, began_ns: int) -> None:
     from learnt.memory import Memory
 
     try:
-        opened = Memory.open_for_hook(".")
+        with Memory.open_for_hook(".") as memory, Deadline(_left_ms(memory, began_ns)) as deadline:
+            event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
+            if event is not None and event.occasion == "stop":
+                # Nobody hears an answer, and what is not kept now is lost.
+                deadline.move(_TIME_TO_KEEP_MS)
+            answer = _answer(memory, event, here, began_ns) if event else ""
     except NoStore:
-        return  # a clone with shared learnings, say, in which nobody keeps any
-    with opened as memory, Deadline(memory.settings.hook_deadline_ms) as deadline:
-        event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
-        if event is not None and event.occasion == "stop":
-            deadline.move(_TIME_TO_KEEP_MS)
-        answer = _answer(memory, event, here, began_ns) if event else ""
+        return  # a clone with shared learnings, say, in which nobody keeps any; or a mirror is to be made first
     _say(answer)
     if event is not None:
         _note(here, event, answer, began_ns)
+
+
+def _left_ms(memory: Memory, began_ns: int) -> int:
+    """Return how much time there is still; at least a moment, in which what an agent said can be read."""
+    return max(1, memory.settings.hook_deadline_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
 
 
 def _say(answer: str) -> None:
@@ -92,12 +97,16 @@ def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
     from learnt.memory.conversing import Conversing
 
+    if event.occasion not in ("stop", "end"):  # these ask for no database: a damaged one must not cost a debrief
+        memory.ready_for_hook()
     if event.occasion == "stop" and event.said is None and not event.transcript:
         _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
         return ""
     # The loop briefs and debriefs its own agents.
     of_task = os.environ.get("LEARNT_TASK", "")
     reply = Conversing(memory, event, of_task=of_task, began_ns=began_ns).serve()
+    if event.occasion == "result" and not memory.store.spool.is_empty():
+        memory.start_worker()  # what could not be taken up here
     return answer(event, reply.text, denies=reply.denies)
 
 

@@ -52,15 +52,11 @@ class Memory(Accumulating, Transfer, Working, Tidying):
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
         """Open the store of the project around a folder without ever waiting for a server: a mirror stands for it.
 
-        Where there is no mirror yet, the worker that makes it is started, and there is no store for now.
+        Where there is no mirror yet, what happens can be kept for the server, and nothing can be read: whoever asks for
+        the database hears that there is no store.
         """
         # What takes longer goes to the spool, while there is still time to say it.
-        memory = cls._open(os.fspath(path), create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
-        if memory.store.place.address:
-            from learnt.memory.background import mirror_or_none
-
-            mirror_or_none(memory)
-        return memory
+        return cls._open(os.fspath(path), create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
 
     @classmethod
     def _open(
@@ -83,14 +79,18 @@ class Memory(Accumulating, Transfer, Working, Tidying):
             )
         here = found or project.new_project("." if is_address else start)
         compiled = os.path.join(here.folder, COMPILED_SETTINGS)
-        configuration = config.load(settings_files(here.root), dict(os.environ), compiled=compiled)
+        load = config.load_last_valid if mirrored else config.load
+        configuration = load(settings_files(here.root), dict(os.environ), compiled=compiled)
         settings = configuration.settings
         address = start if is_address else settings.database
         own = own_place(here, settings).replace(address=address, create=create)
         along, remarks = read_along(settings)
         places = [own, *(place for place in along if place.folder != own.folder)]
         if wait_ms is not None:
-            places = [place if place.address and not mirrored else place.replace(wait_ms=wait_ms) for place in places]
+            places = [
+                place if place.address and not mirrored else place.replace(wait_ms=wait_ms, in_hurry=mirrored)
+                for place in places
+            ]
         memory = cls._opened(places, configuration, clock, mirrored=mirrored)
         memory.remarks = remarks
         memory.root = here.root

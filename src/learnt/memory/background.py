@@ -104,11 +104,12 @@ def start_worker(memory: Stores, *, at_most_every_s: float = 0.0) -> None:
     if not memory.root or os.environ.get(INTERNAL) or place.address != memory.settings.database:
         return
     try:
+        memory.store.make_folder()  # beside a server, there may be none yet
         with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
             if first and _is_wanted(place.folder, at_most_every_s):
                 tell_state(place.folder, "started")
                 _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", memory.root)
-    except OSError:
+    except (LearntError, OSError):
         return
 
 

@@ -11,7 +11,7 @@ import os
 import time
 from contextlib import contextmanager
 
-from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap
+from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.memory import background
 from learnt.memory.looking_back import LookingBack, size_of
 from learnt.memory.mining import Reading
@@ -109,14 +109,16 @@ class CatchingUp(LookingBack):
         """Read the transcripts that have grown; when the model fails, only their words."""
         asks = True
         latest = tasks.conversations(self.store.database, since=self._clock() - _LONG_AGO_MS)
+        sources = [source for one in latest for source in (one.transcript, words_of(one.transcript))]
+        read = mined.sizes_read(self.store.database, sources)
         for attempt in reversed(latest):
             if time.monotonic() > deadline:
                 break
             try:
                 size = _size_or_0(attempt.transcript)
-                if self._has_new_words(attempt, size):
+                if size and read.get(words_of(attempt.transcript)) != size:
                     done = done.replace(conversations=done.conversations + self._debrief(attempt, size))
-                if asks and self._is_to_mine(attempt, size):
+                if asks and size and read.get(attempt.transcript) != size and self._may_be_mined(attempt):
                     learnt = self._mine(attempt, size, deadline - time.monotonic())
                     done = done.replace(learnings=(*done.learnings, *learnt))
             except (ModelFailed, NoModel, SpendingCap) as error:
@@ -126,16 +128,9 @@ class CatchingUp(LookingBack):
                 remarks.append(_told(error))
         return done
 
-    def _has_new_words(self, attempt: Attempt, size: int) -> bool:
-        return bool(size) and mined.size_read(self.store.database, words_of(attempt.transcript)) != size
-
-    def _is_to_mine(self, attempt: Attempt, size: int) -> bool:
-        if not size or not self.settings.learnings_enabled:
-            return False
-        if mined.size_read(self.store.database, attempt.transcript) == size:
-            return False
+    def _may_be_mined(self, attempt: Attempt) -> bool:
         task = tasks.get(self.store.database, attempt.task)
-        return not task.skip_learnings and not self._was_asked_lately(task)
+        return self.settings.learnings_enabled and not task.skip_learnings and not self._was_asked_lately(task)
 
     def _debrief(self, attempt: Attempt, size: int) -> bool:
         """Replace the debrief of a conversation by one of all its agent's words; False if there are none yet."""
@@ -178,6 +173,8 @@ class CatchingUp(LookingBack):
 
         try:
             return about(attempt.transcript, opencode)
+        except TryAgain:
+            raise  # its client is writing it
         except (LearntError, OSError):
             self._note_read(attempt, size, attempt.transcript)
             return None

@@ -6,11 +6,15 @@ conversation is told nothing twice; what it was told is forgotten with it when t
 
 from __future__ import annotations
 
+import os
+from zlib import crc32
+
 from learnt.clients.events import tells_before
 from learnt.memory.briefing import asked, fitted, made_brief
 from learnt.model import Hit, Task, Value, new_id, text_id
-from learnt.store import learnings, tasks
+from learnt.store import claims, learnings, tasks
 from learnt.store.learnings import Filter
+from learnt.store.spool import Locked
 from learnt.text.patterns import Situation
 
 TYPE_CHECKING = False
@@ -24,15 +28,15 @@ if TYPE_CHECKING:
     from learnt.model import Brief, Learning
     from learnt.store.missteps import Misstep
 
-# A client cuts what is longer than 10,000 characters; some of them go to the frame around the text.
-LONGEST_ANSWER = 9_500
-_LONGEST_TEXT = 9_200
+# An answer has at most 9,500 characters, some of them in the frame around the text: clients cut at 10,000.
+LONGEST_TEXT = 9_200
 _LONGEST_COMMAND = 500
 _LONGEST_ERROR = 300
 _MOST_TRIGGERED = 2
 _MOST_UNFINISHED = 3
 _UNFINISHED_MS = 14 * 24 * 3600 * 1000
 _FORGETS = ("compact", "clear")
+_LOCKS, _MOST_LOCKS = "conversations", 64
 _STOPPED = (
     "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
     "not be stopped."
@@ -73,7 +77,17 @@ class Conversing:
         }
         in_calls = {"call": self._call, "result": self._result}
         asked = in_calls.get(self._event.occasion) or (None if self._of_loop else serve.get(self._event.occasion))
-        return asked() if asked else Reply()
+        if asked is None or self._event.occasion in ("stop", "end"):
+            return asked() if asked else Reply()
+        # Calls are made side by side: what one of them hears, the others must know.
+        with Locked(self._lock_path()):
+            return asked()
+
+    def _lock_path(self) -> str:
+        """Return the file that the hooks of a conversation lock; others may share it."""
+        folder = os.path.join(self._memory.store.place.folder, _LOCKS)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        return os.path.join(folder, f"{crc32(self._id.encode()) % _MOST_LOCKS:02x}.lock")
 
     def _session(self) -> Reply:
         """A conversation begins, goes on, or goes on without what it knew."""
@@ -110,7 +124,7 @@ class Conversing:
             occasion="prompt",
             asked_by="hook",
             only_new=True,
-            max_chars=_LONGEST_TEXT,
+            max_chars=LONGEST_TEXT,
             began_ns=self._began_ns,
         )
         return Reply(text=brief.text)
@@ -146,10 +160,16 @@ class Conversing:
         given = self._given_before(known) if known else {}
         if not given:
             return Reply()
+        from learnt.brief.render import length_in_json
         from learnt.text.fence import harmless
 
-        lines = [f"- {harmless(one.title)} ({one.id})" for one in given.values()]
-        return Reply(text="\n".join(("Keep these learnings with their ids in the summary:", *lines)))
+        text = "Keep these learnings with their ids in the summary:"
+        for one in reversed(given.values()):  # the latest first
+            longer = f"{text}\n- {harmless(one.title)} ({one.id})"
+            if length_in_json(longer) > LONGEST_TEXT:
+                break
+            text = longer
+        return Reply(text=text)
 
     def _stop(self) -> Reply:
         event = self._event
@@ -179,6 +199,10 @@ class Conversing:
                 updated_at=self._now,
             )
             self._known = tasks.find(self._database, self._id) or new
+            if self._of_loop:
+                # Each attempt is a conversation of its own, which begins with its claim.
+                held = [one.started_at for one in claims.all_of(self._database) if one.task == self._id]
+                self._known = self._known.replace(fresh_since=max((*held, self._known.fresh_since)))
         return self._known
 
     def _said(
@@ -209,7 +233,7 @@ class Conversing:
             notes=notes,
         )
         brief = self._brief(everything, learnings, occasion)
-        if not brief.text:
+        if not brief.text or brief.tokens > self._memory.settings.brief_tokens:
             return Reply()
         warning = None
         if misstep is not None:
@@ -230,7 +254,7 @@ class Conversing:
             asked(Situation(paths=self._event.paths), only_new=True),
             (),
             settings={"budget_tokens": self._memory.settings.brief_tokens},
-            max_chars=_LONGEST_TEXT,
+            max_chars=LONGEST_TEXT,
         )
         made = made_brief(self._task, content, receipt, agent=self._memory._line(self._event.agent))
         return made.replace(client=self._event.client, occasion=occasion, asked_by="hook")
@@ -268,7 +292,7 @@ class Conversing:
             return ""
         from learnt.debrief.missteps import sign_of
 
-        return sign_of(self._event.command, self._memory.root)
+        return sign_of(self._event.command, self._memory.root, self._event.folder)
 
     def _note_failure(self) -> None:
         """Remember that a command failed; that of a test or a linter says nothing about the command."""
@@ -355,10 +379,10 @@ class Conversing:
         given = self._memory._injected(task.id, since=task.fresh_since)
         found: dict[str, Learning] = {}
         for store in self._memory.sound_stores():
-            for id, one in learnings.get_all(store.database, sorted(given)).items():
+            for id, one in learnings.get_all(store.database, list(given)).items():
                 if one.status == "active":
                     found.setdefault(id, one.replace(scope=store.place.scope))
-        return found
+        return {id: found[id] for id in given if id in found}
 
     def _unfinished(self) -> tuple[Unfinished, ...]:
         """Return what failed on the branch that is checked out, and was not finished."""

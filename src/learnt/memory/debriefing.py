@@ -17,6 +17,7 @@ from learnt.model import (
     new_id,
     text_id,
 )
+from learnt.project import head_branch
 from learnt.store import events, learnings, tasks
 from learnt.store.learnings import Change
 from learnt.text.clean import clean, ends_of
@@ -88,7 +89,8 @@ class Debriefing(Briefing):
             tokens_out=tokens_out,
         )
         began_at = max(0, (now if ended_at is None else ended_at) - (duration_ms or 0))
-        attempt = attempt.replace(started_at=claim.started_at if claim else began_at)
+        branch = head_branch(self.root) if self.root else ""
+        attempt = attempt.replace(started_at=claim.started_at if claim else began_at, branch=self._line(branch))
         made = Task(id=task, title=task, agent=self._line(agent), type=self._line(task_type) or "implement")
         body = debrief_body(made, attempt, text, result=result, at=now)
         body |= {"claim": claim is not None, "failure": failure and _redacted(failure)}
@@ -114,6 +116,13 @@ class Debriefing(Briefing):
 
         told = {"agent": agent, "client": client, "transcript": transcript, "branch": branch}
         return end_turn(self, task, said, result=result, **told)
+
+    def ready_for_hook(self) -> None:
+        """Raise NoStore when a hook can read nothing yet beside a server, and let the worker make the mirror."""
+        if self.store.place.address:
+            from learnt.memory.background import mirror_or_none
+
+            mirror_or_none(self)
 
     def start_worker(self) -> None:
         """Start the process that makes of the spool what it can, unless one is at it; best effort."""

@@ -7,9 +7,9 @@ else about them.
 
 from __future__ import annotations
 
-from learnt.brief.categories import named, not_general, seen_by, spellings
+from learnt.brief.categories import named, seen_by, spellings
 from learnt.brief.standing import Considered, Rules, choose
-from learnt.model import GENERAL, Value
+from learnt.model import Value
 from learnt.store import learnings
 from learnt.store.learnings import Filter
 
@@ -68,7 +68,7 @@ def look(
     from learnt.weigh.impact import impact
     from learnt.weigh.stage import stage
 
-    shelf = _Shelf(memory, cached=cached)
+    shelf = _Shelf(memory, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
     for category in seen_by(agent, memory.settings.agents):
@@ -105,10 +105,11 @@ def cache_state(memory: Stores) -> CacheState:
 class _Shelf:
     """Reads the foremost learnings of categories, from the cache where that may be."""
 
-    def __init__(self, memory: Stores, *, cached: bool) -> None:
+    def __init__(self, memory: Stores, *, cached: bool, proven_only: bool) -> None:
         self._settings = memory.settings
         self._now_ms = memory._clock()
         self._cached = cached and memory.settings.cache_ttl_s > 0
+        self._proven_only = proven_only
         self._spelt: dict[int, list[str]] = {}
         self._stamps: dict[int, tuple[object, ...]] = {}
         self._caches: set[LearningsCache] = set()
@@ -146,15 +147,11 @@ class _Shelf:
     def _from_store(self, store: Store, category: str) -> list[Learning]:
         if id(store) not in self._spelt:
             self._spelt[id(store)] = learnings.categories(store.database)
-        spelt = self._spelt[id(store)]
-        which = Filter(trusted_from=self._settings.brief_confidence)
-        if category == GENERAL:
-            which = which.replace(not_in_categories=not_general(self._settings.agents, spelt))
-        else:
-            which = which.replace(in_categories=spellings(category, spelt))
-            if not which.in_categories:
-                return []
-        return learnings.foremost(store.database, which, limit=_SPARE * self._settings.brief_per_category)
+        spelt = spellings(category, self._settings.agents, self._spelt[id(store)])
+        gate = self._settings.brief_confidence
+        which = Filter(trusted_from=gate, in_categories=spelt, helpful_only=self._proven_only)
+        limit = _SPARE * self._settings.brief_per_category
+        return learnings.foremost(store.database, which, limit=limit) if spelt else []
 
 
 def _as_they_are_now(found: Sequence[Considered], holders: Mapping[str, Store]) -> list[Considered]:

@@ -32,6 +32,7 @@ HOOK_LOG = "hook.log"
 PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
 _PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
 _MANY = 300
+_LONG_SPOOL = 50_000  # bytes: a dozen records or two
 _SCRUB_NOTE = "scrub.pending."
 _IGNORE = """# Only the learnings and prompts that people write belong into version control.
 *
@@ -55,6 +56,8 @@ class Place(Value):
     scope: str = "project"
     """What its learnings are shown as: project, user, or the name of another project."""
     wait_ms: int = 10_000
+    in_hurry: bool = False
+    """Whether a long spool is left to those who have time for it."""
     create: bool = False
     read_only: bool = False
 
@@ -177,6 +180,8 @@ class Store:
     def take_up_spool(self, *, wait: bool = False) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
         if self.spool.is_empty() or self.place.read_only or self.database.read_only:
+            return 0
+        if self.place.in_hurry and self.spool.size() > _LONG_SPOOL:
             return 0
         wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else PATIENCE_MS)
         try:

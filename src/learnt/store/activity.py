@@ -142,17 +142,17 @@ def today(database: Database, *, since: int) -> Today:
 def _briefs(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
     rows = database.rows(
         f"""
-        select brief.id, brief.created_at as at, brief.task, brief.agent, brief.occasion, brief.asked_by,
-               brief.tokens, brief.duration_ms, coalesce(task.title, '') as title,
-               coalesce(nullif(brief.client, ''), task.client, '') as client
-          from brief
-          left join task on task.project = brief.project and task.id = brief.task
-         where brief.project = :project
-           and (:client = '' or coalesce(nullif(brief.client, ''), task.client, '') = :client)
-           and (:agent = '' or {_SAME_AGENT.format("brief.agent")})
-           and not {_CARRIED_A_WARNING}
-         order by brief.created_at desc, brief.id desc
-         limit :limit
+        select given.*, coalesce(task.title, '') as title
+          from (select brief.id, brief.created_at as at, brief.task, brief.agent, brief.occasion, brief.asked_by,
+                       brief.tokens, brief.duration_ms, brief.client
+                  from brief
+                 where brief.project = :project
+                   and (:client = '' or brief.client = :client)
+                   and (:agent = '' or {_SAME_AGENT.format("brief.agent")})
+                   and not {_CARRIED_A_WARNING}
+                 order by brief.created_at desc, brief.id desc
+                 limit :limit) given
+          left join task on task.project = :project and task.id = given.task
         """,
         client=client,
         agent=agent,
@@ -164,25 +164,27 @@ def _briefs(database: Database, *, client: str, agent: str, limit: int) -> list[
 def _warnings(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
     rows = database.rows(
         f"""
-        select warning.brief as id, warning.warned_at as at, warning.task, warning.agent, warning.denied,
+        select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
                coalesce(brief.occasion, '') as occasion, coalesce(brief.asked_by, '') as asked_by,
-               brief.tokens, brief.duration_ms,
-               coalesce(task.title, '') as title,
-               coalesce(nullif(brief.client, ''), task.client, '') as client,
-               coalesce(misstep.command, '') as command,
-               case when warning.needless = 1 then 'needless'
-                    when {PREVENTED} then 'prevented'
-                    else 'repeated'
-               end as outcome
-          from warning
-          left join brief on brief.project = warning.project and brief.id = warning.brief
-          left join task on task.project = warning.project and task.id = warning.task
-          left join misstep on misstep.project = warning.project and misstep.sign = warning.sign
-         where warning.project = :project
-           and (:client = '' or coalesce(nullif(brief.client, ''), task.client, '') = :client)
-           and (:agent = '' or {_SAME_AGENT.format("warning.agent")})
-         order by warning.warned_at desc, warning.task, warning.sign
-         limit :limit
+               coalesce(brief.client, '') as client, brief.tokens, brief.duration_ms,
+               coalesce(task.title, '') as title, coalesce(misstep.command, '') as command
+          from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
+                       case when warning.needless = 1 then 'needless'
+                            when {PREVENTED} then 'prevented'
+                            else 'repeated'
+                       end as outcome
+                  from warning
+                 where warning.project = :project
+                   and (:client = '' or :client = (select brief.client
+                                                     from brief
+                                                    where brief.project = warning.project
+                                                      and brief.id = warning.brief))
+                   and (:agent = '' or {_SAME_AGENT.format("warning.agent")})
+                 order by warning.warned_at desc, warning.task, warning.sign
+                 limit :limit) warned
+          left join brief on brief.project = :project and brief.id = warned.brief
+          left join task on task.project = :project and task.id = warned.task
+          left join misstep on misstep.project = :project and misstep.sign = warned.sign
         """,
         client=client,
         agent=agent,
@@ -193,26 +195,33 @@ def _warnings(database: Database, *, client: str, agent: str, limit: int) -> lis
 
 def _debriefs(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
     # The client of a conversation is known; that of another task is the one in which it was briefed.
+    of_client = """
+        coalesce(nullif(task.client, ''),
+                 (select brief.client
+                    from brief
+                   where brief.project = task.project
+                     and brief.task = task.id
+                   order by brief.created_at desc
+                   limit 1),
+                 '')
+    """
     rows = database.rows(
         f"""
-        select ended.id, ended.at, ended.task, ended.title, ended.agent, ended.client, ended.outcome
-          from (select attempt.id, attempt.started_at + coalesce(attempt.duration_ms, 0) as at, attempt.started_at,
-                       attempt.task, task.title, task.agent, attempt.result as outcome,
-                       coalesce(nullif(task.client, ''),
-                                (select brief.client
-                                   from brief
-                                  where brief.project = attempt.project
-                                    and brief.task = attempt.task
-                                  order by brief.created_at desc
-                                  limit 1),
-                                '') as client
+        select ended.id, ended.at, ended.task, ended.outcome, task.title, task.agent, {of_client} as client
+          from (select attempt.id, attempt.started_at + coalesce(attempt.duration_ms, 0) as at, attempt.task,
+                       attempt.result as outcome
                   from attempt
-                  join task on task.project = attempt.project and task.id = attempt.task
-                 where attempt.project = :project) ended
-         where (:client = '' or ended.client = :client)
-           and (:agent = '' or {_SAME_AGENT.format("ended.agent")})
-         order by ended.started_at desc, ended.id desc
-         limit :limit
+                 where attempt.project = :project
+                   and (:client = '' and :agent = ''
+                        or exists (select 1
+                                     from task
+                                    where task.project = attempt.project
+                                      and task.id = attempt.task
+                                      and (:client = '' or {of_client} = :client)
+                                      and (:agent = '' or {_SAME_AGENT.format("task.agent")})))
+                 order by attempt.started_at desc, attempt.id desc
+                 limit :limit) ended
+          join task on task.project = :project and task.id = ended.task
         """,
         client=client,
         agent=agent,

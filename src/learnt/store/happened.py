@@ -83,6 +83,7 @@ def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool
          where project = :project
            and task = :task
            and injected_at >= :since
+         order by injected_at, learning
         """,
         task=task,
         since=since,

@@ -84,6 +84,8 @@ class Filter(Value):
     in_categories: tuple[str, ...] = ()
     """Only those of these categories, as they are spelt; empty: any."""
     not_in_categories: tuple[str, ...] = ()
+    helpful_only: bool = False
+    """Only those that helped more often than not, and pinned ones."""
 
     def check(self) -> None:
         for name, choices in (("status", STATUSES), ("kind", KINDS)):
@@ -422,15 +424,21 @@ def categories(database: Database) -> list[str]:
 
 
 def foremost(database: Database, which: Filter, *, limit: int) -> list[Learning]:
-    """Return the fitting learnings that are likeliest to matter for any task: pinned, helpful, recurring, young."""
+    """Return, in no order, the fitting learnings that matter most in general: pinned, helpful, recurring, young."""
     where, parameters = _conditions(database, which)
+    # By their ids first: sorting whole rows costs far more.
     rows = database.rows(
         f"""
         select *
           from learning
-         where {where}
-         order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
-         limit :limit
+         where project = :project
+           and id in (
+               select id
+                 from learning
+                where {where}
+                order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
+                limit :limit
+           )
         """,
         limit=limit,
         **parameters,
@@ -622,6 +630,8 @@ def _conditions(database: Database, which: Filter) -> tuple[str, dict[str, Any]]
         if getattr(which, field) is not None:
             conditions.append(condition)
             parameters[field] = getattr(which, field)
+    if which.helpful_only:
+        conditions.append("(learning.pinned = 1 or learning.times_helpful > learning.times_not_helpful)")
     if which.in_categories:
         conditions.append(database.one_of("learning.category", "in_categories"))
         parameters["in_categories"] = database.list_value(which.in_categories)

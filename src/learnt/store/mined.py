@@ -280,6 +280,15 @@ def size_read(database: Database, source: str) -> int:
     return int(database.value("select size from already_read where project = :project and id = :id", id=source) or 0)
 
 
+def sizes_read(database: Database, sources: Sequence[str]) -> dict[str, int]:
+    """Return how much of each of these sources was mined already, as far as any was."""
+    rows = database.rows(
+        f"select id, size from already_read where project = :project and {database.one_of('id', 'ids')}",
+        ids=database.list_value(sources),
+    )
+    return {row["id"]: int(row["size"]) for row in rows}
+
+
 def read_at(database: Database, source: str) -> int:
     """Return when a source was last mined; 0 for never."""
     return int(database.value("select read_at from already_read where project = :project and id = :id", id=source) or 0)

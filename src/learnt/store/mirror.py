@@ -12,7 +12,7 @@ import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
 from learnt.model import new_id
-from learnt.store import Store, counters, happened, learnings, migrate
+from learnt.store import Store, counters, learnings, migrate
 from learnt.store.spool import Locked, Record
 from learnt.store.sqlite import SqliteDatabase
 
@@ -205,7 +205,7 @@ class _Filling(Mirror):
 
     def take_effect(self, record: Record) -> None:
         """Within a transaction: apply what waits for the server; a debrief takes rules, and waits for it alone."""
-        if record.kind in happened.APPLY:
+        if record.kind != "debrief":
             self._take_effect(record)
 
 

@@ -87,6 +87,10 @@ class Spool:
         """Return how many records could not be applied and were set aside."""
         return len({record.op for record in _records(self.refused_path)})
 
+    def size(self) -> int:
+        """Return how many bytes wait."""
+        return sum(os.path.getsize(path) for path in (self._path, self._taken) if _has_content(path))
+
     def is_empty(self) -> bool:
         """Say quickly whether nothing waits."""
         return not _has_content(self._path) and not _has_content(self._taken)

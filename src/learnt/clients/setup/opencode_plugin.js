@@ -1,6 +1,10 @@
 // learnt: written by `learnt install opencode`; `learnt uninstall opencode` takes it out. Changes to it are lost.
 // It hands what happens to `learnt hook`, and what that says to the model. Whatever goes wrong, opencode goes on.
 
+import { existsSync } from "node:fs"
+import { homedir } from "node:os"
+import { join } from "node:path"
+
 const COMMAND = __COMMAND__
 const TIMEOUT_MS = __TIMEOUT_MS__
 
@@ -9,7 +13,7 @@ export const Learnt = async ({ directory }) => {
   const compacted = new Set() // sessions whose beginning is gone
   const parents = new Map() // sub-agent's session → the session that started it
   const agents = new Map() // session → the agent's name
-  const said = new Map() // session → the last words since the last stop
+  const said = new Map() // session → all its words since the last stop
   const calls = new Map() // call → its arguments and what is to be said with its result
   let missing = false
 
@@ -41,11 +45,19 @@ export const Learnt = async ({ directory }) => {
     }
   }
 
+  const transcript = (sessionID) => {
+    const data = process.env.XDG_DATA_HOME || join(homedir(), ".local", "share")
+    const database = join(data, "opencode", "opencode.db")
+    return existsSync(database) ? { transcript_path: `${database}#${sessionID}` } : {}
+  }
+
   const stop = (sessionID) => {
-    const text = said.get(sessionID)
-    if (!text) return
+    const texts = said.get(sessionID)
+    if (!texts) return
     said.delete(sessionID)
-    tell(parents.has(sessionID) ? "SubagentStop" : "Stop", sessionID, { last_assistant_message: text })
+    const last_assistant_message = texts.join("\n\n")
+    const name = parents.has(sessionID) ? "SubagentStop" : "Stop"
+    tell(name, sessionID, { last_assistant_message, ...transcript(sessionID) })
   }
 
   const quietly = (serve) => async (input, output) => {
@@ -114,7 +126,7 @@ export const Learnt = async ({ directory }) => {
     }),
 
     "experimental.text.complete": quietly((input, output) => {
-      if (output?.text) said.set(input.sessionID, output.text)
+      if (output?.text) said.set(input.sessionID, [...(said.get(input.sessionID) ?? []), output.text])
     }),
 
     "experimental.session.compacting": quietly((input, output) => {
