@@ -63,6 +63,11 @@ SPAWNS = {
     "opencode": Reply(tool="task", arguments={"description": "paint", "prompt": ERRAND, "subagent_type": "general"}),
 }
 AGENTS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+# How each is made to compact, and what its model says when it is offered tools for that, too.
+COMPACTS: dict[str, tuple[Any, ...]] = {
+    "codex": (("-c", "model_auto_compact_token_limit=15000"), Reply("We ship.")),
+    "opencode": ((),),
+}
 
 
 class Told:
@@ -249,6 +254,22 @@ def test_an_agent_of_the_loop_is_briefed_and_debriefed_by_the_loop_alone(told: T
     (stored,) = (one for one in story.told("list")["learnings"] if one["title"].startswith("The crane"))
     assert (stored["task"], stored["recurrences"]) == (task, 0)
     assert story.told("show", told.matched)["confidence"] == pytest.approx(0.8)
+
+
+def test_a_conversation_that_was_compacted_is_briefed_anew(told: Told) -> None:
+    if told.client not in COMPACTS:
+        pytest.skip("nothing that a model says makes it compact a conversation that is so short")
+    story = told.story
+    words, *summary = COMPACTS[told.client]
+    replies = (story.runs("./ship --safe")._replace(tokens_in=195_000), *summary, story.runs("./ship --safe"))
+
+    asked = story.converse("Ship it, with the harbour key", *replies, Reply("It is shipped."), words=words)
+
+    for request in asked:
+        assert request.count(PINNED) == request.count(f"{MATCHED} [") == 1
+    assert "Ship it, with the harbour key" in asked[0]
+    given = [one for one in told.story.told("activity")["activity"] if one["occasion"] == "compaction"]
+    assert [one["client"] for one in given] == [told.client]
 
 
 def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) -> None:

@@ -55,7 +55,8 @@ def settings(
     project: Path, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Settings:
     monkeypatch.chdir(project)
-    monkeypatch.delenv("LEARNT_LEARNINGS_REGENERATE_EVERY")
+    for name in ("LEARNT_LEARNINGS_REGENERATE_EVERY", "LEARNT_HOOK_DEADLINE_MS"):
+        monkeypatch.delenv(name)
     return Settings(project, home, capsys, monkeypatch)
 
 

@@ -32,6 +32,8 @@ class Reply(NamedTuple):
     namespace: str = ""
     """Where Codex groups its tools, the group that the tool is in."""
     arguments: Mapping[str, Any] = MappingProxyType({})
+    tokens_in: int = TOKENS_IN
+    """How much it says to have read: enough of it, and a client shortens the conversation."""
 
 
 class Asked(NamedTuple):
@@ -133,11 +135,11 @@ def _responses(reply: Reply, name: str) -> Iterator[str]:
             }
         )
     usage = {
-        "input_tokens": TOKENS_IN,
+        "input_tokens": reply.tokens_in,
         "input_tokens_details": {"cached_tokens": TOKENS_CACHED},
         "output_tokens": TOKENS_OUT,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": TOKENS_IN + TOKENS_OUT,
+        "total_tokens": reply.tokens_in + TOKENS_OUT,
     }
     whole = {"id": "resp_1", "object": "response", "status": "completed", "output": items, "usage": usage}
     events: list[dict[str, Any]] = [
@@ -157,7 +159,7 @@ def _chat(reply: Reply, name: str) -> Iterator[str]:
     for choices, usage in (
         ([{"index": 0, "delta": delta, "finish_reason": None}], None),
         ([{"index": 0, "delta": {}, "finish_reason": "tool_calls" if reply.tool else "stop"}], None),
-        ([], _chat_usage()),
+        ([], _chat_usage(reply)),
     ):
         chunk = {"id": "chat_1", "object": "chat.completion.chunk", "created": 0, "model": "stub", "choices": choices}
         yield f"data: {json.dumps({**chunk, 'usage': usage})}\n\n"
@@ -167,7 +169,7 @@ def _chat(reply: Reply, name: str) -> Iterator[str]:
 def _chat_whole(reply: Reply, name: str) -> dict[str, Any]:
     message = {"role": "assistant", **_chat_message(reply, name)}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    return {"id": "chat_1", "object": "chat.completion", "created": 0, "choices": [choice], "usage": _chat_usage()}
+    return {"id": "chat_1", "object": "chat.completion", "created": 0, "choices": [choice], "usage": _chat_usage(reply)}
 
 
 def _chat_message(reply: Reply, name: str) -> dict[str, Any]:
@@ -178,11 +180,11 @@ def _chat_message(reply: Reply, name: str) -> dict[str, Any]:
     return {"tool_calls": calls, **({"content": reply.text} if reply.text else {})}
 
 
-def _chat_usage() -> dict[str, Any]:
+def _chat_usage(reply: Reply) -> dict[str, Any]:
     return {
-        "prompt_tokens": TOKENS_IN,
+        "prompt_tokens": reply.tokens_in,
         "completion_tokens": TOKENS_OUT,
-        "total_tokens": TOKENS_IN + TOKENS_OUT,
+        "total_tokens": reply.tokens_in + TOKENS_OUT,
         "prompt_tokens_details": {"cached_tokens": TOKENS_CACHED},
     }
 

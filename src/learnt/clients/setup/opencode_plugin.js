@@ -11,6 +11,7 @@ const TIMEOUT_MS = __TIMEOUT_MS__
 export const Learnt = async ({ directory }) => {
   const started = new Set() // sessions that were greeted
   const compacted = new Set() // sessions whose beginning is gone
+  const kept = new Map() // session → what it was told since then, and with which message
   const parents = new Map() // sub-agent's session → the session that started it
   const agents = new Map() // session → the agent's name
   const said = new Map() // session → all its words since the last stop
@@ -60,6 +61,21 @@ export const Learnt = async ({ directory }) => {
     tell(name, sessionID, { last_assistant_message, ...transcript(sessionID) })
   }
 
+  // Within a turn nobody writes a message after a compaction, so that nothing could be told with it.
+  const tellAgain = (messages) => {
+    const last = messages.findLast((message) => message.info?.role === "user")
+    const sessionID = last?.info?.sessionID
+    if (compacted.delete(sessionID)) {
+      started.add(sessionID)
+      const text = tell("SessionStart", sessionID, { source: "compact" }).additionalContext
+      kept.set(sessionID, { text, messageID: last.info.id })
+    }
+    const { text, messageID } = kept.get(sessionID) ?? {}
+    const message = messages.find((one) => one.info?.id === messageID)
+    if (!text || !message) return
+    message.parts.push({ id: `${messageID}learnt`, sessionID, messageID, type: "text", text, synthetic: true })
+  }
+
   const quietly = (serve) => async (input, output) => {
     try {
       serve(input, output)
@@ -96,6 +112,8 @@ export const Learnt = async ({ directory }) => {
         parts.push({ id: `${last.id}learnt`, sessionID, messageID, type: "text", text, synthetic: true })
       }
     }),
+
+    "experimental.chat.messages.transform": quietly((input, output) => tellAgain(output?.messages ?? [])),
 
     "tool.execute.before": async (input, output) => {
       let refusal
