@@ -149,9 +149,9 @@ class _Shelf:
             self._spelt[id(store)] = learnings.categories(store.database)
         spelt = spellings(category, self._settings.agents, self._spelt[id(store)])
         gate = self._settings.brief_confidence
-        which = Filter(trusted_from=gate, in_categories=spelt, helpful_only=self._proven_only)
+        which = Filter(trusted_from=gate, in_categories=spelt)
         limit = _SPARE * self._settings.brief_per_category
-        return learnings.foremost(store.database, which, limit=limit) if spelt else []
+        return learnings.foremost(store.database, which, limit=limit, helpful_only=self._proven_only)
 
 
 def _as_they_are_now(found: Sequence[Considered], holders: Mapping[str, Store]) -> list[Considered]:
