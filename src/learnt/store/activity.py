@@ -35,18 +35,19 @@ _NAMED_BY_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# A conversation that lost what it was given is warned anew, and its warning then names the later brief alone.
+# A conversation that lost what it was given is warned anew, and its warning then names the later brief alone. Found by
+# the few conversations that were warned: to look at every receipt would take long.
 _WARNED_BEFORE = f"""
-    (brief.task in (
-         select warning.task
-           from warning
-           join task on task.project = warning.project and task.id = warning.task
-          where warning.project = :project
-            and task.fresh_since > 0
-     )
-     and brief.occasion in ('tool', 'failure')
-     and brief.receipt like :warns
-     and not {_NAMED_BY_A_WARNING})
+    brief.id in (
+        select brief.id
+          from warning
+          join task on task.project = warning.project and task.id = warning.task
+          join brief on brief.project = task.project and brief.task = task.id and brief.created_at < task.fresh_since
+         where warning.project = :project
+           and brief.occasion in ('tool', 'failure')
+           and brief.receipt like :warns
+           and not {_NAMED_BY_A_WARNING}
+    )
 """
 _CARRIED_A_WARNING = f"({_NAMED_BY_A_WARNING} or {_WARNED_BEFORE})"
 
