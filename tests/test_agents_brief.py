@@ -503,10 +503,27 @@ def test_a_mistake_in_a_file_is_told_with_its_remedy(learnt: Callable[..., Done]
     assert found == {
         f"{file} names categories of poet that no learning has: gti": False,
         f"{file} gives mute no categories: it sees only what is general": False,
+        f"{file} gives categories to mute, which was never briefed": True,
     }
     told = learnt("init").out
     assert "categories of poet that no learning has: gti; learnings have these: git, mood" in told
     assert "gives mute no categories" in told
+
+
+def test_a_mistyped_agent_is_told_of_with_what_was_meant(learnt: Callable[..., Done], project: Path) -> None:
+    entry = 'categories = ["mood"]\n'
+    write(project, "".join(f"[agents.{name}]\n{entry}" for name in ("enginer", "Poett", "poet", "tester", "clown")))
+    found = found_by_doctor(learnt)
+    file = project / "learnt.toml"
+    assert found == {
+        f"{file} gives categories to enginer, which was never briefed": False,
+        f"{file} gives categories to poett, which was never briefed": False,
+        f"{file} gives categories to clown, which was never briefed": True,
+    }
+    told = learnt("init").out
+    assert "categories to enginer, which was never briefed; did you mean `engineer`?" in told
+    assert "categories to poett, which was never briefed; did you mean `poet`?" in told
+    assert "categories to clown, which was never briefed\n" in told
 
 
 def test_init_is_silent_on_the_defaults(learnt: Callable[..., Done]) -> None:
