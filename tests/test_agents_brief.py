@@ -124,6 +124,18 @@ def test_templates_and_briefs_of_one_task_know_of_each_other(memory: Memory) -> 
     assert given in memory.render_agent("{{ learnings }}", agent="engineer", task="task_1")
 
 
+@pytest.mark.parametrize("cache_ttl_s", [0, 300])
+def test_many_agents_of_one_task_are_each_given_some_while_there_are_any(
+    project: Path, database: str, clock: Clock, cache_ttl_s: int
+) -> None:
+    write(project, f"cache_ttl_s = {cache_ttl_s}\n")
+    with Memory.open(project, clock=clock) as memory:
+        memory.add_all([{"title": f"Mind door {number}"} for number in range(38)])
+        for number in range(9):
+            memory.render_agent("{{ learnings }}", agent=f"agent {number}", task="task_1")
+        assert [len(brief.learning_ids) for brief in briefs(memory)] == [5, 5, 5, 5, 5, 5, 5, 3]
+
+
 def test_each_category_has_a_few_and_is_served_in_turn(memory: Memory) -> None:
     for number in range(8):
         add(memory, f"Git {number}", "git")
