@@ -23,6 +23,7 @@ from learnt.store.activity import Entry, Today
 from learnt.text.ages import ago
 from learnt.text.client_names import client_name
 from tests.conftest import Clock, Done
+from tests.test_terminal import Terminal
 
 Command = Callable[..., Done]
 MINUTE_MS = 60_000
@@ -287,6 +288,55 @@ class TestTheCommand:
         assert "make all" not in learnt("activity", "--what", "briefs").out
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
+    def test_a_narrow_terminal_drops_columns_but_never_the_task_or_the_outcome(
+        self, sqlite_memory: Memory, learnt: Command, project: Path
+    ) -> None:
+        sqlite_memory._clock = now_ms
+        sqlite_memory.brief("Paint the shop in red", client="codex", agent="a" * 99, asked_by="hook")
+        warned(sqlite_memory, "make all", denied=1)
+        heads = "what client agent occasion learnings tokens ms outcome id".split()
+
+        def shown(columns: int, *words: str) -> tuple[list[str], str]:
+            told = Terminal(project, columns).text("activity", *words)
+            first = next(line for line in told.splitlines() if "when" in line)
+            assert "task or command" in first
+            return [head for head in heads if f" {head} " in first], told
+
+        narrow, told = shown(80)
+        assert narrow == ["what", "client", "outcome"]
+        assert "Paint the shop in red" in told
+        assert "prevented, denied" in told
+        wider, told = shown(110)
+        assert wider == ["what", "client", "agent", "learnings", "outcome"]
+        assert "a" * 19 + "…" in told
+        assert shown(200)[0] == heads
+        assert shown(90, "--ids")[0] == ["what", "outcome", "id"]
+        assert "a" * 21 not in learnt("activity").out
+
+    def test_a_client_or_an_agent_that_there_is_not_is_told_which_there_are(
+        self, sqlite_memory: Memory, learnt: Command
+    ) -> None:
+        sqlite_memory._clock = now_ms
+        sqlite_memory.brief("Paint the shop", client="codex", agent="engineer")
+        warned(sqlite_memory, "make all", agent="tester", failures=1)
+        assert "The clients that there are: claude, codex\n" in learnt("activity", "--client", "foo").out
+        assert "The agents that there are: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
+        assert "Errors prevented, in all: 1" in learnt("activity", "--what", "debrief").out
+
+    def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
+        sqlite_memory._clock = now_ms
+        sqlite_memory.brief("Paint the shop")
+        assert learnt("activity", "--limit", "0").out.startswith("Asked in the last 30 days: 1 times")
+        assert "--limit" in learnt("activity", "--limit", "-1").err
+
+    def test_the_latest_brief_is_explained_without_its_id(self, sqlite_memory: Memory, learnt: Command) -> None:
+        sqlite_memory._clock = now_ms
+        assert "no brief yet" in learnt("explain").err
+        sqlite_memory.brief("Paint the shop")
+        latest = sqlite_memory.brief("Clean the shop")
+        assert learnt("explain").out.startswith(latest.id)
+        assert "learnt activity" in learnt("explain", "brief_nobody").err
+
     def test_json_tells_everything_exactly(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory._clock = now_ms
         brief = sqlite_memory.brief("Paint the shop", client="codex", asked_by="hook", occasion="prompt")
@@ -335,6 +385,21 @@ class TestTheLine:
         assert told() == (0, "\n", "")
         (project / "learnt.toml").write_text('database = "postgresql://nobody@127.0.0.1:9/none"\n')
         assert told() == (0, "\n", "")
+
+    def test_it_is_empty_where_there_is_no_folder(self, learnt: Command, project: Path) -> None:
+        nowhere = learnt("-C", "/nowhere", "activity", "--line")
+        assert (nowhere.code, nowhere.out, nowhere.err) == (0, "\n", "")
+        assert learnt("activity", "--line", "-C", "/nowhere").code == 0
+        (project / "gone").mkdir()
+        gone = f"cd gone && rmdir ../gone && exec {sys.executable} -m learnt activity --line"
+        done = subprocess.run(["sh", "-c", gone], cwd=project, capture_output=True, timeout=60, check=True)
+        assert done.stdout == b"\n"
+
+    def test_it_says_that_it_heeds_no_filter(self, learnt: Command) -> None:
+        learnt("init")
+        told = learnt("activity", "--line", "--what", "briefs")
+        assert (told.code, told.out) == (0, "learnt: 0 briefs today\n")
+        assert "--line" in told.err
 
     def test_it_waits_for_no_input(self, learnt: Command, project: Path) -> None:
         learnt("init")

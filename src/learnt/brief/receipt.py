@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from learnt.model import Failure, Learning
 
 NO_ROOM = "no room in the budget"
+GIVEN_TO = "given to "  # and then to which agent
 _LONGEST_QUERY = 2_000
 
 

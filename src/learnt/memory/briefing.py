@@ -389,12 +389,13 @@ class Briefing(Tasks):
         """Return what other agents were given for the same task; a brief for no agent in particular counts for none."""
         if not agent:
             return {}
+        from learnt.brief.receipt import GIVEN_TO
         from learnt.store.happened import given_to
         from learnt.text.names import key_of
 
         given = given_to(self.store.database, task)
         return {
-            id: f"given to {other} for this task"
+            id: f"{GIVEN_TO}{other} for this task"
             for id, other in given.items()
             if other and key_of(other) != key_of(agent)
         }

@@ -32,6 +32,9 @@ class Watched(Value):
     """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
     prevented: Mapping[str, int]
     """By agent: of how many missteps it was kept by a warning."""
+    clients: tuple[str, ...] = ()
+    """Those that there are, where nothing was found; likewise the agents."""
+    agents: tuple[str, ...] = ()
 
 
 def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: str) -> Watched:
@@ -41,8 +44,13 @@ def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: st
         raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
     database, now = memory.store.database, memory._clock()
     entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
+    clients, agents = ([], []) if entries else activity.names(database)
     return Watched(
-        entries=tuple(entries), used=activity.used(database, since=now - _MONTH_MS), prevented=memory.prevented()
+        entries=tuple(entries),
+        used=activity.used(database, since=now - _MONTH_MS),
+        prevented=memory.prevented(),
+        clients=tuple(clients),
+        agents=tuple(agents),
     )
 
 

@@ -99,6 +99,21 @@ def latest(database: Database, *, limit: int, what: str = "", client: str = "", 
     return [entry.replace(learnings=(taught if entry.what == "debrief" else given).get(entry.id, 0)) for entry in shown]
 
 
+def names(database: Database) -> tuple[list[str], list[str]]:
+    """Return the clients and the agents of which anything is known, by name."""
+    clients = """
+        select client as name from brief where project = :project
+        union select client from task where project = :project
+    """
+    agents = """
+        select agent as name from brief where project = :project
+        union select agent from warning where project = :project
+        union select agent from task where project = :project
+    """
+    found = [sorted(str(row["name"] or "") for row in database.rows(query)) for query in (clients, agents)]
+    return [one for one in found[0] if one], [one for one in found[1] if one]
+
+
 def used(database: Database, *, since: int) -> dict[str, int]:
     """Return how often learnings were asked for since a moment, by whom: briefs, and searches of whole days."""
     rows = database.rows(

@@ -69,7 +69,7 @@ def get_brief(database: Database, id: str) -> Brief:
     """Return a brief with its receipt, or raise NotFound; its text is not stored."""
     row = database.row("select * from brief where project = :project and id = :id", id=id)
     if row is None:
-        raise NotFound(f"no brief `{id[:100]}`", hint="`learnt brief … --json` tells the id of a brief")
+        raise NotFound(f"no brief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
     fields = {field: row[field] for field in Brief.fields if field in row}
     return Brief(**{**fields, "receipt": json.loads(row["receipt"])})
 

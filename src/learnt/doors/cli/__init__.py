@@ -14,6 +14,10 @@ from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
 from learnt.errors import LearntError, WrongRequest
 
 
+class _NoFolder(WrongRequest):
+    """There is no folder to work in."""
+
+
 def run(words: list[str]) -> int:
     """Run one command line and return the exit code."""
     _prepare_streams()
@@ -21,6 +25,9 @@ def run(words: list[str]) -> int:
         code = _run(words)
         sys.stdout.flush()
     except LearntError as error:
+        if isinstance(error, _NoFolder) and "activity" in words and "--line" in words:
+            print()  # a status bar stays as it is while folders come and go
+            return 0
         _tell(error)
         return error.exit_code
     except BrokenPipeError:
@@ -99,14 +106,14 @@ def _go_to(folder: str) -> None:
     try:
         os.chdir(folder)
     except OSError as error:
-        raise WrongRequest(f"cannot go to {folder}: {error.strerror}", hint="-C names an existing folder") from None
+        raise _NoFolder(f"cannot go to {folder}: {error.strerror}", hint="-C names an existing folder") from None
 
 
 def _check_folder() -> None:
     try:
         os.getcwd()
     except FileNotFoundError:
-        raise WrongRequest("the current folder no longer exists", hint="go to another folder: `cd ~`") from None
+        raise _NoFolder("the current folder no longer exists", hint="go to another folder: `cd ~`") from None
 
 
 def _tell(error: LearntError) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from learnt.brief.receipt import NO_ROOM
+from learnt.brief.receipt import GIVEN_TO, NO_ROOM
 from learnt.doors.cli.arguments import add_situation, open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.doors.deadline import Deadline
-from learnt.errors import LearntError, WrongRequest
+from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.model import RESULTS
 
 TYPE_CHECKING = False
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from learnt.memory import Memory
     from learnt.model import Brief, Debrief
 
 
@@ -60,7 +61,13 @@ def brief_run(arguments: argparse.Namespace) -> None:
 
 def silence(brief: Brief) -> str:
     """Say why a brief says nothing."""
-    unfit = [entry for entry in brief.receipt["considered"] if entry["left_out"] == NO_ROOM]
+    reasons = [entry["left_out"] for entry in brief.receipt["considered"]]
+    unfit = [reason for reason in reasons if reason == NO_ROOM]
+    given = [reason for reason in reasons if reason.startswith(GIVEN_TO)]
+    if not unfit and given:
+        counts = {reason: given.count(reason) for reason in given}
+        told = (f"{count} {'was' if count == 1 else 'were'} {reason}" for reason, count in counts.items())
+        return f"Nothing that is new: {', '.join(told)} already."
     if not unfit:
         return "Nothing known matters for this task."
     budget = brief.receipt["settings"]["budget_tokens"]
@@ -175,7 +182,7 @@ def feedback_run(arguments: argparse.Namespace) -> None:
 
 
 def explain_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="BRIEF", help="the brief's id")
+    parser.add_argument("id", metavar="BRIEF", nargs="?", help="the brief's id; without it, the latest")
     parser.add_argument(
         "--replay", action="store_true", help="render its text again, and check it against what was said"
     )
@@ -183,7 +190,7 @@ def explain_arguments(parser: argparse.ArgumentParser) -> None:
 
 def explain_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        brief = memory.explain(arguments.id)
+        brief = memory.explain(arguments.id or _latest(memory))
         as_said = memory.is_as_said(brief)
         other_version = memory.is_of_another_version(brief)
         given = brief.receipt.get("beside", [])
@@ -197,6 +204,14 @@ def explain_run(arguments: argparse.Namespace) -> None:
     else:
         for line in explained(brief, titles):
             say(line)
+
+
+def _latest(memory: Memory) -> str:
+    """Return the id of the latest brief."""
+    given = [entry for what in ("brief", "warning") for entry in memory.activity(limit=1, what=what).entries]
+    if not any(entry.id for entry in given):
+        raise NotFound("there is no brief yet", hint='`learnt brief "what is to be done"` gives one')
+    return max(given, key=lambda entry: (bool(entry.id), entry.at)).id
 
 
 def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool) -> None:

@@ -116,6 +116,6 @@ def shown(name: str, value: Any) -> Any:
     return moment(value) if name.endswith("_at") and isinstance(value, int) else value
 
 
-def moment(at_ms: int) -> str:
+def moment(at_ms: int, *, seconds: bool = False) -> str:
     """Return a time as a person reads it, in the local zone."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at_ms / 1000))
+    return time.strftime(f"%Y-%m-%d %H:%M{':%S' * seconds}", time.localtime(at_ms / 1000))
