@@ -9,12 +9,15 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from learnt import Memory, WrongRequest
+from learnt.clients.events import Event
 from learnt.errors import InvalidValue
+from learnt.memory.conversing import Conversing
 from learnt.memory.places import now_ms
 from learnt.store.activity import Entry, Today
 from learnt.text.ages import ago
@@ -59,6 +62,12 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
             """,
             **row,
         )
+
+
+def told(memory: Memory, **event: Any) -> str:
+    """Let something happen in a conversation in Claude Code; return what it is told."""
+    happened = Event(client="claude", **event)
+    return Conversing(memory, happened, of_task="", began_ns=time.perf_counter_ns()).serve().text
 
 
 def kept(memory: Memory, brief: str) -> dict[str, object]:
@@ -166,6 +175,32 @@ class TestTheList:
             memory.activity(what="gossip")
         with pytest.raises(WrongRequest):
             memory.activity(limit=-1)
+
+    def test_an_agent_is_the_same_however_its_name_is_spelt(self, memory: Memory) -> None:
+        for agent in ("Straße  Reviewer", "strasse__reviewer", "STRASSE-Reviewer", "strassereviewer"):
+            memory.brief("Paint the shop", agent=agent)
+        assert len(memory.activity(agent="strasse -_ REVIEWER").entries) == 3
+        assert memory.activity(agent="nobody").entries == ()
+
+    def test_a_warning_stays_one_when_the_same_is_warned_of_again(self, memory: Memory, clock: Clock) -> None:
+        earlier, later = {"session": "s1"}, {"session": "s2", "agent": "engineer"}
+        failing = {"occasion": "result", "name": "PostToolUse"}
+        told(memory, **earlier, **failing, command="ship --fast", failed=True, output="ship: unknown option --fast")
+        told(memory, **earlier, **failing, command="ship --safe", failed=False)
+        for _ in range(2):
+            assert told(memory, **later, occasion="call", name="PreToolUse", command="ship --fast")
+            clock.advance(days=1 / 24 / 60)
+            told(memory, **later, occasion="session", name="SessionStart", source="compact")
+            clock.advance(days=1 / 24 / 60)
+
+        entries = memory.activity().entries
+        assert [(entry.what, entry.command, entry.outcome) for entry in entries] == [
+            ("warning", "ship --fast", "prevented"),
+            ("warning", "ship --fast", ""),
+        ]
+        assert [entry.what for entry in memory.activity(what="brief").entries] == []
+        assert len(memory.activity(what="warning", agent="Engineer", client="claude").entries) == 2
+        assert memory.today() == Today(briefs=0, warnings=2, prevented=1)
 
     @pytest.mark.parametrize(
         ("fields", "outcome", "prevented"),

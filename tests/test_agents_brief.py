@@ -17,6 +17,7 @@ from learnt.brief import standing as rule
 from learnt.doors.cli.loop import silence
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory.caching import LearningsCache
+from learnt.memory.offered import FILTERS
 from learnt.memory.standing import standing
 from learnt.model import Brief, Learning
 from learnt.store import happened
@@ -24,6 +25,8 @@ from learnt.weigh.impact import impact
 from tests.conftest import Clock, Done, command_line
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+# Makes a value that holds itself twice, and so on.
+DOUBLED = "{{% set n = namespace(a=1) %}}{{% for i in range(60) %}}{{% set n.a = {} %}}{{% endfor %}}"
 TEXT = "release the shop with the deploy script"
 
 
@@ -124,6 +127,18 @@ def test_templates_and_briefs_of_one_task_know_of_each_other(memory: Memory) -> 
     assert memory.brief("Release the shop", agent="tester", task="task_1").learning_ids == ()
     assert memory.render_agent("{{ learnings }}", agent="tester", task="task_1") == ""
     assert given in memory.render_agent("{{ learnings }}", agent="engineer", task="task_1")
+
+
+@pytest.mark.parametrize("cache_ttl_s", [0, 300])
+def test_many_agents_of_one_task_are_each_given_some_while_there_are_any(
+    project: Path, database: str, clock: Clock, cache_ttl_s: int
+) -> None:
+    write(project, f"cache_ttl_s = {cache_ttl_s}\n")
+    with Memory.open(project, clock=clock) as memory:
+        memory.add_all([{"title": f"Mind door {number}"} for number in range(38)])
+        for number in range(9):
+            memory.render_agent("{{ learnings }}", agent=f"agent {number}", task="task_1")
+        assert [len(brief.learning_ids) for brief in briefs(memory)] == [5, 5, 5, 5, 5, 5, 5, 3]
 
 
 def test_each_category_has_a_few_and_is_served_in_turn(memory: Memory) -> None:
@@ -279,8 +294,9 @@ def test_what_a_learning_says_is_data(memory: Memory) -> None:
         ("a\n\n{{ d.a.b }}", "line 3 of the template: 'dict object' has no attribute 'a'"),
         ("a\n{% if %}", "line 2 of the template: "),
         ("{% endfor %}", "line 1 of the template: "),
-        ("{{ ''.__class__.__mro__ }}", "unsafe"),
-        ("{{ xs.append(1) }}", "unsafe"),
+        ("{{ ''.__class__.__mro__ }}", "`__class__` is not offered"),
+        ("{{ cycler.__init__.__globals__ }}", "unsafe"),
+        ("{{ xs.append(1) }}", "`append` is not offered"),
         ("{% include 'other' %}", "no loader"),
         ("{{ 1 / 0 }}", "division by zero"),
         ("{{ 'x' * 10**9 }}", "1,000,000,000"),
@@ -305,9 +321,35 @@ def test_what_a_learning_says_is_data(memory: Memory) -> None:
         (
             "{% set n = namespace(a='x') %}{% for i in range(60) %}"
             "{% set n.a %}{{ n.a }}{{ n.a }}{% endset %}{% endfor %}",
-            "4,000,000 characters",
+            "texts of more than 1,000,000 characters",
         ),
         ("{% for i in range(2000) %}" + "x" * 1000 + "{% endfor %}", "1,000,000 characters"),
+        ("{{ 1 | round(method='floor', precision=30000000) }}", "30,000,000 digits"),
+        ("{{ 1 | round(-30000000) }}", "-30,000,000 digits"),
+        ("{{ 'a' | indent(first=true, width=300000000) }}", "300,000,000"),
+        ("{{ range(90000) | join('x' * 2000) }}", "180,438,890"),
+        ("{{ ('a' * 100000) | replace(new='x' * 2000, old='a') }}", "200,100,000"),
+        ("{{ ('a' * 100000).encode() }}", "`encode` is not offered"),
+        ("{{ b.replace(b, b) }}", "`replace` is not offered"),
+        (DOUBLED.format("[n.a, n.a]") + "{{ n.a == n.a }}", "handles a list"),
+        (DOUBLED.format("(n.a, n.a)") + "{{ {n.a: 1} }}", "handles a list"),
+        (DOUBLED.format("(n.a,)").replace("60", "200"), "more than 100 deep"),
+        ("{{ xs }}" * 20_000, "20,000 parts"),
+        (DOUBLED.format("{'k': n.a, 'l': n.a}"), "handles a list"),
+        ("{% macro m() %}{% set n.a = varargs %}{% endmacro %}" + DOUBLED.format("m(n.a, n.a) or n.a"), "list"),
+        ("{% set x = 'x' * 900000 %}{{ [x, x] | tojson }}", "1,000,000"),
+        ("{% set n = namespace(a=1) %}{{ [n] }}", "a namespace is no value"),
+        ("{% set x = 'x' * 900000 %}" + "{% set y = x[1:] %}" * 9, "4,000,000"),
+        ("{{ ('f' * 9000) | int(base=16) }}", "9,000 characters"),
+        ("{{ ('a' * 9000).rfind('a' * 2000) }}", "2,000 characters"),
+        ("{{ ('a' * 9000) | trim('a' * 2000) }}", "2,000 characters"),
+        ("{{ ('a' * 30000) | wordwrap(1) }}", "30,000 characters"),
+        ("{{ ('a ' * 9000) | wordwrap(1, wrapstring='x' * 900) }}", "16,200,000"),
+        ("{{ d | tojson(indent=10**9) }}", "1,000,000,000 blanks"),
+        ("{{ range(99999) | select('in', xs) | list | length }}{{ range(99999) | reject('odd') | list }}", "steps"),
+        ("{{ [1] | sum }}", "No filter named 'sum'"),
+        ("{{ 'x' | center(10**9) }}", "No filter named 'center'"),
+        ("{% for a in 'x' %}" * 25 + "{% endfor %}" * 25, "nested"),
         (5, "a template is int"),
         ("x" * 200_001, "200,000 characters"),
     ],
@@ -316,7 +358,7 @@ def test_a_template_that_is_wrong_or_goes_too_far_ends_in_a_clear_error(
     sqlite_memory: Memory, template: Any, said: str
 ) -> None:
     with pytest.raises(WrongRequest) as caught:
-        sqlite_memory.render_agent(template, context={"d": {}, "xs": []})
+        sqlite_memory.render_agent(template, context={"d": {}, "xs": [], "b": b"x"})
     assert said in caught.value.message
     assert caught.value.hint
 
@@ -330,6 +372,28 @@ def test_a_template_may_do_what_templates_do(sqlite_memory: Memory) -> None:
     )
     filled = sqlite_memory.render_agent(template, context={"xs": ["p", "q"], "d": {"k": [1]}, "text": "a\nb"})
     assert filled == '1/2 * P\n2/2 * Q\np, q a1 {"k": [1]} - 3 1024 2 a\n  b\n'
+
+
+def test_a_template_may_use_the_usual_filters_and_methods(sqlite_memory: Memory) -> None:
+    template = (
+        "{{ 'b a'.split() | sort | join('-') }} {{ xs | map(attribute='k') | unique | list }} {{ 2.345 | round(1) }}"
+        " {{ xs | selectattr('k', 'gt', 1) | list | length }} {{ 'abc'[1:] }} {{ 'a.b'.rsplit('.', 1)[0] }}"
+        " {{ 'a  b c' | replace(new='x', old=' ', count=1) }} {{ '<' | e }} {{ 'a b' | title }} {{ '12' | int }}"
+        " {{ {'k': 'é<'} | tojson(indent=1) }} {{ ', '.join(xs | map(attribute='n')) }} {{ ' x ' | trim }}"
+        " {{ 'a b c' | wordwrap(3) }} {{ 'abc' | truncate(2, end='', leeway=0) }} {{ {'a': 1}.items() | list }}"
+        "{% set n = namespace(l=[]) %}{% for x in xs if x.k is odd %}{% set n.l = n.l + [x.n] %}{% endfor %} {{ n.l }}"
+    )
+    xs = [{"k": 1, "n": "p"}, {"k": 2, "n": "q"}, {"k": 1, "n": "r"}]
+    assert sqlite_memory.render_agent(template, context={"xs": xs}) == (
+        'a-b [1, 2] 2.3 1 bc a ax b c &lt; A B 12 {\n "k": "\\u00e9\\u003c"\n}'
+        " p, q, r x a b\nc ab [('a', 1)] ['p', 'r']"
+    )
+
+
+def test_the_documentation_names_the_filters() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "agents.md").read_text()
+    aliases = {"count", "d", "e"}
+    assert [name for name in FILTERS if f"`{name}`" not in text and name not in aliases] == []
 
 
 @pytest.fixture
@@ -505,10 +569,27 @@ def test_a_mistake_in_a_file_is_told_with_its_remedy(learnt: Callable[..., Done]
     assert found == {
         f"{file} names categories of poet that no learning has: gti": False,
         f"{file} gives mute no categories: it sees only what is general": False,
+        f"{file} gives categories to mute, which was never briefed": True,
     }
     told = learnt("init").out
     assert "categories of poet that no learning has: gti; learnings have these: git, mood" in told
     assert "gives mute no categories" in told
+
+
+def test_a_mistyped_agent_is_told_of_with_what_was_meant(learnt: Callable[..., Done], project: Path) -> None:
+    entry = 'categories = ["mood"]\n'
+    write(project, "".join(f"[agents.{name}]\n{entry}" for name in ("enginer", "Poett", "poet", "tester", "clown")))
+    found = found_by_doctor(learnt)
+    file = project / "learnt.toml"
+    assert found == {
+        f"{file} gives categories to enginer, which was never briefed": False,
+        f"{file} gives categories to poett, which was never briefed": False,
+        f"{file} gives categories to clown, which was never briefed": True,
+    }
+    told = learnt("init").out
+    assert "categories to enginer, which was never briefed; did you mean `engineer`?" in told
+    assert "categories to poett, which was never briefed; did you mean `poet`?" in told
+    assert "categories to clown, which was never briefed\n" in told
 
 
 def test_init_is_silent_on_the_defaults(learnt: Callable[..., Done]) -> None:

@@ -29,8 +29,8 @@ LEVELS = (
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
 # What a hook or a brief may load of the standard library and of others, beyond what Python itself has loaded.
 HOOK_MAY_IMPORT = {
-    "apsw", "binascii", "collections", "copyreg", "enum", "errno", "fcntl", "functools", "itertools", "json", "keyword",
-    "learnt", "math", "operator", "re", "reprlib", "signal", "types", "zlib",
+    "apsw", "binascii", "collections", "copyreg", "enum", "errno", "fcntl", "functools", "gc", "itertools", "json",
+    "keyword", "learnt", "math", "operator", "re", "reprlib", "select", "signal", "types", "zlib",
 }  # fmt: skip
 
 

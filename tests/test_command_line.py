@@ -982,7 +982,7 @@ class TestDoctorDemoAndHelp:
         assert "!!" not in told
         report = either.json("doctor")
         assert report["fine"] is True
-        assert {"subject", "fine", "detail", "remedy"} == set(report["findings"][0])
+        assert {"subject", "fine", "detail", "remedy", "facts"} == set(report["findings"][0])
 
     def test_the_doctor_names_what_is_wrong_and_the_remedy(self, shop: Line, project: Path) -> None:
         (project / ".learnt/learnt.db").chmod(0o644)

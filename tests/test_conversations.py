@@ -92,6 +92,18 @@ def test_a_command_that_failed_and_was_replaced_is_told_of_at_the_call_once(shop
     assert shop(session="third").call(WORKS) == shop(session="third").call("ls") == ""
 
 
+def test_a_warning_is_explained_as_what_it_is(shop: Callable[..., Client], learnt: Learnt, project: Path) -> None:
+    assert shop().call(FAILS)
+    with Memory.open(project) as memory:
+        (warning,) = memory.activity(what="warning").entries
+
+    told = learnt("explain", warning.id).out
+
+    assert f"failed before: {FAILS} 2>&1 | tail -3: {ERROR}\n    then worked: {WORKS}\n" in told
+    assert "query" not in told
+    assert "no learning shares" not in told
+
+
 def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Client]) -> None:
     assert ERROR in shop().call("cd web && ship tomorrow --fast > log.txt")
     assert shop().call("ship tomorrow") == ""
@@ -274,6 +286,12 @@ class TestStart:
             memory.catch_up()
 
         assert "the till has no paper" in Client(learnt, "claude").hear("SessionStart", source="startup")
+        with Memory.open(project) as memory:
+            (start,) = memory.activity(what="brief").entries
+        told = learnt("explain", start.id).out
+        assert "unfinished: task_" in told
+        assert ": the till has no paper\n" in told
+        assert "no learning shares" not in told
         subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
         assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == ""
 

@@ -107,6 +107,17 @@ def test_what_happened_here_survives_a_refresh_before_the_server_knows_it(hook: 
     assert prompted(hook, "count the till") == [], given
 
 
+def test_what_a_conversation_forgot_stays_forgotten_until_the_server_knows_it(
+    hook: Memory, memory: Memory, clock: Clock
+) -> None:
+    given = prompted(hook, "count the till")
+    memory.catch_up()
+    clock.advance(days=1 / 24)
+    hook.store.record("forgotten", {"task": "task_1", "at": clock()})
+    mirror.refresh(memory.store)
+    assert prompted(hook, "count the till") == given
+
+
 def test_a_purge_reaches_the_mirror_at_once(hook: Memory, memory: Memory, project: Path) -> None:
     leaked = memory.add("The password of the till is xyzzy-plugh-42")
     memory.catch_up()

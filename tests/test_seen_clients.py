@@ -168,6 +168,7 @@ class TestDoctor:
         assert "took 12 ms" in doctor.run("doctor").out
 
     def test_more_than_half_of_the_deadline_is_remarked(self, doctor: Doctor) -> None:
+        del doctor.environ["LEARNT_HOOK_DEADLINE_MS"]
         doctor.run("install", "gemini")
         fired.note(str(doctor.project / ".learnt"), "gemini", "prompt", now_ms(), 201.0, 0)
         told = doctor.says("gemini")

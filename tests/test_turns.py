@@ -166,6 +166,20 @@ def test_words_that_are_not_written_down_yet_are_not_lost(memory: Memory, tmp_pa
     assert [one.reason for one in memory.failures(TASK).values()] == ["The drawer is stuck"]
 
 
+def test_a_transcript_is_found_where_it_is_whatever_blanks_its_path_has(
+    memory: Memory, tmp_path: Path, alone: None
+) -> None:
+    folder = tmp_path / "a  b "
+    folder.mkdir()
+    transcript = said(folder / "t  1.jsonl", LESSON, "So be it.")
+    memory.end_turn(TASK, "So be it.", transcript=transcript)
+    memory.catch_up()
+    assert memory.attempts(TASK)[0].transcript == transcript
+    assert list(all_of(memory)) == ["The till rounds half to even."]
+    memory.debrief("task_2", "So be it.", transcript=transcript)
+    assert memory.attempts("task_2")[0].transcript == transcript
+
+
 def test_how_a_conversation_ended_is_what_it_said_last(memory: Memory, tmp_path: Path, alone: None) -> None:
     path = tmp_path / "t.jsonl"
     memory.end_turn(TASK, "So be it.", transcript=said(path, FAILED, "So be it."))

@@ -53,6 +53,9 @@ FAILURE_CATEGORIES = ("test", "build", "missing-file", "logic", "type", "depende
 DIFFICULTIES = ("trivial", "easy", "moderate", "hard", "blocked")
 
 
+_set = object.__setattr__
+
+
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class _ValueType(type):
     """Turns the annotated fields of a class into slots with defaults."""
@@ -75,16 +78,14 @@ class Value(metaclass=_ValueType):
 
     def __init__(self, **given: Any) -> None:
         kind = type(self)
+        values = {**kind.defaults, **given}
         for field in kind.fields:
-            if field in given:
-                value = given.pop(field)
-            elif field in kind.defaults:
-                value = kind.defaults[field]
-            else:
+            if field not in values:
                 raise TypeError(f"{kind.__name__} needs `{field}`")
-            object.__setattr__(self, field, value)
-        if given:
-            raise TypeError(f"{kind.__name__} has no field `{next(iter(given))}`")
+            _set(self, field, values[field])
+        if len(values) > len(kind.fields):
+            unknown = next(field for field in given if field not in kind.fields)
+            raise TypeError(f"{kind.__name__} has no field `{unknown}`")
         self.check()
 
     def check(self) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -144,15 +145,22 @@ def run(*words: str) -> int:
 
 
 def run_with(event: str) -> str:
-    """Run the hook in this process; return its answer."""
-    before, answer = sys.stdin, io.StringIO()
-    sys.stdin = io.TextIOWrapper(io.BytesIO(event.encode()))
-    try:
-        with redirect_stdout(answer):
+    """Run the hook in this process; return its answer. It reads and writes past Python's own files."""
+    kept = os.dup(0), os.dup(1)
+    sys.stdout.flush()
+    with tempfile.TemporaryFile() as sent, tempfile.TemporaryFile() as answer:
+        sent.write(event.encode())
+        sent.seek(0)
+        os.dup2(sent.fileno(), 0)
+        os.dup2(answer.fileno(), 1)
+        try:
             assert run_hook() == 0
-    finally:
-        sys.stdin = before
-    return answer.getvalue()
+        finally:
+            for number, file in enumerate(kept):
+                os.dup2(file, number)
+                os.close(file)
+        answer.seek(0)
+        return answer.read().decode()
 
 
 @contextmanager
@@ -178,11 +186,13 @@ def damage(folder: Path) -> int:
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody wait for a locked database, and no hook give up."""
+    """Let nobody wait for a locked database, no hook give up, and no worker start."""
     monkeypatch.setenv("LEARNT_WAIT_MS", "1")
     monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "60000")
     for name in ("PATIENCE_MS", "_PATIENCE_OF_OWNER_MS"):
         monkeypatch.setattr(f"learnt.store.{name}", 1)
+    # No other process may use the database: reading its files here lets go of this process's locks on them.
+    monkeypatch.setattr("learnt.memory.background.start_worker", lambda *_, **__: None)
 
 
 def walk(secrets: Sequence[Secret], monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:

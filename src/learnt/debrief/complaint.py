@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from learnt.model import Value
 from learnt.text.clean import clean, fold
+from learnt.text.late import late
 from learnt.text.patterns import beginning_and_end
 
 TYPE_CHECKING = False
@@ -22,16 +23,16 @@ _HALF = 10_000
 _MOST_LINES = 400
 _LONGEST_LINE = 1_000
 _LONGEST_TOLD = 4_000
-_MARKUP = re.compile(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
-_PREAMBLE = re.compile(
+_MARKUP = late(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = late(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
-_SHELL = re.compile(
+_SHELL = late(
     r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
-_TRACEBACK_END = re.compile(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
-_PLAIN = re.compile(
+_TRACEBACK_END = late(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_PLAIN = late(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|"
     r"not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|not found|"
@@ -40,47 +41,45 @@ _PLAIN = re.compile(
     r"unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
     re.IGNORECASE,
 )
-_MARKED = re.compile(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
-_ABOUT_FAILURE = re.compile(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
-_NO_OWN_ERROR = re.compile(
+_MARKED = late(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = late(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+_NO_OWN_ERROR = late(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted",
     re.IGNORECASE,
 )
 # A conflict is what a merge finds, not a mistake in how it was asked for.
-_CONFLICT = re.compile(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+_CONFLICT = late(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
 
-_HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
-_WORKTREE = re.compile(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
-_TEMPORARY = re.compile(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
-_ID = re.compile(
+_HOME = late(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = late(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY = late(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = late(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
-_TIME = re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_PLACE = re.compile(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
-_LINE_NUMBER = re.compile(r"\b(line|column) \d+")
-_JSON_MESSAGE = re.compile(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = re.compile(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
-_VARIABLE = re.compile(
-    r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…"
-)
+_TIME = late(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_PLACE = late(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = late(r"\b(line|column) \d+")
+_JSON_MESSAGE = late(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = late(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
+_VARIABLE = late(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
 
-_DIAGNOSTIC = re.compile(
+_DIAGNOSTIC = late(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
-_OPEN_QUOTATION = re.compile(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_OPEN_QUOTATION = late(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
 _MOST_QUOTED = 6
-_RUST_SAYS = re.compile(r"^error(?:\[E\d+\])?: (.+)$")
-_RUST_PLACE = re.compile(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
-_OF_TYPES = re.compile(r"^error: .*\]$|^error TS\d|^TS\d")
+_RUST_SAYS = late(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_PLACE = late(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_OF_TYPES = late(r"^error: .*\]$|^error TS\d|^TS\d")
 _SAID_OF_EVERYTHING = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK = re.compile(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
+_TASK = late(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
 _RULES = (
-    re.compile(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
-    re.compile(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
-    re.compile(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
-    re.compile(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+    late(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    late(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    late(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    late(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
 )
 
 

@@ -9,7 +9,6 @@ from learnt.errors import TryAgain
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
-    from typing import Self
 
 # An error that is raised within a callback of Python's own is swallowed there: it is raised again.
 _AGAIN_S = 0.1
@@ -24,22 +23,21 @@ class Deadline:
     def __init__(self, milliseconds: int) -> None:
         self._milliseconds = milliseconds
 
-    def __enter__(self) -> Self:
-        if self._milliseconds:
-            self.move(self._milliseconds)
-        return self
+    def __enter__(self) -> None:
+        self._set(self._milliseconds)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._milliseconds:
-            self.move(0)
+        self._set(0)
 
-    def move(self, milliseconds: int) -> None:
-        """Give it so much time from now on; 0 milliseconds mean no limit."""
-        if sys.platform == "win32":
+    def _set(self, milliseconds: int) -> None:
+        if sys.platform == "win32" or not self._milliseconds:
             return
-        import signal
+        if TYPE_CHECKING:
+            import signal
+        else:
+            import _signal as signal  # the same without its enumerations, which take longer to make than a query
 
         signal.signal(signal.SIGALRM, self._give_up)
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _AGAIN_S if milliseconds else 0)

@@ -12,6 +12,7 @@ import sys
 import time
 
 from learnt.doors.deadline import Deadline
+from learnt.errors import TryAgain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
 # What an agent said is kept however busy the machine is: nobody says it again.
 _TIME_TO_KEEP_MS = 5_000
-_STDOUT = 1
+_STDIN, _STDOUT = 0, 1
+_AT_ONCE = 1 << 20
 
 
 def run_hook() -> int:
@@ -53,12 +55,12 @@ def _serve(here: Project, began_ns: int) -> None:
     from learnt.memory import Memory
 
     try:
-        with Memory.open_for_hook(".") as memory, Deadline(_left_ms(memory, began_ns)) as deadline:
-            event = read_event(_read(sys.stdin.buffer.read(_LONGEST_EVENT)), _client())
-            if event is not None and event.occasion == "stop":
-                # Nobody hears an answer, and what is not kept now is lost.
-                deadline.move(_TIME_TO_KEEP_MS)
-            answer = _answer(memory, event, here, began_ns) if event else ""
+        with Memory.open_for_hook(".") as memory:
+            event = read_event(_read(_sent(memory.settings.hook_deadline_ms)), _client())
+            # Nobody hears an answer to the end of a turn, and what is not kept now is lost.
+            is_stop = event is not None and event.occasion == "stop"
+            with Deadline(_TIME_TO_KEEP_MS if is_stop else _left_ms(memory, began_ns)):
+                answer = _answer(memory, event, here, began_ns) if event else ""
     except NoStore:
         return  # a clone with shared learnings, say, in which nobody keeps any; or a mirror is to be made first
     _say(answer)
@@ -67,8 +69,27 @@ def _serve(here: Project, began_ns: int) -> None:
 
 
 def _left_ms(memory: Memory, began_ns: int) -> int:
-    """Return how much time there is still; at least a moment, in which what an agent said can be read."""
+    """Return how much time there is still; at least a moment."""
     return max(1, memory.settings.hook_deadline_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
+
+
+def _sent(patience_ms: int) -> bytes:
+    """Return what stands on stdin; a client that does not close it is waited for so long.
+
+    No alarm rings meanwhile: on a busy machine it would ring although all of it is there.
+    """
+    if sys.platform == "win32":
+        return sys.stdin.buffer.read(_LONGEST_EVENT)
+    from select import select
+
+    pieces: list[bytes] = []
+    while sum(map(len, pieces)) < _LONGEST_EVENT:
+        if not select([_STDIN], [], [], patience_ms / 1000)[0]:
+            raise TryAgain(f"the event did not end within {patience_ms} ms", hint="the client must close the pipe")
+        pieces.append(os.read(_STDIN, _AT_ONCE))
+        if not pieces[-1]:
+            break
+    return b"".join(pieces)
 
 
 def _say(answer: str) -> None:

@@ -87,10 +87,9 @@ class Memory(Accumulating, Transfer, Working, Tidying):
         along, remarks = read_along(settings)
         places = [own, *(place for place in along if place.folder != own.folder)]
         if wait_ms is not None:
-            places = [
-                place if place.address and not mirrored else place.replace(wait_ms=wait_ms, in_hurry=mirrored)
-                for place in places
-            ]
+            # Beside a mirror there is no spool to turn to: whoever waits for it has all the time of a hook.
+            patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
+            places = [place.replace(wait_ms=patience[bool(place.address)], in_hurry=mirrored) for place in places]
         memory = cls._opened(places, configuration, clock, mirrored=mirrored)
         memory.remarks = remarks
         memory.root = here.root

@@ -251,7 +251,7 @@ class Briefing(Tasks):
         for store in self.sound_stores():
             for hits, here in zip(found, find_each(store.database, situation, which, parts), strict=True):
                 fresh = [hit for hit in here if hit.learning.id not in seen]  # a copy elsewhere is the same learning
-                hits += [hit.replace(learning=hit.learning.replace(scope=store.place.scope)) for hit in fresh]
+                hits += [_of_scope(hit, store.place.scope) for hit in fresh]
             seen = {hit.learning.id for hits in found for hit in hits}
         return [best_first(hits)[: part.limit] for hits, part in zip(found, parts, strict=True)]
 
@@ -434,6 +434,11 @@ class Briefing(Tasks):
             if event.version <= version:
                 fields.update(event.new)
         return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
+
+
+def _of_scope(hit: Hit, scope: str) -> Hit:
+    learning = hit.learning
+    return hit if learning.scope == scope else hit.replace(learning=learning.replace(scope=scope))
 
 
 def _said(task_text: str, command: str) -> tuple[str, str]:

@@ -81,7 +81,7 @@ class Debriefing(Briefing):
             result=result or "incomplete",
             model=self._line(model),
             model_reason=self._line(model_reason, TEXT_LIMIT),
-            transcript=self._line(transcript, TEXT_LIMIT),
+            transcript=redact(clean(transcript))[0],
             started_at=now,
             duration_ms=duration_ms,
             cost_usd=cost_usd,

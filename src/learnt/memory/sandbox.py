@@ -1,9 +1,9 @@
 """Fill in a Jinja2 template that need not be trusted: it reaches nothing but what it is given, and it ends.
 
 Jinja2's sandbox keeps a template away from Python's inner parts and bounds `range`. What it leaves open is bounded
-here: how many steps a template takes (rounds of loops, calls, filters), how much text it makes on the way and in the
-end, how long it takes, and the few operations that make much out of little at once. There is no loader: a template
-includes no others.
+here: how many steps a template takes (rounds of loops, calls, filters, tests), how large a value gets, how much is made
+on the way and in the end, and how long it takes. The clock is looked at between steps, and no step is long, because
+values are small and only what `offered` names can be done with them. There is no loader: a template includes no others.
 """
 
 from __future__ import annotations
@@ -14,23 +14,36 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinMethodType, MethodType
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, nodes, pass_context
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, Undefined, nodes, pass_context
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
+from markupsafe import Markup
 
 from learnt.errors import WrongRequest
+from learnt.memory.offered import (
+    BOUNDED,
+    FILTERS,
+    MOST_OUTPUT,
+    MOST_STEPS,
+    TooMuch,
+    call_text,
+    is_offered,
+    refuse_growth,
+    refuse_length,
+    refuse_size,
+    text_of,
+)
 
-MOST_OUTPUT = 1_000_000
 _MOST_MADE = 4 * MOST_OUTPUT
-_MOST_STEPS = 100_000
+# How much of that an entry of a list counts as: it takes more room than a character.
+_ENTRY = 4
+_MOST_PARTS = 20_000
 _MOST_SECONDS = 5.0
-_MOST_BITS = 10_000
 _TEMPLATE = "<template>"
-# What pads or repeats, and what formats with a width: a few letters would make gigabytes.
-_NO_FILTERS = ("batch", "center", "format", "pprint", "slice", "urlize", "wordwrap", "xmlattr")
-_NO_METHODS = ("center", "expandtabs", "format", "format_map", "ljust", "rjust", "to_bytes", "translate", "zfill")
+_JINJAS_OWN = ("_loop_vars", "_block_vars")
 # What a template can do wrong at a moment when only Python notices.
 _MISTAKES = (
     TemplateError,
@@ -39,6 +52,7 @@ _MISTAKES = (
     LookupError,
     MemoryError,
     RecursionError,
+    SyntaxError,
     TypeError,
     ValueError,
 )
@@ -53,26 +67,22 @@ def fill_in(template: str, variables: Mapping[str, Any]) -> str:
         for part in sandbox.from_string(template).generate(variables):
             length += len(part)
             if length > MOST_OUTPUT:
-                raise _TooMuch(f"it makes more than {MOST_OUTPUT:,} characters")
+                raise TooMuch(f"it makes more than {MOST_OUTPUT:,} characters")
             parts.append(part)
     except _MISTAKES as error:
         raise _told(error, variables) from None
     return "".join(parts)
 
 
-class _TooMuch(TemplateError):
-    """A limit is reached."""
-
-
 class _Sandbox(ImmutableSandboxedEnvironment):
     """The environment of one rendering, which counts what that does."""
 
-    intercepted_binops = frozenset(("+", "*", "**", "%"))
+    intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
 
     def __init__(self) -> None:
         super().__init__(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_finalized, cache_size=0)
-        kept = {name: act for name, act in self.filters.items() if name not in _NO_FILTERS}
-        self.filters = {name: self._bounded(act, name) for name, act in kept.items()}
+        self.filters = {name: self._bounded(BOUNDED.get(name) or self.filters[name]) for name in FILTERS}
+        self.tests = {name: self._bounded(test) for name, test in dict[str, Any](self.tests).items()}
         del self.globals["lipsum"]
         self._steps = self._made = 0
         self._until = time.monotonic() + _MOST_SECONDS
@@ -82,53 +92,50 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return tree
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        return not _makes_much(obj, attr) and super().is_safe_attribute(obj, attr, value)
+        return is_offered(obj, attr) and super().is_safe_attribute(obj, attr, value)
+
+    def unsafe_undefined(self, obj: Any, attribute: str) -> Undefined:
+        if is_offered(obj, attribute):
+            return super().unsafe_undefined(obj, attribute)
+        return self.undefined(f"`{attribute}` is not offered", name=attribute, exc=SecurityError)
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
-        if isinstance(value, MethodType | BuiltinMethodType) and _makes_much(value.__self__, value.__name__):
-            raise SecurityError(f"`{value.__name__}` is not offered")
-        return None
+        return None  # it is not offered
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
         __self.step()
-        if isinstance(__obj, BuiltinMethodType) and isinstance(__obj.__self__, str | bytes):
-            __self.foresee(__obj.__name__, __obj.__self__, *args)
+        its = getattr(__obj, "__self__", None) if isinstance(__obj, MethodType | BuiltinMethodType) else None
+        if its is not __self:
+            given = [value for name, value in kwargs.items() if name not in _JINJAS_OWN]
+            refuse_size((args, given))  # a macro is given them as one value
+        if isinstance(its, str):
+            __obj = functools.partial(call_text, __obj, its)
         return __self.made(super().call(__context, __obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         self.step()
-        _refuse_growth(operator, left, right)
+        for one in (left, right):
+            refuse_size(one)
+        refuse_growth(operator, left, right)
         return self.made(super().call_binop(context, operator, left, right))
 
     def step(self) -> None:
         """Count a step."""
         self._steps += 1
-        if self._steps > _MOST_STEPS:
-            raise _TooMuch(f"it takes more than {_MOST_STEPS:,} steps")
+        if self._steps > MOST_STEPS:
+            raise TooMuch(f"it takes more than {MOST_STEPS:,} steps")
         if time.monotonic() > self._until:
-            raise _TooMuch(f"it takes longer than {_MOST_SECONDS:g} seconds")
+            raise TooMuch(f"it takes longer than {_MOST_SECONDS:g} seconds")
 
     def made(self, value: Any) -> Any:
         """Count what was made, as far as it is long; return it."""
-        if isinstance(value, str | bytes | list | tuple):
-            self._made += len(value)
+        if isinstance(value, str | bytes | list | tuple | dict):
+            self._made += len(value) * (1 if isinstance(value, str | bytes) else _ENTRY)
             if self._made > _MOST_MADE:
-                raise _TooMuch(f"it makes more than {_MOST_MADE:,} characters on its way")
-        return value
-
-    def foresee(self, name: str, value: Any, *args: Any) -> None:
-        """Raise before an operation makes too much at once."""
-        first = args[0] if args else ""
-        if name == "replace" and isinstance(value, str) and len(args) > 1:
-            _refuse_length(len(value) + value.count(str(first)) * len(str(args[1])))
-        elif name == "join":
-            items, sign = (first, value) if isinstance(value, str) else (value, first)
-            _refuse_length(sum(len(one) + len(str(sign)) for one in items if isinstance(one, str)))
-        elif name == "indent":
-            width = len(first) if isinstance(first, str) else int(first)
-            _refuse_length((str(value).count("\n") + 1) * width)
-        elif name in ("tojson", "truncate", "round") and isinstance(first, int) and first > _MOST_BITS:
-            raise _TooMuch(f"`{name}` is asked for {first:,}")
+                raise TooMuch(f"it makes more than {_MOST_MADE:,} characters on its way")
+        if not isinstance(value, Namespace):
+            refuse_size(value)
+        return str(value) if isinstance(value, Markup) else value  # its own methods are not bounded
 
     def counted(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield the rounds of a loop, counting them."""
@@ -138,36 +145,38 @@ class _Sandbox(ImmutableSandboxedEnvironment):
 
     def joined(self, *parts: Any) -> str:
         """Return what `~` makes."""
-        texts = [self.printed(part) for part in parts]
-        _refuse_length(sum(map(len, texts)))
-        return "".join(texts)
+        texts = [text_of(part) for part in parts]
+        refuse_length(sum(map(len, texts)))
+        return str(self.made("".join(texts)))
 
     def printed(self, value: Any) -> str:
         """Return a value as a text."""
-        if isinstance(value, list | tuple | dict | set | frozenset):
-            _refuse_size(value)
-        return value if isinstance(value, str) else str(value)
+        return str(self.made(text_of(value)))
 
-    def _bounded(self, act: Callable[..., Any], name: str) -> Callable[..., Any]:
-        """Return a filter that counts what it does; how it is given its context stays as it was."""
-        skipped = 1 if hasattr(act, "jinja_pass_arg") else 0
+    def _bounded(self, act: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a filter or a test that counts what it does; how it is given its context stays as it was."""
 
         @functools.wraps(act)
         def bounded(*args: Any, **kwargs: Any) -> Any:
             self.step()
-            value, *rest = args[skipped:]
-            if name == "join" and not isinstance(value, str | list | tuple | dict):
-                value = [self.made(one) for one in value]
-            if isinstance(value, list | tuple | dict | set | frozenset):
-                _refuse_size(value)
-            self.foresee(name, value, *rest, *kwargs.values())
-            return self.made(act(*args[:skipped], value, *rest, **kwargs))
+            refuse_size((args, kwargs))
+            result = act(*args, **kwargs)
+            return self.counted(result) if isinstance(result, Iterator) else self.made(result)
 
         return bounded
 
 
 class _Counting(NodeTransformer):
-    """Lets loops, `~` and plain text be counted, too."""
+    """Lets the sandbox count loops, `~` and plain text, and measure what is made without a call."""
+
+    def __init__(self) -> None:
+        self._parts = 0
+
+    def visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> Any:
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise TooMuch(f"it has more than {_MOST_PARTS:,} parts")
+        return super().visit(node, *args, **kwargs)
 
     def visit_For(self, node: nodes.For) -> nodes.For:  # noqa: N802
         self.generic_visit(node)
@@ -181,6 +190,22 @@ class _Counting(NodeTransformer):
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Call:  # noqa: N802
         return _asked_of_sandbox("printed", [nodes.Const(node.data, lineno=node.lineno)], node.lineno)
 
+    def visit_List(self, node: nodes.List) -> nodes.Call:  # noqa: N802
+        self.generic_visit(node)
+        return _asked_of_sandbox("made", [node], node.lineno)
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Call:  # noqa: N802
+        self.generic_visit(node)
+        return _asked_of_sandbox("made", [node], node.lineno)
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Expr:  # noqa: N802
+        self.generic_visit(node)
+        return node if node.ctx == "store" else _asked_of_sandbox("made", [node], node.lineno)
+
+    def visit_Getitem(self, node: nodes.Getitem) -> nodes.Expr:  # noqa: N802
+        self.generic_visit(node)
+        return _asked_of_sandbox("made", [node], node.lineno) if isinstance(node.arg, nodes.Slice) else node
+
 
 def _asked_of_sandbox(name: str, args: list[Any], lineno: int) -> nodes.Call:
     return nodes.Call(nodes.EnvironmentAttribute(name, lineno=lineno), args, [], None, None, lineno=lineno)
@@ -190,46 +215,8 @@ def _asked_of_sandbox(name: str, args: list[Any], lineno: int) -> nodes.Call:
 def _finalized(context: Context, value: Any) -> str:
     sandbox = context.environment
     assert isinstance(sandbox, _Sandbox)  # noqa: S101 - it is the only one that has this
-    return str(sandbox.made(sandbox.printed(value)))
-
-
-def _makes_much(obj: Any, name: str) -> bool:
-    return isinstance(obj, str | bytes | bytearray | int) and name in _NO_METHODS
-
-
-def _refuse_growth(operator: str, left: Any, right: Any) -> None:
-    numbers = isinstance(left, int) and isinstance(right, int)
-    if operator == "%" and isinstance(left, str | bytes):
-        raise SecurityError("`%` formats no texts here; `~` puts them together")
-    if operator == "**" and numbers and left.bit_length() * abs(right) > _MOST_BITS:
-        raise _TooMuch("a number gets too large")
-    if operator == "*" and numbers and left.bit_length() + right.bit_length() > _MOST_BITS:
-        raise _TooMuch("a number gets too large")
-    if operator == "*" and not numbers:
-        for many, times in ((left, right), (right, left)):
-            if isinstance(many, str | bytes | list | tuple) and isinstance(times, int):
-                _refuse_length(len(many) * times)
-    if operator == "+" and isinstance(left, str | bytes | list | tuple) and isinstance(right, type(left)):
-        _refuse_length(len(left) + len(right))
-
-
-def _refuse_length(length: int) -> None:
-    if length > MOST_OUTPUT:
-        raise _TooMuch(f"it makes a text or a list of {length:,}")
-
-
-def _refuse_size(value: Any) -> None:
-    """Raise when a list holds too much, counting what it holds more than once each time."""
-    left, waiting = _MOST_STEPS, [value]
-    while waiting:
-        one = waiting.pop()
-        left -= 1
-        if left < 0:
-            raise _TooMuch(f"it handles a list of more than {_MOST_STEPS:,}")
-        if isinstance(one, dict):
-            waiting.extend(one.values())
-        elif isinstance(one, list | tuple | set | frozenset):
-            waiting.extend(one)
+    sandbox.step()
+    return sandbox.printed(value)
 
 
 def _told(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
@@ -237,8 +224,10 @@ def _told(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
     line = error.lineno if isinstance(error, TemplateSyntaxError) else _line_of(error)
     said = " ".join(str(error).split()) or type(error).__name__
     where = f"line {line} of the template" if line else "the template"
-    if isinstance(error, _TooMuch | MemoryError | RecursionError | OverflowError):
+    if isinstance(error, TooMuch | MemoryError | RecursionError | OverflowError):
         hint = "make it simpler: a prompt is read by a model, and has to be short"
+    elif "No filter named" in said:
+        hint = f"these are offered: {', '.join(FILTERS)}"
     elif "no loader" in said:
         hint = "a template includes no others; give their text in `context`"
     elif isinstance(error, SecurityError):

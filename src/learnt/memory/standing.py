@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store import Store
 
-# Beside those that are shown, so many times as many are read: some were given to another agent of the same task.
+# Beside those that are shown, so many times as many are read: some were given to another agent of the same task, and
+# some say the same as another.
 _SPARE = 4
 
 
@@ -68,7 +69,9 @@ def look(
     from learnt.weigh.impact import impact
     from learnt.weigh.stage import stage
 
-    shelf = _Shelf(memory, cached=cached and not proven_only, proven_only=proven_only)
+    reasons = dict(known or {})
+    told = Filter(exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None)
+    shelf = _Shelf(memory, told, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
     for category in seen_by(agent, memory.settings.agents):
@@ -77,7 +80,6 @@ def look(
             fresh = [one for one in shelf.read(store, category) if one.id not in holders]
             holders.update((one.id, store) for one in fresh)
             groups[category] += fresh
-    reasons = dict(known or {})
     own = [one.id for group in groups.values() for one in group if taught_in and one.task == taught_in]
     reasons.update(dict.fromkeys(own, "learnt in this very conversation"))
     rules = Rules(
@@ -103,10 +105,15 @@ def cache_state(memory: Stores) -> CacheState:
 
 
 class _Shelf:
-    """Reads the foremost learnings of categories, from the cache where that may be."""
+    """Reads the foremost learnings of categories, from the cache where that may be.
 
-    def __init__(self, memory: Stores, *, cached: bool, proven_only: bool) -> None:
+    `told` leaves out what the agent need not be told.
+    """
+
+    def __init__(self, memory: Stores, told: Filter, *, cached: bool, proven_only: bool) -> None:
         self._settings = memory.settings
+        self._told = told
+        self._most = _SPARE * memory.settings.brief_per_category
         self._now_ms = memory._clock()
         self._cached = cached and memory.settings.cache_ttl_s > 0
         self._proven_only = proven_only
@@ -121,9 +128,17 @@ class _Shelf:
         return max((cache.state(self._now_ms).age_s for cache in self._caches), default=0.0)
 
     def read(self, store: Store, category: str) -> Sequence[Learning]:
-        """Return the foremost learnings of a category in a store."""
+        """Return the foremost learnings of a category in a store; of those that may be told enough, if there are."""
+        found = self._foremost(store, category)
+        new = [one for one in found if one.id not in self._told.exclude_ids and one.task != self._told.exclude_task]
+        if len(found) < self._most or len(new) >= self._settings.brief_per_category:
+            return found
+        passed_over = (*self._told.exclude_ids, *(one.id for one in found))
+        return [*found, *self._from_store(store, category, self._told.replace(exclude_ids=passed_over))]
+
+    def _foremost(self, store: Store, category: str) -> Sequence[Learning]:
         if not self._cached:
-            return self._from_store(store, category)
+            return self._from_store(store, category, Filter())
         from learnt.memory.caching import cache_of
 
         cache = cache_of(store.place, ttl_s=self._settings.cache_ttl_s)
@@ -131,7 +146,7 @@ class _Shelf:
         found = cache.get(category, stamp=stamp, now_ms=self._now_ms)
         if found is None:
             self.misses += 1
-            return cache.set(category, self._from_store(store, category), stamp=stamp, now_ms=self._now_ms)
+            return cache.set(category, self._from_store(store, category, Filter()), stamp=stamp, now_ms=self._now_ms)
         self.hits += 1
         self._caches.add(cache)
         return found
@@ -144,14 +159,13 @@ class _Shelf:
             self._stamps[id(store)] = (learnings.stamp(store.database), *read_by)
         return self._stamps[id(store)]
 
-    def _from_store(self, store: Store, category: str) -> list[Learning]:
+    def _from_store(self, store: Store, category: str, which: Filter) -> list[Learning]:
         if id(store) not in self._spelt:
             self._spelt[id(store)] = learnings.categories(store.database)
         spelt = spellings(category, self._settings.agents, self._spelt[id(store)])
         gate = self._settings.brief_confidence
-        which = Filter(trusted_from=gate, in_categories=spelt, helpful_only=self._proven_only)
-        limit = _SPARE * self._settings.brief_per_category
-        return learnings.foremost(store.database, which, limit=limit) if spelt else []
+        which = which.replace(trusted_from=gate, in_categories=spelt)
+        return learnings.foremost(store.database, which, limit=self._most, helpful_only=self._proven_only)
 
 
 def _as_they_are_now(found: Sequence[Considered], holders: Mapping[str, Store]) -> list[Considered]:

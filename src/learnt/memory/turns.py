@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from learnt.memory.debriefing import debrief_body
-from learnt.model import TEXT_LIMIT, Attempt, Task, check_text, text_id
+from learnt.model import Attempt, Task, check_text, text_id
 from learnt.store import mined, tasks
 from learnt.text.clean import clean
 
@@ -75,7 +75,7 @@ def turn_body(
         number=1,
         result=result or "incomplete",
         model=memory._line(model),
-        transcript=memory._line(transcript, TEXT_LIMIT),
+        transcript=redact(clean(transcript))[0],  # a path keeps its blanks
         branch=memory._line(branch),
         started_at=now if ended_at is None else ended_at,
     )

@@ -11,7 +11,6 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.memory.stores import check_rows
 from learnt.model import Value
 from learnt.store import PATIENCE_MS, activity, counters
-from learnt.text.clean import fold
 from learnt.text.client_names import client_name
 
 TYPE_CHECKING = False
@@ -44,8 +43,7 @@ def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: st
     if what and what not in activity.KINDS:
         raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
     database, now = memory.store.database, memory._clock()
-    role = fold(agent).lower().replace("_", "-").replace(" ", "-")
-    entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=role)
+    entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
     clients, agents = ([], []) if entries else activity.names(database)
     return Watched(
         entries=tuple(entries),

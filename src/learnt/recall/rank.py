@@ -7,6 +7,8 @@ worth more the fewer learnings have it, and a further occurrence of it adds less
 from __future__ import annotations
 
 import math
+from collections import Counter
+from itertools import chain
 
 from learnt.text.words import mark
 
@@ -39,9 +41,7 @@ def shares(
     """Return what each wanted word adds to the score of a learning of this length with these words, field by field."""
     average_length = counts.words / counts.learnings if counts.words else 1.0
     damping = SATURATION * (1 - LENGTH_MATTERS + LENGTH_MATTERS * length / average_length)
-    times: dict[str, int] = {}
-    for word in [word for found in words.values() for word in found if word in worth]:
-        times[word] = times.get(word, 0) + 1
+    times = Counter(filter(worth.__contains__, chain.from_iterable(words.values())))
     return {word: worth[word] * count * (SATURATION + 1) / (count + damping) for word, count in times.items()}
 
 

@@ -1,7 +1,7 @@
 """What learnt did inside clients: briefs, warnings and debriefs, the newest first, and how often recall was used.
 
 Each kind is read by its index on time, and what is costly (receipts, learnings) only for what is shown. A brief that
-carried a warning is told as the warning.
+carried a warning is told as the warning. Agents are the same whose names are, as `text/names` compares them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import json
 
 from learnt.model import Value
 from learnt.store.warnings import PREVENTED
+from learnt.text.names import key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from learnt.store.database import Database, Row
 
@@ -22,8 +24,9 @@ _DAY_MS = 86_400_000
 # Attempts are read by when they began, and shown by when they ended: so many more are looked at, so that a long one
 # among short ones is in its place.
 _LONG_ONES = 100
-_SAME_AGENT = "replace(replace(lower({}), '_', '-'), ' ', '-') = :agent"
-_CARRIED_A_WARNING = """
+# What stands in the receipt of a brief that warns; within a text its quotes would have backslashes.
+_WARNS = '%"failed": [{%'
+_NAMED_BY_A_WARNING = """
     exists (
         select 1
           from warning
@@ -32,6 +35,21 @@ _CARRIED_A_WARNING = """
            and warning.brief = brief.id
     )
 """
+# A conversation that lost what it was given is warned anew, and its warning then names the later brief alone. Found by
+# the few conversations that were warned: to look at every receipt would take long.
+_WARNED_BEFORE = f"""
+    brief.id in (
+        select brief.id
+          from warning
+          join task on task.project = warning.project and task.id = warning.task
+          join brief on brief.project = task.project and brief.task = task.id and brief.created_at < task.fresh_since
+         where warning.project = :project
+           and brief.occasion in ('tool', 'failure')
+           and brief.receipt like :warns
+           and not {_NAMED_BY_A_WARNING}
+    )
+"""
+_CARRIED_A_WARNING = f"({_NAMED_BY_A_WARNING} or {_WARNED_BEFORE})"
 
 
 class Entry(Value):
@@ -56,7 +74,8 @@ class Entry(Value):
     command: str = ""
     """Of which the agent was warned."""
     outcome: str = ""
-    """Of a warning: prevented, repeated or needless; of a debrief: the attempt's result."""
+    """Of a warning: prevented, repeated or needless, and empty where the same was warned of again in the conversation;
+    of a debrief: the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
 
@@ -72,12 +91,8 @@ class Today(Value):
 
 def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[Entry]:
     """Return what was done last, the newest first; empty words mean any."""
-    found = [
-        entry
-        for kind, read in _READERS.items()
-        if what in ("", kind)
-        for entry in read(database, client=client, agent=agent, limit=limit)
-    ]
+    whose = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
+    found = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
     shown = sorted(found, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
     given = _given(database, [entry.id for entry in shown if entry.what != "debrief"])
     taught = _taught(database, [entry.id for entry in shown if entry.what == "debrief"])
@@ -136,7 +151,12 @@ def today(database: Database, *, since: int) -> Today:
                  where brief.project = :project
                    and brief.created_at >= :since
                    and not {_CARRIED_A_WARNING}) as briefs,
-               (select count(*) from warning where project = :project and warned_at >= :since) as warnings,
+               (select count(*) from warning where project = :project and warned_at >= :since)
+                 + (select count(*)
+                      from brief
+                     where brief.project = :project
+                       and brief.created_at >= :since
+                       and {_WARNED_BEFORE}) as warnings,
                (select count(*)
                   from warning
                  where project = :project
@@ -150,33 +170,61 @@ def today(database: Database, *, since: int) -> Today:
                        and subject like 'learn%') as to_review
         """,
         since=since,
+        warns=_WARNS,
     )
     return Today(**{name: int(count) for name, count in (row or {}).items()})
 
 
-def _briefs(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
+def _spellings(database: Database, agent: str) -> list[str]:
+    """Return how an agent's name is spelt in what was done."""
+    if not agent:
+        return []
     rows = database.rows(
+        """
+        select agent from brief where project = :project
+         union
+        select agent from warning where project = :project
+         union
+        select agent from task where project = :project
+        """
+    )
+    return [row["agent"] for row in rows if key_of(row["agent"]) == key_of(agent)]
+
+
+def _briefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
+    rows = _given_briefs(database, whose, f"not {_CARRIED_A_WARNING}", limit=limit)
+    return [Entry(what="brief", **row) for row in rows]
+
+
+def _earlier_warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
+    rows = _given_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
+    return [
+        Entry(what="warning", command=json.loads(row.pop("receipt"))["failed"][0]["command"], **row) for row in rows
+    ]
+
+
+def _given_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
+    return database.rows(
         f"""
         select given.*, coalesce(task.title, '') as title
           from (select brief.id, brief.created_at as at, brief.task, brief.agent, brief.occasion, brief.asked_by,
-                       brief.tokens, brief.duration_ms, brief.client
+                       brief.tokens, brief.duration_ms, brief.client{more}
                   from brief
                  where brief.project = :project
                    and (:client = '' or brief.client = :client)
-                   and (:agent = '' or {_SAME_AGENT.format("brief.agent")})
-                   and not {_CARRIED_A_WARNING}
+                   and (:agent = '' or {database.one_of("brief.agent", "spelt")})
+                   and {which}
                  order by brief.created_at desc, brief.id desc
                  limit :limit) given
           left join task on task.project = :project and task.id = given.task
         """,
-        client=client,
-        agent=agent,
+        **whose,
+        warns=_WARNS,
         limit=limit,
     )
-    return [Entry(what="brief", **row) for row in rows]
 
 
-def _warnings(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
+def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = database.rows(
         f"""
         select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
@@ -194,21 +242,20 @@ def _warnings(database: Database, *, client: str, agent: str, limit: int) -> lis
                                                      from brief
                                                     where brief.project = warning.project
                                                       and brief.id = warning.brief))
-                   and (:agent = '' or {_SAME_AGENT.format("warning.agent")})
+                   and (:agent = '' or {database.one_of("warning.agent", "spelt")})
                  order by warning.warned_at desc, warning.task, warning.sign
                  limit :limit) warned
           left join brief on brief.project = :project and brief.id = warned.brief
           left join task on task.project = :project and task.id = warned.task
           left join misstep on misstep.project = :project and misstep.sign = warned.sign
         """,
-        client=client,
-        agent=agent,
+        **whose,
         limit=limit,
     )
     return [Entry(what="warning", **{**row, "denied": bool(row["denied"])}) for row in rows]
 
 
-def _debriefs(database: Database, *, client: str, agent: str, limit: int) -> list[Entry]:
+def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
     # The client of a conversation is known; that of another task is the one in which it was briefed.
     of_client = """
         coalesce(nullif(task.client, ''),
@@ -233,19 +280,23 @@ def _debriefs(database: Database, *, client: str, agent: str, limit: int) -> lis
                                     where task.project = attempt.project
                                       and task.id = attempt.task
                                       and (:client = '' or {of_client} = :client)
-                                      and (:agent = '' or {_SAME_AGENT.format("task.agent")})))
+                                      and (:agent = '' or {database.one_of("task.agent", "spelt")})))
                  order by attempt.started_at desc, attempt.id desc
                  limit :limit) ended
           join task on task.project = :project and task.id = ended.task
         """,
-        client=client,
-        agent=agent,
+        **whose,
         limit=limit + _LONG_ONES,
     )
     return [Entry(what="debrief", **row) for row in rows]
 
 
-_READERS: dict[str, Callable[..., list[Entry]]] = {"brief": _briefs, "warning": _warnings, "debrief": _debriefs}
+_READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
+    ("brief", _briefs),
+    ("warning", _warnings),
+    ("warning", _earlier_warnings),
+    ("debrief", _debriefs),
+)
 
 
 def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:

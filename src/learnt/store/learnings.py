@@ -84,8 +84,6 @@ class Filter(Value):
     in_categories: tuple[str, ...] = ()
     """Only those of these categories, as they are spelt; empty: any."""
     not_in_categories: tuple[str, ...] = ()
-    helpful_only: bool = False
-    """Only those that helped more often than not, and pinned ones."""
 
     def check(self) -> None:
         for name, choices in (("status", STATUSES), ("kind", KINDS)):
@@ -423,27 +421,31 @@ def categories(database: Database) -> list[str]:
     return [row["category"] for row in rows]
 
 
-def foremost(database: Database, which: Filter, *, limit: int) -> list[Learning]:
-    """Return, in no order, the fitting learnings that matter most in general: pinned, helpful, recurring, young."""
-    where, parameters = _conditions(database, which)
-    # By their ids first: sorting whole rows costs far more.
-    rows = database.rows(
+def foremost(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
+    """Return, in no order, the fitting learnings that matter most in general: pinned, helpful, recurring, young.
+
+    `helpful_only`: only those that are pinned, or helped more often than not.
+    """
+    # Each category by itself: an index has its learnings in this order.
+    rows = [row for one in which.in_categories for row in _foremost_of(database, which, one, limit)]
+    taken = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
+    best = sorted(taken, key=lambda row: tuple(row.values()), reverse=True)[:limit]
+    return list(get_all(database, [row["id"] for row in best]).values()) if best else []
+
+
+def _foremost_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
+    where, parameters = _conditions(database, which.replace(category=category, in_categories=()))
+    return database.rows(
         f"""
-        select *
+        select pinned, times_helpful - times_not_helpful as helped, recurrences, created_at, id
           from learning
-         where project = :project
-           and id in (
-               select id
-                 from learning
-                where {where}
-                order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
-                limit :limit
-           )
+         where {where}
+         order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
+         limit :limit
         """,
         limit=limit,
         **parameters,
     )
-    return [_learning(row) for row in rows]
 
 
 def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
@@ -630,8 +632,6 @@ def _conditions(database: Database, which: Filter) -> tuple[str, dict[str, Any]]
         if getattr(which, field) is not None:
             conditions.append(condition)
             parameters[field] = getattr(which, field)
-    if which.helpful_only:
-        conditions.append("(learning.pinned = 1 or learning.times_helpful > learning.times_not_helpful)")
     if which.in_categories:
         conditions.append(database.one_of("learning.category", "in_categories"))
         parameters["in_categories"] = database.list_value(which.in_categories)

@@ -59,6 +59,8 @@ _OF_TASKS = {
 }
 # What other machines change as well: the rest of a conversation is known best where it is held.
 _OF_OTHERS = ("task", "attempt", "failure")
+# What only grows: it may have grown here, and the server not know it yet.
+_GROWING = {"task": ("fresh_since", "updated_at")}
 _TIMES = ("failed_at", "worked_at", "succeeded_at")
 
 
@@ -293,7 +295,12 @@ def _insert(target: Database, table: str, rows: list[Row]) -> None:
 
 def _put(target: Database, table: str, keys: tuple[str, ...], row: Row, *, only_if: str = "true") -> None:
     row = {**row, "project": target.project}
-    told = ", ".join(f"{column} = excluded.{column}" for column in row if column not in ("project", *keys))
+    growing = _GROWING.get(table, ())
+    told = ", ".join(
+        f"{column} = max({table}.{column}, excluded.{column})" if column in growing else f"{column} = excluded.{column}"
+        for column in row
+        if column not in ("project", *keys)
+    )
     target.execute(
         f"""
         insert into {table} ({", ".join(row)})

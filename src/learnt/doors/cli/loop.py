@@ -14,6 +14,7 @@ from learnt.model import RESULTS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
     from typing import Any
 
     from learnt.memory import Memory
@@ -233,13 +234,15 @@ def explained(brief: Brief, titles: dict[str, str]) -> list[str]:
     budget = receipt["settings"]["budget_tokens"]
     lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
     cut = receipt.get("query_length", 0) - len(receipt["query"])
-    lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
+    if receipt["query"]:
+        lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
     for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
         value = receipt.get(name)
         if value:
             lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
     if "mirror_age_s" in receipt:
         lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
+    lines += _told_beside_learnings(receipt)
     if receipt.get("attempts_left_out"):
         lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:
@@ -253,7 +256,23 @@ def explained(brief: Brief, titles: dict[str, str]) -> list[str]:
     for id in receipt.get("beside", ()):
         given = paint("given by the learnings file of the prompt", "green")
         lines.append(f"{id}  {given}: {titles.get(id, '(purged)')}")
-    return lines if receipt["considered"] else [*lines, "no learning shares a word or a trigger with it"]
+    if receipt["query"] and not receipt["considered"]:
+        lines.append("no learning shares a word or a trigger with it")
+    return lines
+
+
+def _told_beside_learnings(receipt: Mapping[str, Any]) -> list[str]:
+    """Return what a brief in a conversation says beside learnings: what failed before, what is unfinished, notes."""
+    lines = []
+    for one in receipt.get("failed", ()):
+        lines.append(f"failed before: {one['command']}" + (f": {one['error']}" if one["error"] else ""))
+        if one["worked"]:
+            lines.append(f"    then worked: {one['worked']}")
+    for one in receipt.get("unfinished", ()):
+        lines.append(f"unfinished: {one['task']}: {one['title']}")
+        lines += [f"    {told}" for told in (one["reason"], one["suggestion"]) if told]
+    lines += [f"note: {note}" for note in receipt.get("notes", ())]
+    return [line.rstrip().replace("\n", " ") for line in lines]
 
 
 def _brief_record(brief: Brief) -> dict[str, Any]:

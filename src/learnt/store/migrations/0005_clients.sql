@@ -42,7 +42,9 @@ create table warning (
 );
 create index warning_by_time on warning (project, warned_at);
 
--- The order in which learnings are given where no task says what matters: at the start of a conversation, say.
-create index learning_by_standing on learning (
-    project, status, pinned desc, (times_helpful - times_not_helpful) desc, recurrences desc, created_at desc, id desc
+-- Where no task says what matters, at the start of a conversation, say, the foremost learnings of each category are given.
+drop index learning_by_category;
+create index learning_by_category on learning (
+    project, category, status, pinned desc, (times_helpful - times_not_helpful) desc, recurrences desc, created_at desc,
+    id desc
 );
