@@ -289,8 +289,9 @@ class TestTheCommand:
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
     def test_a_narrow_terminal_drops_columns_but_never_the_task_or_the_outcome(
-        self, sqlite_memory: Memory, learnt: Command, project: Path
+        self, sqlite_memory: Memory, learnt: Command, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.delenv("COLUMNS", raising=False)
         sqlite_memory._clock = now_ms
         sqlite_memory.brief("Paint the shop in red", client="codex", agent="a" * 99, asked_by="hook")
         warned(sqlite_memory, "make all", denied=1)
