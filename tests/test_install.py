@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import stat
 import subprocess
 import sys
@@ -100,14 +101,24 @@ def no_places(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository in which there is no store."""
+    folder = tmp_path / "shop"
+    for name in ("objects", "refs"):
+        (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    return folder
+
+
 def tree(folder: Path) -> dict[str, bytes]:
-    """Return all files of a folder but those of the store."""
-    files = [path for path in folder.rglob("*") if path.is_file() and ".learnt" not in path.parts]
+    """Return all files of a folder but those of the store and of git."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not {".learnt", ".git"} & set(path.parts)]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def folders(folder: Path) -> set[str]:
-    return {path.name for path in folder.iterdir() if path.is_dir() and path.name != ".learnt"}
+    return {path.name for path in folder.iterdir() if path.is_dir() and path.name not in (".learnt", ".git")}
 
 
 def put(path: Path, content: bytes) -> Path:
@@ -195,6 +206,7 @@ def test_settings_that_came_with_the_repository_are_known_as_ours(
 ) -> None:
     learnt("install", "claude-code")
     clone = tmp_path / "clone"
+    shutil.copytree(project / ".git", clone / ".git")
     for name, content in tree(project).items():
         put(clone / name, content)
     put(clone / ".mcp.json", (project / ".mcp.json").read_bytes().replace(b'"mcpServers"', b'"x": 1,\n  "mcpServers"'))
@@ -252,9 +264,66 @@ def test_a_server_of_the_same_name_is_not_taken_over(learnt: Learnt, project: Pa
 
     assert done.code == 2
     assert "another server is called `learnt`" in done.err
+    assert "give that one another name" in done.err
+    assert "by hand" not in done.err
     assert tree(project) == before
     assert learnt("uninstall", "claude-code").code == 0
     assert tree(project) == before
+
+
+def test_outside_any_project_it_is_said_how_to_make_one(learnt: Learnt, project: Path) -> None:
+    shutil.rmtree(project / ".git")
+
+    done = learnt("install", "claude-code")
+
+    assert done.code == 2
+    assert "learnt init" in done.err
+    assert "--user" in done.err
+    assert learnt("uninstall", "claude-code").code == 0
+    assert list(project.iterdir()) == []
+
+
+@pytest.mark.parametrize("scope", ["--project", "--user"])
+def test_what_was_made_for_the_way_back_goes_with_the_last_client(
+    scope: str, learnt: Learnt, project: Path, home: Path
+) -> None:
+    learnt("install", "codex", "gemini", scope)
+    store = project / ".learnt" if scope == "--project" else home / ".local/share/learnt"
+    assert (store / "backups/clients").is_dir()
+    learnt("uninstall", "codex", scope)
+    assert (store / "backups/clients").is_dir()
+    learnt("uninstall", "gemini", scope)
+    assert not store.exists()
+
+
+def test_a_store_stays_when_the_last_client_goes(learnt: Learnt, project: Path) -> None:
+    learnt("init")
+    learnt("install", "codex")
+    learnt("uninstall", "codex")
+    assert (project / ".learnt/learnt.db").exists()
+    assert not (project / ".learnt/backups/clients").exists()
+
+
+def test_with_nothing_to_change_nothing_is_written(learnt: Learnt, project: Path) -> None:
+    learnt("install", "codex")
+    shutil.rmtree(project / ".learnt")
+    assert "nothing to change" in learnt("install", "codex").out
+    assert not (project / ".learnt").exists()
+
+
+def test_a_client_is_known_by_other_names_and_a_misspelt_one_is_guessed(learnt: Learnt, project: Path) -> None:
+    assert learnt("install", "claude").out.startswith("claude-code: wrote")
+    assert "did you mean opencode?" in learnt("install", "opncode").err
+    several = learnt("install", "claude", "codex", "--json").out
+    assert [one["id"] for one in json.loads(several)] == ["claude-code", "codex"]
+    assert "would be" not in several
+    assert "--all means every client" in learnt("install", "--all", "codex").err
+    assert "aider is left out" in learnt("uninstall", "--all", "--user").err
+
+
+def test_a_file_in_the_place_of_a_folder_is_named(learnt: Learnt, project: Path) -> None:
+    put(project / ".claude", b"")
+    assert f"{project / '.claude'} is a file" in learnt("install", "claude-code").err
 
 
 def test_a_plugin_of_the_same_name_is_not_written_over(learnt: Learnt, project: Path) -> None:

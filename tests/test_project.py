@@ -58,6 +58,19 @@ def titles(folder: Path) -> list[str]:
         return [learning.title for learning in memory.learnings().learnings]
 
 
+def test_what_clients_left_behind_makes_no_project(tmp_path: Path) -> None:
+    (tmp_path / ".learnt/backups/clients").mkdir(parents=True)
+    (tmp_path / ".learnt/.gitignore").touch()
+    (tmp_path / ".learnt/fired").mkdir()
+    below = tmp_path / "below"
+    below.mkdir()
+    assert find_project(str(below)) is None
+    (tmp_path / ".learnt/learnt.db").touch()
+    found = find_project(str(below))
+    assert found is not None
+    assert found.root == str(tmp_path)
+
+
 def test_a_store_is_made_in_an_existing_folder_only(tmp_path: Path) -> None:
     with pytest.raises(WrongRequest, match="no folder"):
         Memory.open(tmp_path / "typo" / "path")

@@ -2,7 +2,8 @@
 
 All worktrees of a repository share one store: git's files are followed to the common directory, without starting
 git. The store stands in the main worktree; a bare repository has it beside its common directory. A submodule is a
-project of its own. Outside git, the nearest folder with `learnt.toml` or `.learnt` is the project.
+project of its own. Outside git, the nearest folder with `learnt.toml` or `.learnt` is the project, unless nothing but
+what clients left is in that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from learnt.model import Value
 
 SETTINGS_FILE = "learnt.toml"
 STORE_FOLDER = ".learnt"
+_BACKUPS = "backups"
+_OF_CLIENTS = {".gitignore", "fired", "hook.log"}
 
 
 class Project(Value):
@@ -44,8 +47,9 @@ def find_project(start: str) -> Project | None:
             # Inside a git directory there is no work: settings are looked for where the store is.
             return Project(root=os.path.dirname(store) if git_dir == folder else folder, folder=store)
     for folder in _upwards(start):
-        if any(os.path.exists(os.path.join(folder, name)) for name in (SETTINGS_FILE, STORE_FOLDER)):
-            return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
+        store = os.path.join(folder, STORE_FOLDER)
+        if os.path.exists(os.path.join(folder, SETTINGS_FILE)) or _is_in_use(store):
+            return Project(root=folder, folder=store)
     return None
 
 
@@ -105,6 +109,17 @@ def _home_of_user() -> str:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
         raise WrongRequest("nobody knows your home folder", hint="set HOME") from None
+
+
+def _is_in_use(store: str) -> bool:
+    """Say whether a store's folder holds more than what setting clients up, and their hooks, leave there."""
+    try:
+        names = set(os.listdir(store)) - _OF_CLIENTS
+        if names == {_BACKUPS}:
+            names = set(os.listdir(os.path.join(store, _BACKUPS))) - {"clients"}
+        return bool(names)
+    except OSError:
+        return os.path.exists(store)  # what is wrong with it is told by whoever opens it
 
 
 def _upwards(folder: str) -> list[str]:

@@ -18,7 +18,7 @@ from learnt.brief.learnings_file import diff
 from learnt.clients import setup
 from learnt.clients.setup import Setting, Target, Unfit
 from learnt.clients.setup.examine import Disk, Found, examine
-from learnt.errors import LearntError, WrongRequest, cannot_write
+from learnt.errors import LearntError, NoStore, WrongRequest, cannot_write
 from learnt.memory import places
 from learnt.memory.replacing import (
     Replacement,
@@ -29,7 +29,7 @@ from learnt.memory.replacing import (
     replace_all,
 )
 from learnt.model import Value
-from learnt.store import BACKUPS_FOLDER, make_folder
+from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
 from learnt.store.spool import Locked
 
 TYPE_CHECKING = False
@@ -49,6 +49,7 @@ class Change(Value):
     path: str
     before: bytes | None
     after: bytes | None
+    done: bool = False
 
     @property
     def kind(self) -> str:
@@ -61,7 +62,7 @@ class Change(Value):
     def diff(self) -> str:
         """What changes, as a unified diff."""
         then, now = ((content or b"").decode("utf-8", "replace") for content in (self.before, self.after))
-        return diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path)
+        return diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path, done=self.done)
 
 
 class Outcome(Value):
@@ -94,13 +95,18 @@ class _Note(Value):
 
 def install(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[Outcome]:
     """Set clients up in the project around a folder, or for the user."""
+    if not user and project.find_project(start) is None:
+        raise NoStore(
+            f"{os.path.abspath(start)} is not inside a project",
+            hint="make this folder one with `learnt init`, or use --user for all projects",
+        )
     setting, folder = _setting(start, user=user)
     done = _change(clients, setting, folder, _plan_install, dry_run=dry_run)
     return [one if one.error else one.replace(wants=tuple(_wants(one.client, setting, start))) for one in done]
 
 
 def uninstall(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[Outcome]:
-    """Take out of clients' settings all that is ours."""
+    """Take out of clients' settings all that is ours, and with the last of it what we kept for that."""
     setting, folder = _setting(start, user=user)
     return _change(clients, setting, folder, _plan_uninstall, dry_run=dry_run)
 
@@ -150,17 +156,39 @@ def _own_program() -> tuple[str, ...]:
 
 def _change(clients: Sequence[str], setting: Setting, folder: str, plan: Planner, *, dry_run: bool) -> list[Outcome]:
     kept = _Kept(os.path.join(folder, BACKUPS_FOLDER, _FOLDER))
-    if dry_run:
-        return [_outcome(client, setting, kept, plan, write=False) for client in clients]
-    if plan is _plan_uninstall and not os.path.isdir(folder):
-        return [_outcome(client, setting, kept, plan, write=True) for client in clients]
-    make_folder(folder)
-    kept.make()
-    try:
-        with Locked(kept.lock):
-            return [_outcome(client, setting, kept, plan, write=True) for client in clients]
-    except OSError as error:
-        raise cannot_write(kept.folder, error, hint="choose a folder that you can write to") from None
+    removes = plan is _plan_uninstall
+    outcomes = [_outcome(client, setting, kept, plan, write=False) for client in clients]
+    to_do = any(change.kind != "unchanged" for outcome in outcomes for change in outcome.changes)
+    if dry_run or not (to_do or (removes and os.path.isdir(kept.folder))):
+        return outcomes
+    while True:
+        make_folder(folder)
+        kept.make()
+        lock = Locked(kept.lock)
+        try:
+            with lock:
+                if lock.is_lost():
+                    continue
+                outcomes = [_outcome(client, setting, kept, plan, write=True) for client in clients]
+                if removes:
+                    _take_away(folder, kept)
+                return outcomes
+        except OSError as error:
+            raise cannot_write(kept.folder, error, hint="choose a folder that you can write to") from None
+
+
+def _take_away(folder: str, kept: _Kept) -> None:
+    """Remove the folder of the originals once there are none, and the store's folder where no store ever was."""
+    if os.listdir(kept.folder) != [os.path.basename(kept.lock)]:
+        return
+    os.unlink(kept.lock)
+    for empty in (kept.folder, os.path.dirname(kept.folder)):
+        remove_empty(empty)
+    ignored = os.path.join(folder, ".gitignore")
+    if set(os.listdir(folder)) <= {".gitignore", fired.FOLDER} and content_of(ignored) == IGNORE.encode():
+        shutil.rmtree(os.path.join(folder, fired.FOLDER), ignore_errors=True)
+        os.unlink(ignored)
+        remove_empty(folder)
 
 
 def _outcome(client: str, setting: Setting, kept: _Kept, plan: Planner, *, write: bool) -> Outcome:
@@ -172,7 +200,7 @@ def _outcome(client: str, setting: Setting, kept: _Kept, plan: Planner, *, write
             _carry_out(planned, kept, mode=0o600 if setting.user else 0o666)
     except LearntError as error:
         return Outcome(client=client, user=setting.user, error=error)
-    return Outcome(client=client, user=setting.user, changes=tuple(one.change for one in planned))
+    return Outcome(client=client, user=setting.user, changes=tuple(one.change.replace(done=write) for one in planned))
 
 
 def _plan_install(target: Target, kept: _Kept) -> _Planned:
@@ -185,7 +213,7 @@ def _plan_install(target: Target, kept: _Kept) -> _Planned:
             ours = content is not None and target.edit.holds(content)
             original = target.edit.remove(content, original) if content is not None and ours else content
     except Unfit as reason:
-        raise _refused(target, str(reason)) from None
+        raise _refused(target, reason) from None
     folders = missing_folders(target.path)
     return _Planned(change=change, original=original, folders=(*(note.folders if note else ()), *folders))
 
@@ -201,7 +229,7 @@ def _plan_uninstall(target: Target, kept: _Kept) -> _Planned:
         try:
             after = target.edit.remove(content, original)
         except Unfit as reason:
-            raise _refused(target, str(reason), removing=True) from None
+            raise _refused(target, reason, removing=True) from None
     change = Change(path=target.path, before=content, after=after)
     return _Planned(change=change, folders=note.folders if note else (), forget=True)
 
@@ -236,16 +264,20 @@ def _wants(client: str, setting: Setting, start: str) -> Iterator[str]:
         yield f"{twice.detail}: {twice.remedy}"
 
 
-def _refused(target: Target, reason: str, *, removing: bool = False) -> WrongRequest:
+def _refused(target: Target, reason: Unfit, *, removing: bool = False) -> WrongRequest:
     if removing:
         return WrongRequest(f"{target.path} was not changed: {reason}", hint="take out by hand what names learnt")
-    hint = f"mend it and try again, or add this by hand:\n\n{target.edit.by_hand()}"
+    by_hand = f"mend it and try again, or add this by hand:\n\n{target.edit.by_hand()}"
+    hint = f"{reason.remedy}, and try again" if reason.remedy else by_hand
     return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
 
 
 def _read(path: str) -> bytes | None:
     if os.path.exists(path) and not os.path.isfile(path):
         raise WrongRequest(f"{path} is no file", hint="move it away")
+    above = os.path.dirname(path)
+    if os.path.isfile(above):
+        raise WrongRequest(f"{above} is a file, and should be a folder: {path} belongs there", hint="move it away")
     return content_of(path)
 
 

@@ -34,7 +34,7 @@ _PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a littl
 _MANY = 300
 _LONG_SPOOL = 50_000  # bytes: a dozen records or two
 _SCRUB_NOTE = "scrub.pending."
-_IGNORE = """# Only the learnings and prompts that people write belong into version control.
+IGNORE = """# Only the learnings and prompts that people write belong into version control.
 *
 !learnings.md
 !learnings/
@@ -322,7 +322,7 @@ def make_folder(folder: str) -> None:
         ignore = os.path.join(folder, ".gitignore")
         if not os.path.exists(ignore):
             with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-                file.write(_IGNORE)
+                file.write(IGNORE)
     except OSError as error:
         raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 

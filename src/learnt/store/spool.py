@@ -163,6 +163,13 @@ class Locked:
                 return False
         return True
 
+    def is_lost(self) -> bool:
+        """Say whether the file that was waited for was taken away meanwhile."""
+        try:
+            return not os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return True
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -131,7 +131,7 @@ class JsonFile(Value):
         if found is None:
             return json_text.put(text, path, dict(self.server))
         if not is_our_server(found):
-            raise Unfit(f"another server is called `{NAME}` in `{self.servers}`")
+            raise Unfit(f"another server is called `{NAME}` in `{self.servers}`", remedy="give that one another name")
         return self._updated(text, path, self.server)
 
     def _updated(self, text: str, path: Path, wanted: Mapping[str, Any]) -> str:

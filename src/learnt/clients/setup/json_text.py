@@ -29,7 +29,11 @@ _INDENTED = re.compile(r"\n([ \t]+)\S")
 
 
 class Unfit(Exception):
-    """Why a text cannot be changed as it should be."""
+    """Why a text cannot be changed as it should be, and what to do where adding ours by hand is no way out."""
+
+    def __init__(self, reason: str, *, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
 
 
 class _Item(NamedTuple):

@@ -36,7 +36,7 @@ class TomlFile(Value):
         found = _found(value)
         if found is not None:
             if not is_our_server(found):
-                raise Unfit(f"another server is called `{NAME}` in `{_HOLDER}`")
+                raise Unfit(f"another server is called `{NAME}` in `{_HOLDER}`", remedy="give that one another name")
             if self.server.items() <= found.items():
                 return content or b""
             text = _cut(text, value)[0]

@@ -14,7 +14,7 @@ class WholeFile(Value):
     def add(self, content: bytes | None) -> bytes:
         """Return the file with what is ours in it; None stands for no file."""
         if content and content.strip() and not self.holds(content):
-            raise Unfit("it is there already, and not ours")
+            raise Unfit("it is there already, and not ours", remedy="give that one another name")
         return self.text.encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from learnt.doors.cli.screen import paint, say, show_json
+from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.errors import WrongRequest
 from learnt.memory.installing import CLIENTS, install, uninstall
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from learnt.memory.installing import Outcome
 
+_OTHERWISE = {"claude": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex"}
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
 _WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
 
@@ -37,7 +38,7 @@ def uninstall_run(arguments: argparse.Namespace) -> int:
 
 
 def _describe(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("client", nargs="?", choices=CLIENTS, metavar="CLIENT", help=", ".join(CLIENTS))
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"one or several of {', '.join(CLIENTS)}")
     parser.add_argument("--all", action="store_true", help="all clients")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--project", action="store_true", help="in this project, for all who work in it; the default")
@@ -46,17 +47,35 @@ def _describe(parser: argparse.ArgumentParser) -> None:
 
 
 def _clients(arguments: argparse.Namespace) -> tuple[str, ...]:
-    if bool(arguments.client) == arguments.all:
+    if arguments.clients and arguments.all:
+        raise WrongRequest("--all means every client, and some are named as well", hint="leave one of both out")
+    if arguments.clients:
+        return tuple(dict.fromkeys(map(_known, arguments.clients)))
+    if not arguments.all:
         raise WrongRequest("which client?", hint=f"name one of {', '.join(CLIENTS)}; or --all")
-    # aider has no settings for the user that would fit more than one project.
-    of_all = tuple(client for client in CLIENTS if not (arguments.user and client == "aider"))
-    return of_all if arguments.all else (arguments.client,)
+    if not arguments.user:
+        return CLIENTS
+    note("aider is left out: it has no settings for all projects; `learnt install aider` sets it up in one")
+    return tuple(client for client in CLIENTS if client != "aider")
+
+
+def _known(name: str) -> str:
+    """Return the client that is meant."""
+    from difflib import get_close_matches
+
+    plain = _OTHERWISE.get(name.lower(), name.lower())
+    if plain in CLIENTS:
+        return plain
+    near = get_close_matches(plain, CLIENTS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"name one of {', '.join(CLIENTS)}"
+    raise WrongRequest(f"learnt knows no client `{name[:100]}`", hint=hint)
 
 
 def _tell(outcomes: list[Outcome], arguments: argparse.Namespace) -> int:
+    several = arguments.all or len(arguments.clients) > 1
     if arguments.json:
         records = [_record(outcome) for outcome in outcomes]
-        show_json(records if arguments.all else records[0])
+        show_json(records if several else records[0])
     told: set[str] = set()
     for outcome in outcomes if not arguments.json else ():
         if outcome.error is None:
@@ -65,7 +84,7 @@ def _tell(outcomes: list[Outcome], arguments: argparse.Namespace) -> int:
                 say(f"    {wanted}")
             told.update(outcome.wants)  # what several clients want is said once
     failed = [outcome.error for outcome in outcomes if outcome.error]
-    if failed and not arguments.all:
+    if failed and not several:
         raise failed[0]
     for outcome in outcomes:
         if outcome.error:

@@ -104,7 +104,8 @@ class PlainParser:
     def _takes_many(self) -> bool:
         positional = [argument for argument in self._arguments if not argument.is_option]
         return any(
-            argument.nargs == "+" or (argument.nargs and argument is not positional[0]) for argument in positional
+            argument.nargs in ("+", "*") or (argument.nargs and argument is not positional[0])
+            for argument in positional
         )
 
     def _must_choose(self) -> bool:
@@ -114,8 +115,8 @@ class PlainParser:
         for argument in self._arguments:
             if argument.is_option:
                 continue
-            if argument.nargs == "+":
-                if not given:
+            if argument.nargs in ("+", "*"):
+                if not given and argument.nargs == "+":
                     raise Unclear
                 values[argument.dest] = [argument.value(word) for word in given]
                 given = []
