@@ -996,6 +996,10 @@ class TestDoctorDemoAndHelp:
         assert "nothing in the log" in shop("doctor").out
         (project / ".learnt/hook.log").write_text("2024-01-01 it failed\n")
         assert "1 entry in the log" in shop("doctor").out
+        (project / ".learnt/hook.log").write_text("2024-01-01T00:00:00Z JSONDecodeError: at doors/hook.py:92\n")
+        assert "a client sent what is no JSON (at doors/hook.py:92)" in shop("doctor").out
+        (project / ".learnt/hook.log").write_text("2024-01-01T00:00:00Z KeyError: at clients/events.py:9\n")
+        assert "a mistake of learnt itself, KeyError (at clients/events.py:9)" in shop("doctor").out
         (project / ".learnt/learnt.db").write_bytes(b"this is no database" * 100)
         report = json.loads(shop("doctor", "--json").out)
         assert report["fine"] is False

@@ -270,6 +270,19 @@ class TestCodex:
         assert "/hooks" in told["remedy"]
         assert told["facts"]["trusted"] is False
 
+    def test_a_hook_that_has_fired_since_stands_above_a_distrust_of_all(self, doctor: Doctor) -> None:
+        doctor.codex(*answering(self.hooks(doctor, **dict.fromkeys(CODEX, "untrusted"))))
+        store = str(doctor.project / ".learnt")
+        fired.note(store, "codex", "prompt", now_ms() - 3_600_000, 20.0, 0)
+        assert not doctor.says("codex")["fine"]
+        fired.note(store, "codex", "prompt", now_ms(), 20.0, 0)
+        told = doctor.says("codex")
+        assert told["fine"]
+        assert "does not trust" not in told["detail"]
+
+        doctor.codex(*answering(self.hooks(doctor, Stop="modified")))
+        assert not doctor.says("codex")["fine"]  # another one may have fired
+
     def test_what_codex_says_stands_above_its_file(self, doctor: Doctor, home: Path) -> None:
         (home / ".codex" / "config.toml").write_text("")
         doctor.codex(*answering(self.hooks(doctor, Stop="managed")))
@@ -364,7 +377,7 @@ def test_the_real_codex_says_what_it_trusts(doctor: Doctor, home: Path, tmp_path
 
     config.write_text(config.read_text() + f'\n[projects."{doctor.project}"]\ntrust_level = "trusted"\n')
     told = doctor.says("codex")
-    assert "UserPromptSubmit (not approved yet)" in told["detail"]
+    assert f"{len(CODEX)} hooks (not approved yet)" in told["detail"]
 
     hashes = _hashes({**os.environ, "PATH": path}, doctor.project)
     assert hashes.keys() == {key(doctor.project, event) for event in CODEX}

@@ -47,6 +47,12 @@ if TYPE_CHECKING:
 
 _LITTLE_SPACE = 100 * 1024 * 1024
 _SOME_MODEL = "some-model"
+# What it means when reading what a client sent fails.
+_SENT = {
+    "JSONDecodeError": "a client sent what is no JSON",
+    "RecursionError": "a client sent JSON that is nested far too deeply",
+    "ValueError": "a client sent a number that nobody can read",
+}
 
 
 class Finding(Value):
@@ -216,8 +222,20 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Finding]:
     if not lines:
         yield _fine(subject, "nothing in the log")
         return
-    detail = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'} in the log, the last: {lines[-1].strip()}"
+    detail = (
+        f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'} in the log, the last: {_in_words(lines[-1].strip())}"
+    )
     yield Finding(subject=subject, fine=False, detail=detail, remedy=f"delete {path} when it is dealt with")
+
+
+def _in_words(line: str) -> str:
+    """Return an entry of the hooks' log, with what the name of an error means."""
+    moment, _, remark = line.partition(" ")
+    name, _, place = remark.partition(": ")
+    if not place.startswith("at "):
+        return line  # it has words of its own
+    sent = _SENT.get(name) if place.startswith("at doors/hook.py") else None
+    return f"{moment} {sent or f'a mistake of learnt itself, {name}'} ({place})"
 
 
 def _examine_worker(subject: str, folder: str) -> Iterator[Finding]:
@@ -259,8 +277,9 @@ def _examine_clients(
 ) -> Iterator[Finding]:
     """Say of each client whether it is set up, trusts our hooks, and when they last did what."""
     events = {client_name(client): last for client, last in fired.read(here.folder).items()} if here else {}
-    for found in installing.installed(start, ask=True):
-        subject, name = f"client {found.client}", client_name(found.client)
+    for one in installing.installed(start, ask=True):
+        subject, name = f"client {one.client}", client_name(one.client)
+        found = _believed(one, events.get(name))
         if found.twice or here is None or found.client == "aider":  # aider only reads a file
             yield Finding(subject=subject, fine=found.fine, detail=found.detail, remedy=found.remedy)
             continue
@@ -275,6 +294,19 @@ def _examine_clients(
             remedy=found.remedy or remedy,
             facts=_client_facts(found, last, brief),
         )
+
+
+def _believed(found: Found, last: Fired | None) -> Found:
+    """Return what was found of a client; that a hook has fired since its file was written stands above a distrust."""
+    if last is None or not found.unheard:
+        return found
+    try:
+        written = max(os.stat(path).st_mtime for path in found.unheard)
+    except OSError:
+        return found
+    if last.at < written * 1000:
+        return found
+    return found.replace(fine=True, detail=f"in {', '.join(found.unheard)}, and it runs them", remedy="", trusted=None)
 
 
 def _told_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from learnt.model import Value
 
 # With which words Codex tells that it runs a hook, and what its others mean.
 _RUN = ("trusted", "managed")
+_FEW = 3
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
 
 
@@ -41,6 +42,8 @@ class Found(Value):
     """What the client wants from the user before it runs our hooks."""
     trusted: bool | None = None
     """Whether the client trusts them; None where that cannot be known."""
+    unheard: tuple[str, ...] = ()
+    """The files of which it would run no hook at all, by what is known; a hook that fired since tells otherwise."""
 
 
 def examine(settings: Sequence[Setting], disk: Disk) -> Iterator[Found]:
@@ -75,9 +78,13 @@ def _examined(client: str, setting: Setting, held: list[Target], disk: Disk) -> 
     if any(_is_stale(target, disk) for target in setup.targets(client, there)):
         return Found(client=client, fine=False, detail=f"in {where}, but not all of it, or an older one", remedy=again)
     wants = setup.wants(client, setting)
-    trusted, reason = _trust(client, setting, held, disk)
+    trusted, reason, whole = _trust(client, setting, held, disk)
     if reason:
-        return Found(client=client, fine=False, detail=reason, remedy=wants, wants=wants, trusted=False)
+        unheard = tuple(target.path for target in held) if whole else ()
+        idle = client == "codex" and not disk.is_there(client)
+        detail = f"{reason}; {client} is not on PATH" if idle else reason
+        told = Found(client=client, fine=idle, detail=detail, remedy=wants, wants=wants, trusted=False)
+        return told.replace(unheard=unheard)
     detail = f"in {where}{', and trusted' if trusted else ''}"
     return Found(client=client, fine=True, detail=detail, wants=wants, trusted=trusted)
 
@@ -123,21 +130,24 @@ def _first_word(command: str) -> str:
         return ""
 
 
-def _trust(client: str, setting: Setting, held: list[Target], disk: Disk) -> tuple[bool | None, str]:
-    """Return whether a client trusts our hooks, None where that cannot be known, and why it would not run them."""
+def _trust(client: str, setting: Setting, held: list[Target], disk: Disk) -> tuple[bool | None, str, bool]:
+    """Return whether a client trusts our hooks, why it would not run them, and whether that is so of all of them.
+
+    None: that cannot be known.
+    """
     if client == "codex":
-        reason = _distrust(setting, held, disk)
-        return not reason, reason
+        reason, whole = _distrust(setting, held, disk)
+        return not reason, reason, whole
     if client == "gemini" and not setting.user:
         home = setting.places.get("GEMINI_CLI_HOME") or setting.home("HOME")
         trusted = _covered(setting.root, _json(disk, os.path.join(home, ".gemini", "trustedFolders.json")))
         reason = f"Gemini CLI does not trust {setting.root}, and runs no hooks of it" if trusted is False else ""
-        return trusted, reason
+        return trusted, reason, True
     if client == "claude-code" and not setting.user:
         _, state = setup.targets(client, setting.replace(user=True))
         asked = ("projects", setting.root, "hasTrustDialogAccepted")
-        return (json_text.look(_json(disk, state.path), asked) is True) or None, ""
-    return None, ""
+        return (json_text.look(_json(disk, state.path), asked) is True) or None, "", False
+    return None, "", False
 
 
 def _covered(root: str, levels: object) -> bool | None:
@@ -160,8 +170,8 @@ def _json(disk: Disk, path: str) -> object:
         return None
 
 
-def _distrust(setting: Setting, held: list[Target], disk: Disk) -> str:
-    """Return why Codex would not run our hooks; nothing when it would.
+def _distrust(setting: Setting, held: list[Target], disk: Disk) -> tuple[str, bool]:
+    """Return why Codex would not run our hooks, nothing when it would, and whether that is so of all of them.
 
     Codex is asked where that is possible; else its files tell, but not whether a hook was changed since.
     """
@@ -172,17 +182,25 @@ def _distrust(setting: Setting, held: list[Target], disk: Disk) -> str:
         return _doubts({event: told.get(key, "not seen by Codex") for key, event in ours.items()})
     config = disk.read(os.path.join(setting.home("CODEX_HOME", ".codex"), "config.toml")) or b""
     if not setting.user and not codex.trusts_project(setting.root, config):
-        return f"Codex does not trust {setting.root} yet, and runs no hooks of it"
+        return f"Codex does not trust {setting.root} yet, and runs no hooks of it", True
     missing = codex.untrusted(hooks.path, disk.read(hooks.path) or b"", config) if hooks else []
     if not missing and told is not None and ours:
-        return "Codex does not see these hooks, and does not run them"
-    return _doubts(dict.fromkeys(missing, "untrusted"))
+        return "Codex does not see these hooks, and does not run them", True
+    return _doubts({event: "untrusted" if event in missing else "trusted" for event in ours.values()})
 
 
-def _doubts(statuses: Mapping[str, str]) -> str:
-    """Return what Codex holds against hooks, by event; nothing when it would run them all."""
-    found = {event: status for event, status in statuses.items() if status not in _RUN}
+def _doubts(statuses: Mapping[str, str]) -> tuple[str, bool]:
+    """Return what Codex holds against hooks, by event, nothing when it would run them all; and whether it is of all."""
+    found: dict[str, list[str]] = {}
+    for event, status in statuses.items():
+        if status not in _RUN:
+            found.setdefault(_MEANINGS.get(status, status), []).append(event)
     if not found:
-        return ""
-    told = ", ".join(f"{event} ({_MEANINGS.get(status, status)})" for event, status in found.items())
-    return f"Codex does not trust these hooks, and does not run them: {told}"
+        return "", False
+    told = ", ".join(f"{_listed(events)} ({meaning})" for meaning, events in found.items())
+    whole = sum(map(len, found.values())) == len(statuses)
+    return f"Codex does not trust these hooks, and does not run them: {told}", whole
+
+
+def _listed(events: list[str]) -> str:
+    return ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"

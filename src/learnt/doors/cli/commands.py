@@ -19,7 +19,6 @@ GROUPS = (
     "Learnings",
     "Change a learning",
     "In and out",
-    "Clients",
     "Upkeep",
 )
 
@@ -45,6 +44,9 @@ class Command(Value):
 COMMANDS = (
     Command(name="init", group="Start", summary="Make this folder a project that keeps learnings", module="setup"),
     Command(name="demo", group="Start", summary="Show learnt at work in a throw-away project", module="demo"),
+    Command(name="install", group="Start", summary="Let an agent client use learnt by itself", module="install"),
+    Command(name="uninstall", group="Start", summary="Take learnt out of a client's settings", module="install"),
+    Command(name="activity", group="Start", summary="Show what learnt did inside clients", module="activity"),
     Command(name="brief", group=_WORK, summary="Say what an agent should know before a task", module="loop"),
     Command(name="debrief", group=_WORK, summary="Read an agent's output (on stdin) after a task", module="loop"),
     Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="loop"),
@@ -89,9 +91,6 @@ COMMANDS = (
     Command(name="export", group="In and out", summary="Write all learnings as JSONL or Markdown", module="transfer"),
     Command(name="import", group="In and out", summary="Read exported learnings", module="transfer"),
     Command(name="backup", group="In and out", summary="Copy the whole store into one file", module="transfer"),
-    Command(name="install", group="Clients", summary="Let an agent client use learnt by itself", module="install"),
-    Command(name="uninstall", group="Clients", summary="Take learnt out of a client's settings", module="install"),
-    Command(name="activity", group="Clients", summary="Show what learnt did inside clients", module="activity"),
     Command(name="tidy", group="Upkeep", summary="Let unused learnings fade, and put old ones away", module="tidy"),
     Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
     Command(name="usage", group="Upkeep", summary="Show what calls to models cost", module="stats"),

@@ -67,7 +67,16 @@ def init_run(arguments: argparse.Namespace) -> None:
         known = f"; {one.known} were there already" if one.known else ""
         say(f"Template {name}: {one.added} learnings added{known}")
     tell_redactions(memory)
-    say('Next: `learnt add "…"` keeps a learning' + (", with `--user`" if arguments.user else ""))
+    _say_what_is_next(arguments)
+
+
+def _say_what_is_next(arguments: argparse.Namespace) -> None:
+    if arguments.user:
+        say('Next: `learnt add "…"` keeps a learning, with `--user`')
+        return
+    say('Next: `learnt add "…"` keeps a learning;')
+    say("`learnt install claude-code` (or codex, gemini, opencode, aider) lets an agent client use them by itself.")
+    say(".learnt/learnings.md may appear with time: commit it to share it, or let git ignore it, as your team likes.")
 
 
 def _list_templates(arguments: argparse.Namespace) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,18 @@ if TYPE_CHECKING:
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 # Clients cut long results in the middle, each elsewhere: what is longer is told in fewer words instead.
 _LONGEST_CHARS = 9_500
+# Hints are written for the command line; to an agent they name tools and parameters.
+_HINTS = (
+    (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
+    (re.compile(r"`learnt list[^`]*` shows the ids"), "`recall` tells the ids"),
+    (
+        re.compile(r"`learnt task list[^`]*` shows the ids; `learnt task add` makes one"),
+        "`brief` tells the id of a task",
+    ),
+    (re.compile(r": `learnt add [^`]*`"), ""),
+    (re.compile(r"; `learnt undo [^`]*` takes the last change back"), ""),
+    (re.compile(r"--([a-z]+)\b"), r"`\1`"),
+)
 
 
 def prompt(name: str, **parts: str) -> str:
@@ -73,8 +86,12 @@ def told_cache(state: CacheState) -> str:
 
 
 def told_error(error: LearntError) -> str:
-    """Return what went wrong, and what to do."""
-    return f"{error.message}\n\nhint: {error.hint}" if error.hint else error.message
+    """Return what went wrong, and what to do, by means that an agent has."""
+    hint = error.hint
+    for of_the_command_line, of_a_tool in _HINTS:
+        hint = of_the_command_line.sub(of_a_tool, hint)
+    hint = f"for the user: {hint}" if "`learnt " in hint else hint
+    return f"{error.message}\n\nhint: {hint}" if hint else error.message
 
 
 def _title(learning: Learning) -> str:
