@@ -262,6 +262,13 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
         assert "hint: " in await refusal(client, "brief", text="lint", task="no id")
         assert "hint: " in await refusal(client, "brief", text="lint", goal="../../etc")
         assert "hint: " in await refusal(client, "debrief", output="done", result="splendid")
+        assert "put the rest into `observation` or `action`" in await refusal(client, "learn", title="long " * 100)
+        assert "`brief` tells the id of each brief" in await refusal(client, "explain", brief="brief_1")
+        assert "`recall` tells the ids" in await refusal(
+            client, "mark", learning="learn_1", task="task_1", helpful=True
+        )
+        for tool, given in {"learn": {"title": ""}, "explain": {"brief": ""}, "brief": {"text": ""}}.items():
+            assert "learnt add" not in await refusal(client, tool, **given)
         assert "no learning `learn_x`" in await refusal(client, "mark", learning="learn_x", task="task_x", helpful=True)
         never_given = await refusal(client, "mark", learning=known.id, task="task_x", helpful=True)
         assert "was not given to `task_x`" in never_given
@@ -286,7 +293,7 @@ def test_resources_show_the_files_and_single_learnings(sqlite_memory: Memory, pr
     (goals / "password-reset.md").write_text("- Tokens expire <!-- learn_1 -->\n")
 
     async def look(client: Client) -> None:
-        with pytest.raises(MCPError, match=r"no learnings file yet\n\nhint: `learnt update`"):
+        with pytest.raises(MCPError, match=r"no learnings file yet\n\nhint: for the user: `learnt update`"):
             await read(client, "learnt://learnings.md")
         (project / ".learnt" / "learnings.md").write_text("- Run make lint\n")
         assert "- Run make lint" in await read(client, "learnt://learnings.md")

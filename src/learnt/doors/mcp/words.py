@@ -31,8 +31,8 @@ _HINTS = (
     ),
     (re.compile(r": `learnt add [^`]*`"), ""),
     (re.compile(r"; `learnt undo [^`]*` takes the last change back"), ""),
-    (re.compile(r"--([a-z]+)\b"), r"`\1`"),
 )
+_OPTION = re.compile(r"--([a-z]+)\b")
 
 
 def prompt(name: str, **parts: str) -> str:
@@ -90,7 +90,7 @@ def told_error(error: LearntError) -> str:
     hint = error.hint
     for of_the_command_line, of_a_tool in _HINTS:
         hint = of_the_command_line.sub(of_a_tool, hint)
-    hint = f"for the user: {hint}" if "`learnt " in hint else hint
+    hint = f"for the user: {hint}" if "`learnt " in hint else _OPTION.sub(r"`\1`", hint)
     return f"{error.message}\n\nhint: {hint}" if hint else error.message
 
 
