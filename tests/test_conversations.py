@@ -492,6 +492,10 @@ def test_a_task_that_failed_on_this_branch_is_told_of(project: Path, learnt: Lea
 
     assert "Mend the till" in said
     assert "it has no paper" in said
+    with Memory.open(project) as memory:
+        memory.brief("Mend the till", task="task_again")
+        memory.debrief("task_again", "<task-done/>")
+    assert Client(learnt, "claude", "later").hear("SessionStart", source="startup") == ""
 
 
 def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Path, learnt: Learnt) -> None:
@@ -507,6 +511,7 @@ def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Pat
     client.tell("Stop", last_assistant_message="<learning>Close the till at night</learning>")
 
     assert said.count("_ID: learn_") == 1, "as it was set before the mistake"
+    assert "learnt.toml is not valid TOML" in (project / ".learnt" / "hook.log").read_text()
     settings.write_text("")
     with Memory.open(project) as memory:
         memory.catch_up()

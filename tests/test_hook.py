@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from learnt import Memory
@@ -140,6 +141,49 @@ def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project
     done = learnt("hook", stdin=event)
     assert (done.code, done.out, done.err) == (0, "", "")
     assert "damaged" in learnt("doctor").out
+
+
+def test_a_database_that_somebody_has_for_himself_is_not_waited_for(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    holder = apsw.Connection(str(project / ".learnt" / "learnt.db"))
+    holder.execute("pragma locking_mode = exclusive; begin immediate; delete from counter").fetchall()
+
+    done = learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))
+
+    holder.execute("rollback")
+    holder.close()
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert "others kept writing for 0.1 s" in (project / ".learnt" / "hook.log").read_text()
+
+
+def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    said = _event("Stop", last_assistant_message="<learning>Close the cursor first</learning>")
+
+    learnt("hook", stdin=said, env={"LEARNT_HOOK_DEADLINE_MS": "1"})
+
+    with Memory.open(project) as memory:
+        assert memory.search("close the cursor")[0].learning.title == "Close the cursor first"
+
+
+def test_a_client_that_has_gone_does_not_disturb_the_end_of_a_hook(project: Path) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Cache the schema")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "learnt", "hook"],
+        cwd=project,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+
+    _, err = process.communicate(_event("UserPromptSubmit", prompt="cache the schema").encode())
+
+    assert (process.returncode, err) == (0, b"")
 
 
 def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: Path, learnt: Learnt) -> None:

@@ -418,23 +418,25 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
     return _loaded(files, contents, environ)
 
 
-def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> Configuration:
-    """Return the settings for a hook, which must not fail for a mistake in them: as they were before it was made.
+def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> tuple[Configuration, str]:
+    """Return the settings for a hook, which must not fail for a mistake in them, and the mistake, if there is one.
+
+    They are as they were before it was made.
 
     Where even that cannot be told, all have their defaults. Of the copy, which lies in the project, only what it says
     of the project's file counts.
     """
     try:
-        return load(files, environ, compiled=compiled)
-    except LearntError:
-        own, *others = files
+        return load(files, environ, compiled=compiled), ""
+    except LearntError as error:
+        mistake, (own, *others) = error.message, files
     try:
         with open(compiled, encoding="utf-8") as file:
             copied = json.load(file)["contents"]
         kept = {path: copied[path] for path in others}
-        return _loaded(files, {own: _read_file(own), **kept}, environ)
+        return _loaded(files, {own: _read_file(own), **kept}, environ), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
-        return _loaded(files, {path: {} for path in files}, {})
+        return _loaded(files, {path: {} for path in files}, {}), mistake
 
 
 def _loaded(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:

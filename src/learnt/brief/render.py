@@ -228,7 +228,7 @@ def _failed(failed: Sequence[FailedBefore], now_ms: int) -> str:
 def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     if not unfinished:
         return ""
-    lines = ["## Unfinished On This Branch", ""]
+    lines = ["## Unfinished On This Branch", "", "The user can put one away: `learnt task cancel ID`.", ""]
     for one in unfinished:
         told = [_one_line(text)[:_LONGEST_TOLD] for text in (one.reason, one.suggestion) if text]
         title = "" if one.title == one.task else f"{_one_line(one.title)[:_LONGEST_TOLD]} "

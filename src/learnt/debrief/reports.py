@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _LONGEST_ENDING = 500
 _MOST_UNREADABLE = 0.25
 
+NO_REPORT = ", without a report"
+
 
 def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
     """Return the report on an attempt, or None when it was done or interrupted."""
@@ -23,7 +25,7 @@ def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: s
         return Failure(
             attempt=attempt,
             task=task,
-            reason=f"the attempt ended as {result}, without a report" + (f": {sigils.note}" if sigils.note else ""),
+            reason=f"the attempt ended as {result}{NO_REPORT}" + (f": {sigils.note}" if sigils.note else ""),
             error=_ending(output),
             suggestion=sigils.suggestion,
             created_at=at,

@@ -56,6 +56,8 @@ def _serve(here: Project, began_ns: int) -> None:
 
     try:
         with Memory.open_for_hook(".") as memory:
+            if memory.mistake:
+                _log(here, memory.mistake, once=True)
             event = read_event(_read(_sent(memory.settings.hook_deadline_ms)), _client())
             # Nobody hears an answer to the end of a turn, and what is not kept now is lost.
             is_stop = event is not None and event.occasion == "stop"

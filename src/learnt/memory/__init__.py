@@ -79,8 +79,11 @@ class Memory(Accumulating, Transfer, Working, Tidying):
             )
         here = found or project.new_project("." if is_address else start)
         compiled = os.path.join(here.folder, COMPILED_SETTINGS)
-        load = config.load_last_valid if mirrored else config.load
-        configuration = load(settings_files(here.root), dict(os.environ), compiled=compiled)
+        files, mistake = settings_files(here.root), ""
+        if mirrored:
+            configuration, mistake = config.load_last_valid(files, dict(os.environ), compiled=compiled)
+        else:
+            configuration = config.load(files, dict(os.environ), compiled=compiled)
         settings = configuration.settings
         address = start if is_address else settings.database
         own = own_place(here, settings).replace(address=address, create=create)
@@ -92,8 +95,9 @@ class Memory(Accumulating, Transfer, Working, Tidying):
             places = [place.replace(wait_ms=patience[bool(place.address)], in_hurry=mirrored) for place in places]
         memory = cls._opened(places, configuration, clock, mirrored=mirrored)
         memory.remarks = remarks
+        memory.mistake = mistake
         memory.root = here.root
-        memory._settings_files = settings_files(here.root)
+        memory._settings_files = files
         return memory
 
     @classmethod

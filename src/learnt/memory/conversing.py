@@ -392,6 +392,7 @@ class Conversing:
         if not branch:
             return ()
         from learnt.brief.render import Unfinished
+        from learnt.debrief.reports import NO_REPORT
 
         since = self._now - _UNFINISHED_MS
         found = tasks.unfinished(self._database, branch=branch, since=since, limit=_MOST_UNFINISHED)
@@ -400,7 +401,8 @@ class Conversing:
                 task=task.id, title=task.title, reason=report.reason, suggestion=report.suggestion, at=report.created_at
             )
             for task, report in found
-            if task.id != self._id
+            # Of a conversation whose first words nobody knows, a failure without a reason tells nothing.
+            if task.id != self._id and not (task.title == task.id and report.reason.endswith(NO_REPORT))
         )
 
     def _notes(self) -> tuple[str, ...]:

@@ -48,6 +48,8 @@ class Stores:
         self.person = fold(self.settings.person) or login_name()
         self.remarks: list[str] = []
         """What a person should know, though nothing failed: a source that is missing, for example."""
+        self.mistake = ""
+        """What is wrong with the settings, where they are used as they were before it was made."""
         self.redactions = 0
         """How many secrets were taken out of what came in by hand, and out of names."""
         self.tidies_when_done = False
@@ -69,7 +71,8 @@ class Stores:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._settings_files and os.path.isdir(self.store.place.folder):
+        is_valid = kind is None and self._settings_files and not self.mistake
+        if is_valid and os.path.isdir(self.store.place.folder):
             config.keep_compiled(self._settings_files, os.path.join(self.store.place.folder, COMPILED_SETTINGS))
         if kind is None and self.tidies_when_done:
             self.tidy_when_due()

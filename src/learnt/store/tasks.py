@@ -210,7 +210,10 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
 
 
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
-    """Return the tasks that failed on a branch and are not done, each with its last report, the latest first."""
+    """Return the tasks that failed on a branch and are not done, each with its last report, the latest first.
+
+    What another task of the same title has done since is done.
+    """
     rows = database.rows(
         """
         select failure.*
@@ -228,6 +231,15 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
                     where later.project = attempt.project
                       and later.task = attempt.task
                       and later.number > attempt.number
+               )
+           and not exists (
+                   select 1
+                     from attempt as done
+                     join task as same on same.project = done.project and same.id = done.task
+                    where done.project = attempt.project
+                      and done.result = 'done'
+                      and done.started_at > attempt.started_at
+                      and same.title = task.title
                )
          order by failure.created_at desc, failure.attempt
          limit :limit
