@@ -418,7 +418,10 @@ def _garbage(sent: hooks.Sent, chance: random.Random) -> bytes:
     if kind == 3:
         size = chance.choice((100_000, 1_000_000, 10_000_000))
         return json.dumps(
-            {**sent.fields, chance.choice(("prompt", "error", "session_id")): "key = x;\n" * (size // 9)}
+            {
+                **sent.fields,
+                chance.choice(("prompt", "error", "session_id", "last_assistant_message")): "key = x;\n" * (size // 9),
+            }
         ).encode()
     return json.dumps(hooks.distorted(chance, sent), ensure_ascii=False).encode("utf-8", "surrogatepass")
 

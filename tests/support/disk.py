@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,8 @@ class Disk:
         if not self.mounted:
             pytest.skip("only root can mount a small disk")
         free = os.statvfs(self.folder)
-        with (self.folder / "ballast").open("wb") as ballast:
+        # Somebody else may write at this moment: then it is full, too.
+        with suppress(OSError), (self.folder / "ballast").open("wb", buffering=0) as ballast:
             ballast.write(b"x" * max(0, free.f_bavail * free.f_frsize - keep_free))
 
     def free(self) -> None:

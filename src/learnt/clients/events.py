@@ -11,6 +11,7 @@ import os
 
 from learnt.clients.tool_input import COMMANDS, PATHS, command_line, first, patched
 from learnt.model import Value
+from learnt.text.patterns import beginning_and_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,9 @@ _EDITS = ("edit", "write", "multiedit", "notebookedit", "write_file", "replace",
 _ENDED_WITH = "\nExit Code: "  # Gemini CLI tells it in the text alone
 _AROUND = ("<untrusted_context>", "\n", "Output: ")  # Gemini CLI writes this before what a command printed
 _LONGEST_OUTPUT = 20_000
+# Of more, a hook reads the beginning and the end: it has little time.
+_HALF_PROMPT = 50_000
+_HALF_SAID = 200_000
 _ROLLOUT_END = 1_000_000
 _FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that nobody started
 
@@ -102,7 +106,7 @@ def read_event(told: Mapping[str, Any], client: str) -> Event | None:
         return event.replace(prompt=_prompt(told))
     if occasion == "stop":
         said = told.get("last_assistant_message", told.get("prompt_response"))
-        return event.replace(said=said if isinstance(said, str) else None)
+        return event.replace(said=beginning_and_end(said, _HALF_SAID) if isinstance(said, str) else None)
     return _about_tool(event, told) if occasion in ("call", "result") else event
 
 
@@ -133,7 +137,7 @@ def _prompt(told: Mapping[str, Any]) -> str:
     from learnt.text.injected import wrote
 
     prompt = wrote(_text(told.get("prompt")))
-    return "" if _is_slash_command(prompt) else prompt
+    return "" if _is_slash_command(prompt) else beginning_and_end(prompt, _HALF_PROMPT)
 
 
 def _is_slash_command(prompt: str) -> bool:
