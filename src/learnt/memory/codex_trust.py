@@ -103,7 +103,8 @@ def _statuses(told: dict[str, Any]) -> dict[str, str] | None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the program and what it started."""
     try:
-        os.killpg(process.pid, signal.SIGKILL)
+        if sys.platform != "win32":
+            os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         process.kill()
     for pipe in (process.stdin, process.stdout):
