@@ -202,7 +202,10 @@ def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: P
     assert counted == {one.id for one in long if one.id in said}
 
 
-def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(project: Path) -> None:
+def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "400")
     with Memory.open(project) as memory:
         memory.add("Cache the schema")
     process = subprocess.Popen(
