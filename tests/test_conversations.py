@@ -163,6 +163,15 @@ def test_stop_once_refuses_the_first_call_and_lets_its_repetition_pass(
     assert shop("gemini", "g1").tell("BeforeTool", **of_gemini) == {}
 
 
+def test_a_call_is_not_refused_where_there_is_no_room_to_say_why(
+    shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "stop_once")
+    monkeypatch.setenv("LEARNT_BRIEF_TOKENS", "10")
+
+    assert shop().tell("PreToolUse", tool_name="Bash", tool_input={"command": FAILS}) == {}
+
+
 def test_gemini_which_ignores_words_before_a_call_hears_them_with_the_result(shop: Callable[..., Client]) -> None:
     client = shop("gemini")
 

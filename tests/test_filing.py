@@ -54,7 +54,7 @@ def test_the_process_that_makes_the_files_holds_nothing_that_its_starter_was_giv
     monkeypatch.setenv(INTERNAL, "")
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
-    background._start_worker(sqlite_memory.store.place.folder, str(project))
+    background._start_update(sqlite_memory.store.place.folder, str(project))
     os.close(writing)
     assert os.read(reading, 1) == b""  # whoever reads to the end is not kept waiting by the process
     os.close(reading)

@@ -276,7 +276,7 @@ class Accumulating(Debriefing, ByHand):
 
     def prevented(self, *, since: int | None = None) -> dict[str, int]:
         """Return how many errors warnings prevented, by the agent that was warned."""
-        from learnt.store.warnings import prevented
+        from learnt.store.missteps import prevented
 
         return prevented(self.store.database, since)
 

@@ -91,7 +91,7 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
     with store.transaction():
         first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, before=before)
     if first:
-        _start_worker(store.place.folder, root)
+        _start_update(store.place.folder, root)
 
 
 def start_worker(memory: Stores, *, at_most_every_s: float = 0.0) -> None:
@@ -157,7 +157,7 @@ def _is_wanted(folder: str, at_most_every_s: float) -> bool:
     return not is_at_work(folder)
 
 
-def _start_worker(folder: str, root: str) -> None:
+def _start_update(folder: str, root: str) -> None:
     """Start a process that makes the files and outlives us; nobody waits for it."""
     _start(folder, _LOG, "-m", "learnt", "update", "-C", root)
 

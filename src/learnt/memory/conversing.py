@@ -137,7 +137,8 @@ class Conversing:
         misstep = self._misstep()
         if misstep is not None and how == "stop_once":
             said = self._said("tool", misstep=misstep, denies=True)
-            return said.replace(text=said.text + _STOPPED, denies=True)
+            # What had no room was neither recorded nor said: such a call would be refused again and again.
+            return said.replace(text=said.text + _STOPPED, denies=True) if said.text else said
         if not tells_before(self._event):
             return Reply()
         return self._said("tool", misstep=misstep, learnings=self._triggered(("files", "commands")))
@@ -146,7 +147,7 @@ class Conversing:
         """After a call: remember how it ended and, where it failed, tell what helped."""
         event = self._event
         late = () if tells_before(event) or self._memory.settings.before_tool == "off" else ("files", "commands")
-        if event.failed is None or not event.failed:
+        if not event.failed:
             if event.command and event.failed is False:
                 self._note_success()
             return self._said("tool", learnings=self._triggered(late))
@@ -348,7 +349,11 @@ class Conversing:
         signs = Signs(Situation(text=text, paths=tuple(map(clean, event.paths)), command=clean(event.command)))
         wanted = {kind for kind in kinds if kind != "files" or event.paths}
         anchors = {kind: found for kind, found in signs.anchors().items() if kind in wanted}
-        which = self._unseen_filter().replace(trusted_from=self._memory.settings.brief_confidence)
+        which = Filter(
+            exclude_task=self._id,
+            exclude_ids=tuple(sorted(self._seen(self._task))),
+            trusted_from=self._memory.settings.brief_confidence,
+        )
         hits = []
         for store in self._memory.sound_stores():
             found = learnings.with_triggers(store.database, anchors, signs.show, which)
@@ -366,20 +371,20 @@ class Conversing:
 
     def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
         """Return the learnings that the conversation was not given yet, and did not teach itself."""
-        seen = self._memory._injected(self._id, since=self._task.fresh_since)
+        seen = self._seen(self._task)
         fresh = [one for one in shown if one.id not in seen and one.task != self._id]
         return [Hit(learning=one, score=0.0, relevance=1.0) for one in fresh]
 
-    def _unseen_filter(self) -> Filter:
-        seen = self._memory._injected(self._id, since=self._task.fresh_since)
-        return Filter(exclude_task=self._id, exclude_ids=tuple(sorted(seen)))
+    def _seen(self, task: Task) -> list[str]:
+        """Return the ids of what the conversation was given since it last forgot, the oldest first."""
+        return list(self._memory._injected(task.id, since=task.fresh_since))
 
     def _given_before(self, task: Task) -> dict[str, Learning]:
         """Return what the conversation was given and is still to be told, as it stands now."""
-        given = self._memory._injected(task.id, since=task.fresh_since)
+        given = self._seen(task)
         found: dict[str, Learning] = {}
         for store in self._memory.sound_stores():
-            for id, one in learnings.get_all(store.database, list(given)).items():
+            for id, one in learnings.get_all(store.database, given).items():
                 if one.status == "active":
                     found.setdefault(id, one.replace(scope=store.place.scope))
         return {id: found[id] for id in given if id in found}

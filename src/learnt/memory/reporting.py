@@ -107,7 +107,7 @@ class Reporting:
 
     def stats(self, *, limit: int, weeks: int) -> Stats:
         """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
-        from learnt.store import opinions, statistics, warnings
+        from learnt.store import missteps, opinions, statistics
         from learnt.weigh import statistics as rules
 
         check_rows(limit=limit)
@@ -132,7 +132,7 @@ class Reporting:
             by_month=_by_month(effects),
             regenerations=statistics.regenerated(database),
             opinions=opinions.counts(database),
-            prevented=warnings.prevented(database),
+            prevented=missteps.prevented(database),
         )
 
     def _gone(self, now: int) -> tuple[GoneError, ...]:

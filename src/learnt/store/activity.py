@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.warnings import PREVENTED
+from learnt.store.missteps import PREVENTED
 from learnt.text.names import key_of
 
 TYPE_CHECKING = False

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_OPEN = 10
 _MOST_OF_ASKED = 20
+# The warning was no mistake, and the command did not fail again; where it did not stop the call, that one may fail.
+PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
 class Misstep(Value):
@@ -101,6 +103,23 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
         since=since,
     )
     return found is not None
+
+
+def prevented(database: Database, since: int | None = None) -> dict[str, int]:
+    """Return how many errors warnings prevented, by the agent that was warned; `since`: warned from that moment on."""
+    rows = database.rows(
+        f"""
+        select agent, count(*) as prevented
+          from warning
+         where project = :project
+           and {PREVENTED}
+           and warned_at >= :since
+         group by agent
+         order by prevented desc, agent
+        """,
+        since=since or 0,
+    )
+    return {row["agent"]: row["prevented"] for row in rows}
 
 
 def apply_failed(database: Database, body: dict[str, Any]) -> None:
