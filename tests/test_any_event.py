@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
-from learnt.clients.events import CLIENTS, OCCASIONS, answer, read_event
+from learnt.clients.events import CLIENTS, KINDS, answer, read_event
 from learnt.memory.conversing import Conversing
 from tests.support import hooks
 
@@ -30,7 +30,7 @@ _FIELDS = (
 )  # fmt: skip
 _EVENTS = st.fixed_dictionaries(
     {
-        "hook_event_name": st.one_of(st.sampled_from(sorted(OCCASIONS)), _ANYTHING),
+        "hook_event_name": st.one_of(st.sampled_from(sorted(KINDS)), _ANYTHING),
         "session_id": st.one_of(st.sampled_from(("one", "two")), _ANYTHING),
     },
     optional={

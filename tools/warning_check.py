@@ -81,11 +81,11 @@ def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> I
                 yield f"{call.text[:300]}{call.path}\n{warning}"
 
 
-def _event(path: Path, step: Step, name: str, occasion: str, folder: str) -> Event:
+def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> Event:
     return Event(
         client="claude",
         name=name,
-        occasion=occasion,
+        kind=kind,
         session=path.stem,
         agent_id="aside" if step.aside else "",
         command=step.text.replace(folder, ".") if step.does == "run" and folder else "",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 CLIENTS = ("claude", "codex", "gemini", "opencode")
-OCCASIONS = {
+KINDS = {
     "SessionStart": "session",
     "UserPromptSubmit": "prompt",
     "BeforeAgent": "prompt",
@@ -54,7 +54,7 @@ class Event(Value):
     client: str
     name: str
     """The client's own name for it."""
-    occasion: str
+    kind: str
     """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `compaction`, `stop`
     or `end`."""
     session: str
@@ -77,6 +77,11 @@ class Event(Value):
     transcript: str = ""
 
     @property
+    def is_end(self) -> bool:
+        """Whether a turn or the conversation is over: nobody hears an answer, and nothing need be read for one."""
+        return self.kind in ("stop", "end")
+
+    @property
     def conversation(self) -> str:
         """What names the conversation: that of a sub-agent is one of its own."""
         return f"{self.session} {self.agent_id}"
@@ -85,14 +90,14 @@ class Event(Value):
 def read_event(told: Mapping[str, Any], client: str) -> Event | None:
     """Return what a client tells; None for what is not served."""
     name = _text(told.get("hook_event_name"))
-    occasion, session = OCCASIONS.get(name), _text(told.get("session_id"))
-    if occasion is None or not session:
+    kind, session = KINDS.get(name), _text(told.get("session_id"))
+    if kind is None or not session:
         return None
     client = client or _text(told.get("client")) or ("gemini" if name in _OF_GEMINI else "")
     event = Event(
         client=client if client in CLIENTS else "",
         name=name,
-        occasion=occasion,
+        kind=kind,
         session=session,
         agent_id=_text(told.get("agent_id")),
         agent=_text(told.get("agent_type")),
@@ -102,12 +107,12 @@ def read_event(told: Mapping[str, Any], client: str) -> Event | None:
     )
     if name == _FORKS and not event.agent:
         return None
-    if occasion == "prompt":
+    if kind == "prompt":
         return event.replace(prompt=_prompt(told))
-    if occasion == "stop":
+    if kind == "stop":
         said = told.get("last_assistant_message", told.get("prompt_response"))
         return event.replace(said=beginning_and_end(said, _HALF_SAID) if isinstance(said, str) else None)
-    return _about_tool(event, told) if occasion in ("call", "result") else event
+    return _about_tool(event, told) if kind in ("call", "result") else event
 
 
 def tells_before(event: Event) -> bool:
@@ -121,7 +126,7 @@ def answer(event: Event, text: str, *, denies: bool = False) -> str:
         return ""
     if denies and event.client == "gemini":
         return _as_json({"decision": "deny", "reason": text})
-    if event.occasion == "compaction" and event.client != "opencode":
+    if event.kind == "compaction" and event.client != "opencode":
         # Claude Code adds plain words to what it asks the summary for; no other client hears them.
         return f"{text}\n" if event.client == "claude" else ""
     said = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
@@ -156,7 +161,7 @@ def _about_tool(event: Event, told: Mapping[str, Any]) -> Event:
     elif tool in _EDITS:
         path = _text(first(arguments, PATHS))
         paths = (path,) if path else patched(command_line(first(arguments, ("input", "patch", *COMMANDS))))
-    if event.occasion == "call":
+    if event.kind == "call":
         return event.replace(command=command, paths=paths)
     output = _output(told.get("error") or told.get("tool_response"))
     failed = _failed(event, told, output)

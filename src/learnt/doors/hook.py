@@ -60,7 +60,7 @@ def _serve(here: Project, began_ns: int) -> None:
                 _log(here, memory.mistake, once=True)
             event = read_event(_read(_sent(memory.settings.hook_deadline_ms)), _client())
             # Nobody hears an answer to the end of a turn, and what is not kept now is lost.
-            is_stop = event is not None and event.occasion == "stop"
+            is_stop = event is not None and event.kind == "stop"
             with Deadline(_TIME_TO_KEEP_MS if is_stop else _left_ms(memory, began_ns)):
                 answer = _answer(memory, event, here, began_ns) if event else ""
     except NoStore:
@@ -120,15 +120,15 @@ def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
     from learnt.memory.conversing import Conversing
 
-    if event.occasion not in ("stop", "end"):  # these ask for no database: a damaged one must not cost a debrief
+    if not event.is_end:  # an end asks for no database: a damaged one must not cost a debrief
         memory.ready_for_hook()
-    if event.occasion == "stop" and event.said is None and not event.transcript:
+    if event.kind == "stop" and event.said is None and not event.transcript:
         _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
         return ""
     # The loop briefs and debriefs its own agents.
     of_task = os.environ.get("LEARNT_TASK", "")
     reply = Conversing(memory, event, of_task=of_task, began_ns=began_ns).serve()
-    if event.occasion == "result" and not memory.store.spool.is_empty():
+    if event.kind == "result" and not memory.store.spool.is_empty():
         memory.start_worker()  # what could not be taken up here
     return answer(event, reply.text, denies=reply.denies)
 
@@ -141,7 +141,7 @@ def _note(here: Project, event: Event, answer: str, began_ns: int) -> None:
 
     took_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
     at = time.time_ns() // 1_000_000
-    note(here.folder, event.client, event.occasion, at=at, duration_ms=took_ms, chars=len(answer))
+    note(here.folder, event.client, event.kind, at=at, duration_ms=took_ms, chars=len(answer))
 
 
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:

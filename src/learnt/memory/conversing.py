@@ -76,8 +76,8 @@ class Conversing:
             "end": self._end,
         }
         in_calls = {"call": self._call, "result": self._result}
-        asked = in_calls.get(self._event.occasion) or (None if self._of_loop else serve.get(self._event.occasion))
-        if asked is None or self._event.occasion in ("stop", "end"):
+        asked = in_calls.get(self._event.kind) or (None if self._of_loop else serve.get(self._event.kind))
+        if asked is None or self._event.is_end:
             return asked() if asked else Reply()
         # Calls are made side by side: what one of them hears, the others must know.
         with Locked(self._lock_path()):
