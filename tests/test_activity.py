@@ -184,13 +184,13 @@ class TestTheList:
 
     def test_a_warning_stays_one_when_the_same_is_warned_of_again(self, memory: Memory, clock: Clock) -> None:
         earlier, later = {"session": "s1"}, {"session": "s2", "agent": "engineer"}
-        failing = {"occasion": "result", "name": "PostToolUse"}
+        failing = {"kind": "result", "name": "PostToolUse"}
         told(memory, **earlier, **failing, command="ship --fast", failed=True, output="ship: unknown option --fast")
         told(memory, **earlier, **failing, command="ship --safe", failed=False)
         for _ in range(2):
-            assert told(memory, **later, occasion="call", name="PreToolUse", command="ship --fast")
+            assert told(memory, **later, kind="call", name="PreToolUse", command="ship --fast")
             clock.advance(days=1 / 24 / 60)
-            told(memory, **later, occasion="session", name="SessionStart", source="compact")
+            told(memory, **later, kind="session", name="SessionStart", source="compact")
             clock.advance(days=1 / 24 / 60)
 
         entries = memory.activity().entries
