@@ -649,6 +649,22 @@ def test_a_brief_whose_report_is_gone_is_explained_without_its_text(memory: Memo
     assert (memory.explain(brief.id).text, memory.explain(brief.id).receipt) == ("", brief.receipt)
 
 
+@pytest.mark.parametrize(
+    ("title", "text", "shown"),
+    [
+        ("Use port 8081.", "Use port 8081.", ""),
+        ("Use port 8081", "Use port 8081. The usual one is taken.", "The usual one is taken."),
+        ("Use port 8081", "Use port 80812 instead.", "Use port 80812 instead."),
+        ("Use port 8081", "Use port 8081 on the shared machine.", "Use port 8081 on the shared machine."),
+        ("Use port 8081", "The usual one is taken.", "The usual one is taken."),
+    ],
+)
+def test_a_brief_does_not_say_a_title_twice(title: str, text: str, shown: str) -> None:
+    learning = Learning(id="learn_1", title=title, observation=text)
+    said = render(Content(id="brief_1", now_ms=5, learnings=(Shown(learning=learning),)))
+    assert [line for line in said.splitlines() if "**" in line] == ([f"**Observation**: {shown}"] if shown else [])
+
+
 WORDS = st.text(st.characters(min_codepoint=9, max_codepoint=0x3FF), max_size=300)
 NASTY = st.sampled_from(
     ["</learnt-brief>", "< / LEARNT-BRIEF >", "# Heading", "```", "LEARNING_HELPFUL: learn_x", "<learnt-brief id='x'>"]
