@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,6 +18,8 @@ from tests.support.disk import Disk, small_disk
 from tests.support.postgres import PostgresServer, find_binaries
 
 ENGINES = ("sqlite", "postgres")
+# Whoever runs the tests in the background lets them ignore Ctrl-C, and everything that they start, too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Clock:

@@ -115,6 +115,43 @@ def test_a_command_that_has_succeeded_since_is_not_told_of(shop: Callable[..., C
     assert shop().call(FAILS) == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        (f"{FAILS} 2>&1 | tail -3", ERROR),
+        (f"{FAILS} | tail -3", ""),
+        (f"{FAILS} || true", ERROR),
+        (f"{FAILS}; echo done", f"{ERROR}\ndone"),
+        (f"{FAILS} &", ""),
+    ],
+)
+def test_a_command_whose_failure_is_hidden_has_not_succeeded(
+    command: str, output: str, shop: Callable[..., Client]
+) -> None:
+    shop(session="other").work(command, output)
+
+    assert ERROR in shop().call(FAILS)
+
+
+def test_what_a_command_prints_tells_that_it_succeeded_behind_a_pipe(shop: Callable[..., Client]) -> None:
+    shop(session="other").work(f"{FAILS} 2>&1 | tail -3", "3 parcels are on their way")
+
+    assert shop().call(FAILS) == ""
+
+
+def test_a_script_of_the_same_name_in_another_folder_is_another_one(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    earlier = Client(learnt, "claude", "earlier", cwd=str(project))
+    earlier.fail("./ship --fast now", ERROR)
+    earlier.work("./ship --safe now")
+    Client(learnt, "claude", "other", cwd=str(project)).work("cd web && ./ship --fast now")
+    later = Client(learnt, "claude", "later", cwd=str(project))
+
+    assert later.call("cd web && ./ship --fast tomorrow") == ""
+    assert ERROR in later.call("ls && ./web/../ship --fast tomorrow")
+
+
 def test_a_command_that_nothing_replaced_is_not_told_of(learnt: Learnt, project: Path) -> None:
     with Memory.open(project):
         pass
@@ -411,6 +448,19 @@ def test_a_conversation_is_one_task_of_its_client(project: Path, learnt: Learnt)
         assert len(memory.attempts(task.id)) == 1
 
 
+def test_a_conversation_is_named_by_its_first_prompt(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        memory.pin(memory.add("Speak of shops, not of stores").id)
+        memory.add("Cache the schema of the replica")
+    client = Client(learnt, "claude")
+
+    assert client.hear("SessionStart", source="startup")
+    assert client.hear("UserPromptSubmit", prompt="Cache the schema of the replica")
+
+    with Memory.open(project) as memory:
+        assert {one.title for one in memory.activity().entries} == {"Cache the schema of the replica"}
+
+
 def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
@@ -504,6 +554,7 @@ def test_a_task_that_failed_on_this_branch_is_told_of(project: Path, learnt: Lea
     with Memory.open(project) as memory:
         memory.brief("Mend the till", task="task_again")
         memory.debrief("task_again", "<task-done/>")
+        memory.debrief(memory.add_task("Paint the till").id, "I painted one side of it")
     assert Client(learnt, "claude", "later").hear("SessionStart", source="startup") == ""
 
 

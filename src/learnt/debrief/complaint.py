@@ -108,6 +108,12 @@ def first_line(text: str) -> str:
 def why(text: str) -> str:
     """Return the line that tells why something failed, or nothing where none does."""
     lines = _lines(text)
+    return complaint(text) or (lines[0] if len(lines) == 1 else "")
+
+
+def complaint(text: str) -> str:
+    """Return the line that sounds as if something failed, of a text of which nobody knows; or nothing."""
+    lines = _lines(text)
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         for line in reversed(lines):
             if _TRACEBACK_END.match(line):
@@ -116,7 +122,7 @@ def why(text: str) -> str:
         for line in lines:
             if sign.search(line):
                 return line
-    return lines[0] if len(lines) == 1 else ""
+    return ""
 
 
 def is_no_error(text: str) -> bool:

@@ -10,8 +10,12 @@ from __future__ import annotations
 import os
 import re
 
-from learnt.debrief.shell import changed_words, folder_of, is_check, likeness, parts
+from learnt.debrief.shell import changed_words, folder_of, hides_failures, is_check, likeness, parts
 from learnt.model import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.debrief.shell import Part
 
 _NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
 _LONGEST = 4_000
@@ -31,8 +35,7 @@ def sign_of(command: str, root: str, folder: str = "") -> str:
         return ""
     whole = "<<" in command or len(command) > _LONGEST
     said = (command,) if whole else tuple(f"{part.source}|{part.text}" for part in ran)
-    where = os.path.normpath(os.path.join(folder or root, folder_of(command)))
-    told = "\n".join((f"{where}/", *said))
+    told = "\n".join((f"{_where(command, root, folder)}/", *said))
     return digest(told.replace(root, ".") if root else told)[:24]
 
 
@@ -40,6 +43,15 @@ def counts(command: str) -> bool:
     """Say whether a failure tells of the command: that of a test, a linter or a build tells of the code."""
     ran = parts(command)
     return bool(ran) and not any(map(is_check, ran))
+
+
+def succeeded(command: str, output: str) -> bool:
+    """Say whether a command line that ended well did: behind a pipe or `|| true`, only what it printed tells."""
+    if not hides_failures(command):
+        return True
+    from learnt.debrief.complaint import complaint
+
+    return bool(output.strip()) and not complaint(output)
 
 
 def is_question(command: str) -> bool:
@@ -57,12 +69,13 @@ def replaces(failed: str, worked: str, error: str) -> bool:
     return any(one.program == other.program and likeness(one, other) >= _ALIKE for one in before for other in after)
 
 
-def asked_by(command: str) -> tuple[str, ...]:
+def asked_by(command: str, root: str, folder: str = "") -> tuple[str, ...]:
     """Return what each program of a command line is asked to do, such as `git show`."""
-    return tuple(dict.fromkeys(" ".join(part.intent) for part in parts(command)))
+    where = _where(command, root, folder)
+    return tuple(dict.fromkeys(_asked(part, root, where) for part in parts(command)))
 
 
-def wrong_words(failed: str, worked: str, error: str) -> tuple[str, tuple[str, ...]]:
+def wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
     """Return what was asked for, and the words that were wrong: named in the error, and left out in what worked.
 
     Without any, only the very same command repeats the mistake.
@@ -73,13 +86,26 @@ def wrong_words(failed: str, worked: str, error: str) -> tuple[str, tuple[str, .
                 removed, _ = changed_words(one, other)
                 wrong = [word for word in removed if _is_named(word, error)]
                 if wrong:
-                    return " ".join(one.intent), tuple(wrong[:_MOST_WRONG])
+                    return _asked(one, root, _where(failed, root, folder)), tuple(wrong[:_MOST_WRONG])
     return "", ()
 
 
-def repeats(command: str, asked: str, wrong: tuple[str, ...]) -> bool:
+def repeats(command: str, asked: str, wrong: tuple[str, ...], root: str, folder: str = "") -> bool:
     """Say whether a command asks for the same with the same wrong words."""
-    return any(" ".join(part.intent) == asked and set(wrong) <= set(part.words) for part in parts(command))
+    where = _where(command, root, folder)
+    return any(_asked(part, root, where) == asked and set(wrong) <= set(part.words) for part in parts(command))
+
+
+def _where(command: str, root: str, folder: str) -> str:
+    """Return the folder in which a command is run."""
+    return os.path.normpath(os.path.join(folder or root, folder_of(command)))
+
+
+def _asked(part: Part, root: str, where: str) -> str:
+    """Return what a program is asked to do; one of the project's own is named by its place: there may be two alike."""
+    path = os.path.normpath(os.path.join(where, part.words[0])) if "/" in part.words[0] else ""
+    own = root and path.startswith(f"{root}/")
+    return " ".join((os.path.relpath(path, root), *part.intent[1:])) if own else " ".join(part.intent)
 
 
 def _is_named(word: str, error: str) -> bool:

@@ -49,6 +49,8 @@ class Part(Value):
     words: tuple[str, ...]
     source: str = ""
     """The program whose output it reads, if it reads one's."""
+    joint: str = ""
+    """What stands behind it: `&&`, `|` and the like."""
 
     @property
     def program(self) -> str:
@@ -80,6 +82,13 @@ def folder_of(command: str) -> str:
         if part.words:
             return part.words[1].strip("'\"") if part.program == "cd" and len(part.words) > 1 else ""
     return ""
+
+
+def hides_failures(command: str) -> bool:
+    """Say whether a command line may end well although something in it failed: behind `|`, `||`, `;` or `&`."""
+    text = _REDIRECTED.sub(" ", _HEREDOC.sub("<<…", command[:_LONGEST_COMMAND])).strip()
+    *found, last = [part for part in _split(text) if part.words] or [Part(words=("",))]
+    return last.joint == "&" or any(part.joint != "&&" and part.program not in _TRIFLES for part in found)
 
 
 def is_check(part: Part) -> bool:
@@ -123,7 +132,7 @@ def _split(text: str) -> Iterator[Part]:
             words.append(word)
             word = ""
         if joint:
-            part = Part(words=_without_preparation(words), source=source)
+            part = Part(words=_without_preparation(words), source=source, joint=piece)
             yield part
             words, source = [], part.program if piece == "|" and part.words else ""
 

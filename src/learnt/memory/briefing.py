@@ -306,9 +306,12 @@ class Briefing(Tasks):
         """Return the task of a brief: the known one, or a new one made of the text."""
         id = id or new_id("task", now)
         known = tasks.find(self.store.database, id)
+        title = fold(text)[:TITLE_LIMIT]
+        if known and known.title == known.id and title:
+            return known.replace(title=title, text=text[:TEXT_LIMIT])
         return known or Task(
             id=id,
-            title=fold(text)[:TITLE_LIMIT] or "(no title)",
+            title=title or "(no title)",
             text=text[:TEXT_LIMIT],
             type=self._line(task_type) or "implement",
             goal=self._line(goal),

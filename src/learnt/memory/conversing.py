@@ -282,9 +282,10 @@ class Conversing:
             from learnt.store import missteps
 
             sign, command = self._sign(), self._event.command
+            where = {"root": self._memory.root, "folder": self._event.folder}
             same = missteps.find(self._database, sign) if sign else None
-            alike = missteps.of_asked(self._database, asked_by(command)) if sign else []
-            others = [one for one in alike if one.sign != sign and repeats(command, one.asked, one.wrong)]
+            alike = missteps.of_asked(self._database, asked_by(command, **where)) if sign else []
+            others = [one for one in alike if one.sign != sign and repeats(command, one.asked, one.wrong, **where)]
             self._repeated = [*([same] if same else []), *others]
         return self._repeated
 
@@ -310,9 +311,12 @@ class Conversing:
 
     def _note_success(self) -> None:
         """Remember that a command succeeded, where that changes anything."""
+        from learnt.debrief.missteps import succeeded
         from learnt.store import missteps
 
         command, sign = self._event.command, self._sign()
+        if not succeeded(command, self._event.output):
+            return
         open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
         replaced: dict[str, Any] = {}
         if open_ones and sign:
@@ -320,7 +324,9 @@ class Conversing:
 
             for one in open_ones if counts(command) else ():
                 if replaces(one.command, command, one.error):
-                    replaced[one.sign] = wrong_words(one.command, command, one.error)
+                    replaced[one.sign] = wrong_words(
+                        one.command, command, one.error, self._memory.root, self._event.folder
+                    )
         if replaced or self._missteps():
             self._memory.store.record("success", {**self._body(), "replaces": replaced})
 

@@ -20,7 +20,11 @@ _UNCHANGED = ("task", "number", "model_reason")
 _INSERT = f"""
     insert into task (project, {", ".join(Task.fields)})
     values (:project, {", ".join(f":{field}" for field in Task.fields)})
-    on conflict (project, id) do nothing
+    on conflict (project, id) do update
+       set title = excluded.title,
+           text = excluded.text
+     where task.title = task.id
+       and excluded.title <> task.id
 """
 _UPDATE = f"""
     update task
@@ -31,7 +35,7 @@ _UPDATE = f"""
 
 
 def ensure(database: Database, task: Task) -> None:
-    """Insert a task on its first use, and its goal on that one's."""
+    """Insert a task on its first use, and its goal on that one's; one that had only its id for a title gets one."""
     database.execute(_INSERT, **_row(task))
     if task.goal:
         database.execute(
@@ -212,7 +216,8 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
     """Return the tasks that failed on a branch and are not done, each with its last report, the latest first.
 
-    What another task of the same title has done since is done.
+    What another task of the same title has done since is done. Of an attempt that told no result nobody knows whether
+    it failed.
     """
     rows = database.rows(
         """
@@ -222,6 +227,7 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
           join task on task.project = attempt.project and task.id = attempt.task
          where attempt.project = :project
            and attempt.started_at >= :since
+           and attempt.result <> 'incomplete'
            and (attempt.branch = :branch or task.branch = :branch)
            and task.status not in ('done', 'cancelled')
            and failure.archived_at is null
