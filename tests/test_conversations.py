@@ -461,6 +461,24 @@ def test_a_conversation_is_named_by_its_first_prompt(project: Path, learnt: Lear
         assert {one.title for one in memory.activity().entries} == {"Cache the schema of the replica"}
 
 
+def test_a_hook_that_is_started_outside_a_project_works_where_its_event_happens(
+    project: Path, learnt: Learnt, tmp_path: Path
+) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    told = {"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": "cache the schema of the replica"}
+
+    def hear(session: str, cwd: object, *options: str) -> str:
+        sent = json.dumps({**told, "session_id": session, "cwd": cwd})
+        done = learnt("hook", *options, "--client", "claude", stdin=sent, cwd=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        return done.out
+
+    assert learning.id in hear("1", str(project))
+    assert learning.id in hear("2", str(tmp_path), "-C", str(project))
+    assert [hear("3", cwd) for cwd in (str(tmp_path), "/nowhere", None, 7, "\0")] == [""] * 5
+
+
 def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")

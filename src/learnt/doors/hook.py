@@ -1,5 +1,8 @@
 """The door of the agent clients: an event on stdin, at most one answer on stdout.
 
+The project is the one around the folder in which the client starts us; where that has no store, the one around the
+folder that the event names.
+
 Fails open: at its deadline, or whatever goes wrong, the client goes on as if we were not there: exit code 0, an empty
 answer, and the reason in `.learnt/hook.log`, which `learnt doctor` shows. The log never quotes what a client sent.
 Without a store, and inside a model call of our own, the hook says nothing.
@@ -27,6 +30,8 @@ _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
 # What an agent said is kept however busy the machine is: nobody says it again.
 _TIME_TO_KEEP_MS = 5_000
+# How long an event may take where no settings are known.
+_PATIENCE_MS = 400
 _STDIN, _STDOUT = 0, 1
 _AT_ONCE = 1 << 20
 
@@ -41,24 +46,32 @@ def run_hook() -> int:
     try:
         from learnt.project import find_project
 
-        here = find_project(".")
+        here = find_project(_given("-C") or ".")
         if here is not None and os.path.isdir(here.folder):
-            _serve(here, began_ns)
+            _serve(here, None, began_ns)
+        else:
+            told = _read(_sent(_PATIENCE_MS))
+            folder = told.get("cwd")
+            here = find_project(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
+            if here is not None and os.path.isdir(here.folder):
+                _serve(here, told, began_ns)
     except Exception as error:  # the one place that must never disturb whom it serves
         _log(here, f"{type(error).__name__}: {_reason(error)}")
     return 0
 
 
-def _serve(here: Project, began_ns: int) -> None:
+def _serve(here: Project, told: dict[str, Any] | None, began_ns: int) -> None:
+    """`told`: the event, if it was read already."""
     from learnt.clients.events import read_event
     from learnt.errors import NoStore
     from learnt.memory import Memory
 
     try:
-        with Memory.open_for_hook(".") as memory:
+        with Memory.open_for_hook(here.root) as memory:
             if memory.mistake:
                 _log(here, memory.mistake, once=True)
-            event = read_event(_read(_sent(memory.settings.hook_deadline_ms)), _client())
+            told = _read(_sent(memory.settings.hook_deadline_ms)) if told is None else told
+            event = read_event(told, _given("--client"))
             # Nobody hears an answer to the end of a turn, and what is not kept now is lost.
             is_stop = event is not None and event.kind == "stop"
             with Deadline(_TIME_TO_KEEP_MS if is_stop else _left_ms(memory, began_ns)):
@@ -101,10 +114,10 @@ def _say(answer: str) -> None:
         content = content[os.write(_STDOUT, content) :]
 
 
-def _client() -> str:
-    """Return the client that is named on the command line; nothing where none is."""
+def _given(option: str) -> str:
+    """Return what an option on the command line names; nothing where it is not given."""
     words = sys.argv[2:]
-    return words[1] if len(words) > 1 and words[0] == "--client" else ""
+    return words[words.index(option) + 1] if option in words[:-1] else ""
 
 
 def _read(content: bytes) -> dict[str, Any]:
