@@ -378,6 +378,21 @@ def _sign(memory: Memory) -> str:
     return sign_of(FAILS, memory.root, "/x")
 
 
+@pytest.mark.parametrize("path", ["\ud800", "a\0b", 7])
+def test_what_an_agent_said_is_kept_whatever_its_client_calls_its_transcript(
+    path: object, project: Path, learnt: Learnt
+) -> None:
+    with Memory.open(project):
+        pass
+    said = "<learning>Close the till at night</learning>"
+
+    Client(learnt, "claude").tell("Stop", last_assistant_message=said, transcript_path=path, cwd=path)
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night")
+
+
 @pytest.mark.parametrize(
     ("prompt", "left"),
     [
