@@ -305,7 +305,7 @@ def _wants(outcome: Outcome, setting: Setting, start: str) -> Iterator[str]:
         yield setup.wants(client, setting)
     off = switched_off(client, setting, _read)
     if off:
-        yield f"{off.detail}: {off.remedy}"
+        yield f"{off.detail}; {off.remedy}"
     program = setting.program[0]
     # aider is only told which file to read.
     if client != "aider" and not _is_there(program):

@@ -81,11 +81,14 @@ def _examined(client: str, setting: Setting, held: list[Target], disk: Disk) -> 
     if reason:
         # A project carries settings for all who work in it: where Codex was never used, nobody lacks its hooks. Where
         # it left traces they do lack them, also when it is not on this PATH: an editor starts it by its path.
-        used = client != "codex" or _is_used(setting, disk)
-        told = Found(client=client, fine=not used, detail=reason, remedy=wants, wants=wants, trusted=False)
-        if not used:
-            return told.replace(detail=f"{reason}; but Codex is not on this machine: neither on PATH nor in use")
-        return told.replace(unheard=tuple(target.path for target in held) if whole else ())
+        fine = client == "codex" and not _is_used(setting, disk)
+        if fine:
+            reason = f"{reason}; but it is not on this machine, neither on PATH nor by anything that it left behind"
+        elif client == "codex" and not disk.is_there(client):
+            reason = f"{reason}; {client} is not on PATH, so that only its files could tell"
+        unheard = tuple(target.path for target in held) if whole else ()
+        told = Found(client=client, fine=fine, detail=reason, remedy=wants, wants=wants, trusted=False)
+        return told.replace(unheard=unheard)
     detail = f"in {where}{', and trusted' if trusted else ''}"
     return Found(client=client, fine=True, detail=detail, wants=wants, trusted=trusted)
 
