@@ -29,6 +29,7 @@ from learnt.clients.setup.shapes import Edit
 from learnt.clients.setup.toml_file import TomlFile
 from learnt.clients.setup.yaml_file import YamlFile
 from tests.conftest import Done, command_line
+from tests.support.disk import Disk
 
 Learnt = Callable[..., Done]
 SETTING = Setting(root="/srv/shop")
@@ -256,6 +257,32 @@ def test_settings_that_the_client_could_not_read_are_not_touched(
     assert tree(project) == {SETTINGS_FILES[client]: content}
 
 
+def test_what_a_person_can_add_names_every_file_that_was_not_written(learnt: Learnt, project: Path) -> None:
+    settings = put(project / ".claude/settings.json", b'{"hooks": []}')
+
+    both = learnt("install", "claude-code").err
+    put(project / ".mcp.json", b'{"mcpServers": {"learnt": {"command": "learnt", "args": ["mcp"]}}}')
+    one = learnt("install", "claude-code").err
+
+    assert f"in {settings}:" in both
+    assert f'in {project / ".mcp.json"}:\n\n{{\n  "mcpServers"' in both
+    assert "add this by hand:" in one
+    assert ".mcp.json" not in one
+    assert set(tree(project)) == {".claude/settings.json", ".mcp.json"}
+    put(project / "opencode.json", b"{")
+    assert "hint: mend it and try again\n" in learnt("install", "opencode").err  # nobody writes a plugin by hand
+
+
+def test_what_cannot_be_taken_out_is_named_with_the_other_files(learnt: Learnt, project: Path) -> None:
+    learnt("install", "claude-code")
+    put(project / ".mcp.json", b'{"learnt": ')
+
+    done = learnt("uninstall", "claude-code")
+
+    assert done.code == 2
+    assert f"take out by hand what names learnt, there and in {project / '.claude/settings.json'}" in done.err
+
+
 def test_a_server_of_the_same_name_is_not_taken_over(learnt: Learnt, project: Path) -> None:
     put(project / ".mcp.json", b'{"mcpServers": {"learnt": {"command": "something-else"}}}')
     before = tree(project)
@@ -279,7 +306,10 @@ def test_outside_any_project_it_is_said_how_to_make_one(learnt: Learnt, project:
     assert done.code == 2
     assert "learnt init" in done.err
     assert "--user" in done.err
-    assert learnt("uninstall", "claude-code").code == 0
+    undone = learnt("uninstall", "claude-code")
+    assert undone.code == 2
+    assert "is not inside a project" in undone.err
+    assert "--user" in undone.err
     assert list(project.iterdir()) == []
 
 
@@ -294,6 +324,62 @@ def test_what_was_made_for_the_way_back_goes_with_the_last_client(
     assert (store / "backups/clients").is_dir()
     learnt("uninstall", "gemini", scope)
     assert not store.exists()
+
+
+def everything(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client != "aider"])
+def test_for_the_user_every_folder_that_was_made_goes_and_every_other_stays(
+    client: str, learnt: Learnt, home: Path
+) -> None:
+    for before in ((), (".local",), (".local/share/learnt", ".claude", ".codex", ".gemini", ".config/opencode/plugin")):
+        for name in before:
+            (home / name).mkdir(parents=True)
+        there = everything(home)
+
+        assert learnt("install", client, "--user").code == 0
+        assert everything(home) > there
+        assert learnt("uninstall", client, "--user").code == 0
+
+        assert everything(home) == there
+
+
+def test_folders_go_with_the_last_client_whichever_was_first(learnt: Learnt, project: Path, home: Path) -> None:
+    (project / ".learnt").mkdir()
+    (project / ".claude").mkdir()
+    learnt("install", "claude-code", "--user")
+    learnt("install", "gemini", "--user")
+    learnt("uninstall", "claude-code", "--user")
+    assert (home / ".local/share/learnt/backups/clients").is_dir()
+    learnt("uninstall", "gemini", "--user")
+    assert everything(home) == set()
+
+    there = everything(project)
+    learnt("install", "claude-code")
+    learnt("install", "codex")
+    learnt("uninstall", "claude-code")
+    learnt("uninstall", "codex")
+    assert everything(project) == there
+    (project / ".learnt/backups").mkdir()
+    learnt("install", "codex")
+    learnt("uninstall", "codex")
+    assert (project / ".learnt/backups").is_dir()
+
+
+def test_an_install_that_fails_leaves_nothing_behind(learnt: Learnt, home: Path) -> None:
+    put(home / ".claude.json", b"{}").chmod(0o444)
+    assert learnt("install", "claude-code", "--user").code == 1
+    assert everything(home) == {".claude.json"}
+
+
+def test_a_store_that_came_after_stays_in_folders_that_were_made(learnt: Learnt, project: Path) -> None:
+    learnt("install", "codex")
+    learnt("init")
+    learnt("uninstall", "codex")
+    assert (project / ".learnt/learnt.db").exists()
+    assert (project / ".learnt/.gitignore").exists()
 
 
 def test_a_store_stays_when_the_last_client_goes(learnt: Learnt, project: Path) -> None:
@@ -434,6 +520,118 @@ def test_a_preview_writes_nothing_and_shows_what_would_change(learnt: Learnt, pr
     assert '+                        "timeout": 5' in done.out
     assert tree(project) == before
     assert not (project / ".learnt").exists()
+
+
+def test_a_preview_says_which_file_is_new_and_which_goes(learnt: Learnt, project: Path) -> None:
+    new = learnt("install", "aider", "--dry-run").out
+    learnt("install", "aider")
+    gone = learnt("uninstall", "aider", "--dry-run").out
+    path = project / ".aider.conf.yml"
+
+    assert f"--- {path} (a new file)\n+++ {path} (as it would be)\n@@" in new
+    assert f"--- {path} (as it is)\n+++ {path} (no file any more)\n@@" in gone
+
+
+def test_advice_is_given_when_something_was_written_or_can_be_seen_to_be_missing(
+    learnt: Learnt, project: Path, home: Path, tmp_path: Path
+) -> None:
+    learnt("init")
+    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    path = {"PATH": str(tmp_path / "bin")}
+
+    first = learnt("install", "claude-code", "gemini", env=path).out
+    second = learnt("install", "claude-code", "gemini", env=path).out
+    put(home / ".gemini/trustedFolders.json", json.dumps({str(project): "DO_NOT_TRUST"}).encode())
+    distrusted = learnt("install", "claude-code", "gemini", env=path).out
+
+    assert "start Claude Code (2.1 or newer) anew" in first
+    assert "/permissions" in first
+    assert second == "claude-code: nothing to change\ngemini: nothing to change\n"
+    assert distrusted.startswith("claude-code: nothing to change\ngemini: nothing to change\n    start Gemini CLI anew")
+
+
+def test_install_says_that_the_command_of_a_project_is_not_on_path(learnt: Learnt, project: Path) -> None:
+    nowhere = {"PATH": "/nowhere"}
+    told = "    `learnt` is not on PATH: the hooks stay silent until it is; --user writes the absolute path\n"
+
+    assert told in learnt("install", "claude-code", env=nowhere).out
+    assert told in learnt("install", "claude-code", env=nowhere).out
+    assert told not in learnt("install", "aider", env=nowhere).out
+    assert "not on PATH" not in learnt("install", "claude-code", "--user", env=nowhere).out
+
+
+OFF = {
+    "Claude Code, shared": ("claude-code", "{project}/.claude/settings.json", '{"disableAllHooks": true}'),
+    "Claude Code, local": ("claude-code", "{project}/.claude/settings.local.json", '{"disableAllHooks": true}'),
+    "Claude Code, user": ("claude-code", "{home}/.claude/settings.json", '{"disableAllHooks": true}'),
+    "Gemini, project": ("gemini", "{project}/.gemini/settings.json", '{"hooksConfig": {"enabled": false}} // why'),
+    "Gemini, user": ("gemini", "{home}/.gemini/settings.json", '{"hooksConfig": {"enabled": false}}'),
+    "Gemini, by name": ("gemini", "{home}/.gemini/settings.json", '{"hooksConfig": {"disabled": ["x", "learnt"]}}'),
+    "Codex, project": ("codex", "{project}/.codex/config.toml", "[features]\nhooks = false\n"),
+    "Codex, user": ("codex", "{home}/.codex/config.toml", "[features]\nhooks = false\n"),
+    "Codex, by its old name": ("codex", "{home}/.codex/config.toml", "features.codex_hooks = false\n"),
+}
+
+
+@pytest.mark.parametrize("scope", ["--project", "--user"])
+@pytest.mark.parametrize("switch", OFF)
+def test_hooks_that_are_switched_off_are_told_with_the_place_of_the_switch(
+    switch: str, scope: str, learnt: Learnt, project: Path, home: Path
+) -> None:
+    learnt("init")
+    client, place, content = OFF[switch]
+    path = put(Path(place.format(project=project, home=home)), content.encode())
+
+    told = learnt("install", client, scope)
+    (found,) = findings(learnt, client)
+
+    assert told.code == 0
+    (line,) = [line for line in told.out.splitlines() if "runs no hook of ours here" in line]
+    assert f" in {path}); " in line
+    assert not found["fine"]
+    assert f" in {path})" in found["detail"]
+    assert re.match(r"set `\w+(\.enabled)?` to (true|false)|take `learnt` out of", found["remedy"])
+
+
+@pytest.mark.parametrize(
+    ("client", "files"),
+    [
+        (
+            "claude-code",
+            {
+                "{project}/.claude/settings.local.json": '{"disableAllHooks": false}',
+                "{project}/.claude/settings.json": '{"disableAllHooks": true}',
+            },
+        ),
+        (
+            "gemini",
+            {
+                "{project}/.gemini/settings.json": '{"hooksConfig": {"enabled": true, "disabled": ["x"]}}',
+                "{home}/.gemini/settings.json": '{"hooksConfig": {"enabled": false}}',
+            },
+        ),
+        (
+            "codex",
+            {
+                "{project}/.codex/config.toml": "[features]\nhooks = true\n",
+                "{home}/.codex/config.toml": "[features]\nhooks = false\n",
+            },
+        ),
+        ("claude-code", {"{home}/.claude/settings.json": '{"disableAllHooks": "true"}'}),
+        ("claude-code", {"{home}/.claude/settings.json": "{"}),
+        ("codex", {"{home}/.codex/config.toml": "features = "}),
+        ("gemini", {"{home}/.gemini/settings.json": "[]"}),
+        ("opencode", {}),
+    ],
+)
+def test_the_nearest_switch_counts_and_what_cannot_be_read_switches_nothing(
+    client: str, files: dict[str, str], learnt: Learnt, project: Path, home: Path
+) -> None:
+    for place, content in files.items():
+        put(Path(place.format(project=project, home=home)), content.encode())
+    told = learnt("install", client)
+    assert told.code == 0, told.err
+    assert "runs no hook" not in told.out
 
 
 @pytest.mark.parametrize("words", [(), ("claude-code", "--all"), ("cursor",), ("codex", "--user", "--project")])
@@ -614,6 +812,57 @@ def test_codex_configuration_that_cannot_be_changed_safely_is_refused(content: b
         TomlFile(server={"command": "learnt", "args": ["mcp"]}).add(content)
 
 
+INLINE = {
+    "after another": 'a = 1\nmcp_servers = {a={command="x"}, %s} # mine\n',
+    "before another": 'mcp_servers = { %s, a={command="x"} }\n[b]\nc = 2\n',
+    "between": 'mcp_servers = {a={command="x"}, %s, b={command="y"}}\n',
+    "alone": "mcp_servers = {%s}\n",
+}
+
+
+@pytest.mark.parametrize("content", INLINE.values(), ids=INLINE)
+def test_what_is_to_be_added_by_hand_fits_into_an_inline_table_and_is_seen_there(content: str) -> None:
+    edit = TomlFile(server={"command": "learnt", "args": ["mcp"], "default_tools_approval_mode": "approve"})
+    before = content.replace(", %s", "").replace(" %s,", "").replace("%s", "").encode()
+
+    remark, added = edit.by_hand(before).splitlines()
+    by_hand = (content % added).encode()
+
+    assert "within the braces of `mcp_servers" in remark
+    assert edit.add(by_hand) == by_hand
+    assert edit.holds(by_hand)
+    left = edit.remove(by_hand, None)
+    assert left is not None
+    assert tomllib.loads(left.decode()) == tomllib.loads(before.decode())
+    assert left.count(b"\n") == before.count(b"\n")
+
+
+def test_with_an_inline_table_codex_is_set_up_once_a_person_has_added_ours(learnt: Learnt, project: Path) -> None:
+    config = put(project / ".codex/config.toml", b'mcp_servers = {a={command="x"}}\n')
+    refused = learnt("install", "codex")
+    added = next(line for line in refused.err.splitlines() if line.startswith("learnt = {"))
+    config.write_text(f'mcp_servers = {{a={{command="x"}}, {added}}}\n')
+
+    assert refused.code == 2
+    assert "hooks.json:" in refused.err
+    assert "codex: wrote .codex/hooks.json\n" in learnt("install", "codex").out
+    assert learnt("uninstall", "codex").code == 0
+    assert tree(project) == {".codex/config.toml": b'mcp_servers = {a={command="x"}}\n'}
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"", "[mcp_servers.learnt]"),
+        (b"a = ", "[mcp_servers.learnt]"),
+        (b'[mcp_servers.x]\ncommand = "x"\n', "[mcp_servers.learnt]"),
+        (b'mcp_servers.learnt = {command = "learnt", args = ["mcp"]}\n', "# so that the table `mcp_servers.learnt`"),
+    ],
+)
+def test_otherwise_what_is_to_be_added_to_codex_by_hand_is_a_table(content: bytes, expected: str) -> None:
+    assert TomlFile(server={"command": "learnt", "args": ["mcp"]}).by_hand(content).startswith(expected)
+
+
 def test_a_part_of_our_table_that_somebody_wrote_elsewhere_is_not_left_alone() -> None:
     edit = TomlFile(server={"command": "learnt", "args": ["mcp"]})
     with pytest.raises(Unfit):
@@ -666,11 +915,86 @@ def test_aider_reads_the_learnings_along_and_its_settings_come_back(before: str,
         "\tread: a\n",
         "a: 1\n---\nb: 2\n",
         "read: a\nread: b\n",
+        "read: &x\n  - a\nother: *x\n",
     ],
 )
 def test_aider_settings_that_cannot_be_changed_safely_are_refused(content: str) -> None:
     with pytest.raises(Unfit):
         YamlFile(key="read", word=WORD).add(content.encode())
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [
+        ("a: [\n", "the [ in line 1 is not closed"),
+        ("read: [a\n", "the [ in line 1 is not closed"),
+        ("model: x\nread: [a, [b]\n", "the [ in line 2 is not closed"),
+        ("a:\n  - {b: 1\nread: x\n", "the { in line 2 is not closed"),
+        ("- a: 1\n  b: [\n", "the [ in line 2 is not closed"),
+        ("a: [x}\n", "the } in line 1 closes what was not opened"),
+        ("a: [x]]\n", "`]` in line 1 stands behind what was closed"),
+        ('a: "x\nb: 1\n', 'the " in line 1 is not closed'),
+        ("a: ['b]\n", "the ' in line 1 is not closed"),
+        ("a: [ # ]\n", "the [ in line 1 is not closed"),
+    ],
+)
+def test_aider_settings_that_aider_could_not_read_are_left_alone_and_called_not_valid(
+    content: str, wrong: str, learnt: Learnt, project: Path
+) -> None:
+    put(project / ".aider.conf.yml", content.encode())
+
+    done = learnt("install", "aider")
+
+    assert done.code == 2
+    assert f"it is not valid: {wrong}" in done.err
+    assert "hint: mend it, and try again" in done.err
+    assert tree(project) == {".aider.conf.yml": content.encode()}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a: foo[bar\n",
+        "a: it's\n",
+        'a: |\n  [x\n  "\nb: 1\n',
+        "b:\n  - |\n    [x\n",
+        "a: 'it''s' # [\n",
+        "a: [it's, 'x]'] # {\n",
+        'a: {b: [1, 2], c: "\\"]"}\n',
+        "a: foo\n  [bar\n",
+        "# [\na: 1\n",
+        "a: [1, # ]\r\n  2]\r\n",
+        "a: https://x/[y\n",
+        'a: "over\n  two lines"\n',
+    ],
+)
+def test_brackets_and_quotes_that_mean_nothing_or_are_closed_disturb_nobody(content: str) -> None:
+    added = YamlFile(key="read", word=WORD).add(content.encode()).decode()
+    assert added.startswith(content)
+    assert f"read: [{WORD}]" in added
+
+
+@pytest.mark.parametrize(
+    ("before", "by_hand"),
+    [
+        ("read: &x\n  - A.md\n", "read: &x\n  - A.md\n  - {}\n"),
+        ("read: [a,\n  b]\n", "read: [a,\n  b, {}]\n"),
+        ("read: [a,\n  b\n  ]\nx: 1\n", 'read: [a,\n  b, "{}"\n  ]\nx: 1\n'),
+    ],
+)
+def test_what_is_to_be_added_to_aider_by_hand_is_no_second_key_and_is_seen_there(before: str, by_hand: str) -> None:
+    edit = YamlFile(key="read", word=WORD)
+    with pytest.raises(Unfit):
+        edit.add(before.encode())
+
+    assert edit.by_hand(before.encode()).endswith(f"no second `read:`\n{WORD}")
+    done = by_hand.format(WORD).encode()
+    assert edit.add(done) == done
+    assert edit.holds(done)
+    with pytest.raises(Unfit):
+        edit.add(before.encode() + f"other: {WORD}\n".encode())
+    assert edit.by_hand(b"{a: 1}\n") == f"# within the braces\nread: [{WORD}]"
+    assert edit.by_hand(b"---\na: 1\n---\n") == f"read: [{WORD}]"
 
 
 # Any JSON, written in any way: with comments, commas after the last, and blanks wherever they may stand.
@@ -806,9 +1130,9 @@ def test_the_doctor_sees_a_client_that_is_set_up_twice(learnt: Learnt, tmp_path:
     learnt("install", "gemini")
     told = learnt("install", "gemini", "--user")
 
-    assert "served twice" in told.out
+    assert "every hook runs twice" in told.out
     put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
-    assert "served twice" in findings(learnt, "gemini", env={"PATH": str(tmp_path / "bin")})[-1]["detail"]
+    assert "every hook runs twice" in findings(learnt, "gemini", env={"PATH": str(tmp_path / "bin")})[-1]["detail"]
 
 
 def test_the_doctor_says_what_codex_does_not_trust_yet(
@@ -830,10 +1154,30 @@ def test_the_doctor_says_what_codex_does_not_trust_yet(
     (all_well,) = findings(learnt, "codex", env=path)
 
     assert "does not trust" in no_project["detail"]
+    assert "is not on this machine" in no_project["detail"]
+    assert no_project["fine"]  # a project carries settings for colleagues, too
     assert f"{len(CODEX)} hooks (not approved yet); codex is not on PATH" in no_hooks["detail"]
-    assert no_hooks["fine"]  # where nobody starts it, nothing is amiss
+    assert not no_hooks["fine"]  # somebody uses it here
     assert "/hooks" in no_hooks["remedy"]
     assert all_well["fine"]
+
+
+def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hooks(disk: Disk, tmp_path: Path) -> None:
+    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    learnt = command_line(disk.folder, {**os.environ, "PATH": str(tmp_path / "bin")})
+    learnt("init")
+    learnt("install", "gemini")
+    assert "no hook of it has fired here yet" in findings(learnt, "gemini")[0]["detail"]
+    disk.forbid_writing()
+
+    refused = [learnt("install", "codex"), learnt("uninstall", "gemini")]
+    (found,) = findings(learnt, "gemini")
+
+    for done in refused:
+        assert done.code == 1
+        assert "mend the permissions" in done.err
+    assert "whether a hook of it has fired cannot be known" in found["detail"]
+    assert "writable" in found["remedy"]
 
 
 # What the repository carries.

@@ -390,6 +390,10 @@ def test_the_real_codex_says_what_it_trusts(doctor: Doctor, home: Path, tmp_path
     assert not told["fine"]
     assert "Stop (changed since it was approved)" in told["detail"]
 
+    config.write_text(config.read_text().replace("[features]\n", "[features]\nhooks = false\n"))
+    assert _hashes({**os.environ, "PATH": path}, doctor.project) == {}
+    assert "runs no hook of ours here (`hooks` is false" in doctor.says("codex")["detail"]
+
 
 def _hashes(environ: Mapping[str, str], project: Path) -> dict[str, str]:
     """Return what Codex makes of each hook, by which a person's approval is kept."""

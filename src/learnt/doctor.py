@@ -285,7 +285,10 @@ def _examine_clients(
             continue
         last, brief = events.get(name), _last_brief(places.own_place(here, settings), name, clock)
         detail, remedy = _told_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
-        if last is None and found.fine:
+        if last is None and not _can_write(here.folder):
+            detail = f"whether a hook of it has fired cannot be known: {here.folder} is read-only"
+            remedy = "make it writable for you"
+        elif last is None and found.fine:
             remedy = f"start it in this project and send a prompt; if it has not fired then: {found.wants}"
         yield Finding(
             subject=subject,
@@ -294,6 +297,12 @@ def _examine_clients(
             remedy=found.remedy or remedy,
             facts=_client_facts(found, last, brief),
         )
+
+
+def _can_write(folder: str) -> bool:
+    """Say whether a hook could leave a note in a store's folder; where there is none, it leaves none."""
+    kept = os.path.join(folder, fired.FOLDER)
+    return os.access(kept if os.path.isdir(kept) else folder, os.W_OK) or not os.path.isdir(folder)
 
 
 def _believed(found: Found, last: Fired | None) -> Found:

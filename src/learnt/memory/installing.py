@@ -1,8 +1,9 @@
 """Set clients up, and take everything out again.
 
-What a file was before lies in `backups/clients` of the store's folder, with a note of what was made of it. Whoever has
-not changed the file since gets it back byte for byte; from a file that was changed only what is ours is taken out. All
-files of a client change together or not at all, and one process at a time changes any.
+What a file was before lies in `backups/clients` of the store's folder, with a note of what was made of it and of the
+folders that were made for it. Whoever has not changed the file since gets it back byte for byte; from a file that was
+changed only what is ours is taken out. All files of a client change together or not at all, and one process at a time
+changes any.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from learnt.brief.learnings_file import diff
 from learnt.clients import setup
 from learnt.clients.setup import Setting, Target, Unfit
 from learnt.clients.setup.examine import Disk, Found, examine
-from learnt.errors import LearntError, NoStore, WrongRequest, cannot_write
+from learnt.clients.setup.switches import switched_off
+from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
 from learnt.memory import places
 from learnt.memory.replacing import (
     Replacement,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 
 CLIENTS = tuple(setup.CLIENTS)
 _FOLDER = "clients"
+_BELOW_THE_STORE = 2
+_PERMISSIONS = "mend the permissions: folder and files must be yours"
 
 
 class Change(Value):
@@ -62,7 +66,14 @@ class Change(Value):
     def diff(self) -> str:
         """What changes, as a unified diff."""
         then, now = ((content or b"").decode("utf-8", "replace") for content in (self.before, self.after))
-        return diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path, done=self.done)
+        told = diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path, done=self.done)
+        first, _, rest = told.partition("\n")
+        second, _, hunks = rest.partition("\n")
+        if told and self.before is None:
+            first = f"--- {self.path} (a new file)"
+        if told and self.after is None:
+            second = f"+++ {self.path} (no file any more)"
+        return f"{first}\n{second}\n{hunks}" if told else ""
 
 
 class Outcome(Value):
@@ -93,20 +104,26 @@ class _Note(Value):
     folders: tuple[str, ...] = ()
 
 
+class _Made(Value):
+    """What was made so that there is a place for the originals: how many folders, the innermost first, a .gitignore."""
+
+    folders: int = 0
+    ignore: bool = False
+
+
 def install(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[Outcome]:
     """Set clients up in the project around a folder, or for the user."""
-    if not user and project.find_project(start) is None:
-        raise NoStore(
-            f"{os.path.abspath(start)} is not inside a project",
-            hint="make this folder one with `learnt init`, or use --user for all projects",
-        )
+    if not user:
+        _refuse_outside(start, hint="make this folder one with `learnt init`, or use --user for all projects")
     setting, folder = _setting(start, user=user)
     done = _change(clients, setting, folder, _plan_install, dry_run=dry_run)
-    return [one if one.error else one.replace(wants=tuple(_wants(one.client, setting, start))) for one in done]
+    return [one if one.error else one.replace(wants=tuple(_wants(one, setting, start))) for one in done]
 
 
 def uninstall(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[Outcome]:
     """Take out of clients' settings all that is ours, and with the last of it what we kept for that."""
+    if not user:
+        _refuse_outside(start, hint="go into the project, or use --user for what was set up for all projects")
     setting, folder = _setting(start, user=user)
     return _change(clients, setting, folder, _plan_uninstall, dry_run=dry_run)
 
@@ -119,11 +136,27 @@ def installed(start: str, *, ask: bool = False) -> Iterator[Found]:
             settings.append(_setting(start, user=user)[0])
         except LearntError:
             continue
-    yield from examine(settings, Disk(read=_read, is_there=_is_there, ask_codex=_ask_codex if ask else None))
+    yield from examine(settings, _disk(ask_codex=_ask_codex if ask else None))
+
+
+def _refuse_outside(start: str, *, hint: str) -> None:
+    if project.find_project(start) is None:
+        raise NoStore(f"{os.path.abspath(start)} is not inside a project", hint=hint)
+
+
+def _disk(ask_codex: Callable[[str], dict[str, str] | None] | None = None) -> Disk:
+    return Disk(read=_read, is_there=_is_there, names=_names, ask_codex=ask_codex)
 
 
 def _is_there(program: str) -> bool:
     return shutil.which(program) is not None
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def _ask_codex(folder: str) -> dict[str, str] | None:
@@ -161,39 +194,47 @@ def _change(clients: Sequence[str], setting: Setting, folder: str, plan: Planner
     to_do = any(change.kind != "unchanged" for outcome in outcomes for change in outcome.changes)
     if dry_run or not (to_do or (removes and os.path.isdir(kept.folder))):
         return outcomes
+    made = _Made()
     while True:
-        make_folder(folder)
-        kept.make()
+        made = kept.make(folder, made)
         lock = Locked(kept.lock)
         try:
             with lock:
                 if lock.is_lost():
                     continue
+                kept.remember_made(made)
                 outcomes = [_outcome(client, setting, kept, plan, write=True) for client in clients]
-                if removes:
-                    _take_away(folder, kept)
+                _take_away(folder, kept)
                 return outcomes
         except OSError as error:
-            raise cannot_write(kept.folder, error, hint="choose a folder that you can write to") from None
+            raise cannot_write(kept.folder, error, hint=_PERMISSIONS) from None
 
 
 def _take_away(folder: str, kept: _Kept) -> None:
-    """Remove the folder of the originals once there are none, and the store's folder where no store ever was."""
-    if os.listdir(kept.folder) != [os.path.basename(kept.lock)]:
+    """Remove what was made for the originals once there are none; what was there before stays, also when empty."""
+    if set(os.listdir(kept.folder)) - {os.path.basename(path) for path in (kept.lock, kept.receipt)}:
         return
-    os.unlink(kept.lock)
-    for empty in (kept.folder, os.path.dirname(kept.folder)):
+    made = kept.made()
+    for path in (kept.receipt, kept.lock):
+        if os.path.exists(path):
+            os.unlink(path)
+    ours = [os.path.realpath(kept.folder)]
+    while len(ours) < made.folders:
+        ours.append(os.path.dirname(ours[-1]))
+    for empty in ours[:_BELOW_THE_STORE]:
         remove_empty(empty)
     ignored = os.path.join(folder, ".gitignore")
-    if set(os.listdir(folder)) <= {".gitignore", fired.FOLDER} and content_of(ignored) == IGNORE.encode():
+    # Where more is left, a store came after us.
+    if made.ignore and set(_names(folder)) <= {".gitignore", fired.FOLDER} and content_of(ignored) == IGNORE.encode():
         shutil.rmtree(os.path.join(folder, fired.FOLDER), ignore_errors=True)
         os.unlink(ignored)
-        remove_empty(folder)
+    for empty in ours[_BELOW_THE_STORE:]:
+        remove_empty(empty)
 
 
 def _outcome(client: str, setting: Setting, kept: _Kept, plan: Planner, *, write: bool) -> Outcome:
     try:
-        planned = [plan(target, kept) for target in setup.targets(client, setting)]
+        planned = _plans(setup.targets(client, setting), kept, plan)
         for path in (one.change.path for one in planned if write):
             remove_unfinished(path)
         if write:
@@ -203,17 +244,26 @@ def _outcome(client: str, setting: Setting, kept: _Kept, plan: Planner, *, write
     return Outcome(client=client, user=setting.user, changes=tuple(one.change.replace(done=write) for one in planned))
 
 
+def _plans(targets: Sequence[Target], kept: _Kept, plan: Planner) -> list[_Planned]:
+    planned = []
+    for target in targets:
+        try:
+            planned.append(plan(target, kept))
+        except Unfit as reason:
+            others = [one for one in targets if one is not target]
+            refused = _not_removed if plan is _plan_uninstall else _not_added
+            raise refused(target, reason, others) from None
+    return planned
+
+
 def _plan_install(target: Target, kept: _Kept) -> _Planned:
     content = _read(target.path)
     note, original = kept.note(target.path), kept.original(target.path)
-    try:
-        change = Change(path=target.path, before=content, after=target.edit.add(content))
-        if note is None or content is None or note.digest != _digest(content):
-            # What was changed since, or came with the repository, is the original but for what is ours in it.
-            ours = content is not None and target.edit.holds(content)
-            original = target.edit.remove(content, original) if content is not None and ours else content
-    except Unfit as reason:
-        raise _refused(target, reason) from None
+    change = Change(path=target.path, before=content, after=target.edit.add(content))
+    if change.kind != "unchanged" and (note is None or content is None or note.digest != _digest(content)):
+        # What was changed since, or came with the repository, is the original but for what is ours in it.
+        ours = content is not None and target.edit.holds(content)
+        original = target.edit.remove(content, original) if content is not None and ours else content
     folders = missing_folders(target.path)
     return _Planned(change=change, original=original, folders=(*(note.folders if note else ()), *folders))
 
@@ -226,10 +276,7 @@ def _plan_uninstall(target: Target, kept: _Kept) -> _Planned:
     elif note is not None and note.digest == _digest(content):
         after = original
     else:
-        try:
-            after = target.edit.remove(content, original)
-        except Unfit as reason:
-            raise _refused(target, reason, removing=True) from None
+        after = target.edit.remove(content, original)
     change = Change(path=target.path, before=content, after=after)
     return _Planned(change=change, folders=note.folders if note else (), forget=True)
 
@@ -250,8 +297,19 @@ def _carry_out(planned: Sequence[_Planned], kept: _Kept, *, mode: int) -> None:
             remove_empty(folder)
 
 
-def _wants(client: str, setting: Setting, start: str) -> Iterator[str]:
-    yield setup.wants(client, setting)
+def _wants(outcome: Outcome, setting: Setting, start: str) -> Iterator[str]:
+    """Yield what a client wants from the user: what cannot be checked only when something changed, the rest always."""
+    client = outcome.client
+    found = next((one for one in examine([setting], _disk()) if one.client == client), None)
+    if any(change.kind != "unchanged" for change in outcome.changes) or (found and found.trusted is False):
+        yield setup.wants(client, setting)
+    off = switched_off(client, setting, _read)
+    if off:
+        yield f"{off.detail}; {off.remedy}"
+    program = setting.program[0]
+    # aider is only told which file to read.
+    if client != "aider" and not _is_there(program):
+        yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
     here = project.find_project(start)
     try:
         loaded = config.load(places.settings_files(here.root if here else None), dict(os.environ)).settings
@@ -264,11 +322,32 @@ def _wants(client: str, setting: Setting, start: str) -> Iterator[str]:
         yield f"{twice.detail}: {twice.remedy}"
 
 
-def _refused(target: Target, reason: Unfit, *, removing: bool = False) -> WrongRequest:
-    if removing:
-        return WrongRequest(f"{target.path} was not changed: {reason}", hint="take out by hand what names learnt")
-    by_hand = f"mend it and try again, or add this by hand:\n\n{target.edit.by_hand()}"
-    hint = f"{reason.remedy}, and try again" if reason.remedy else by_hand
+def _not_added(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
+    """Return why nothing was written, with all that a person can write instead."""
+    message = f"{target.path} was not changed: {reason}"
+    if reason.remedy:
+        return WrongRequest(message, hint=f"{reason.remedy}, and try again")
+    missing = {one.path: one.edit.by_hand(_read(one.path)) for one in (target, *filter(_lacks, others))}
+    if not all(missing.values()):
+        return WrongRequest(message, hint="mend it and try again")
+    hint = "mend it and try again, or add this by hand"
+    if len(missing) == 1:
+        return WrongRequest(message, hint=f"{hint}:\n\n{missing[target.path]}")
+    return WrongRequest(message, hint=hint + "".join(f"\n\nin {path}:\n\n{text}" for path, text in missing.items()))
+
+
+def _lacks(target: Target) -> bool:
+    content = _read(target.path)
+    try:
+        return target.edit.add(content) != content
+    except Unfit:
+        return True
+
+
+def _not_removed(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
+    too = [one.path for one in others if b"learnt" in (_read(one.path) or b"")]
+    there = f", there and in {', '.join(too)}" if too else ""
+    hint = f"mend it and try again, or take out by hand what names learnt{there}"
     return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
 
 
@@ -291,14 +370,40 @@ class _Kept:
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.lock = os.path.join(folder, "lock")
+        self.receipt = os.path.join(folder, "made")
 
-    def make(self) -> None:
-        """Make the folder, for its owner only: settings may hold secrets."""
+    def make(self, store: str, before: _Made) -> _Made:
+        """Make the folder in a store's, for its owner only (settings may hold secrets); return what was made so far."""
+        folders, ignored = len(missing_folders(self.lock)), os.path.exists(os.path.join(store, ".gitignore"))
         try:
+            make_folder(store)
             for folder in (os.path.dirname(self.folder), self.folder):
                 os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError as error:
-            raise cannot_write(self.folder, error, hint="choose a folder that you can write to") from None
+            raise cannot_write(self.folder, error, hint=_PERMISSIONS) from None
+        except TryAgain:
+            raise
+        except LearntError as error:
+            raise LearntError(error.message, hint=_PERMISSIONS) from None
+        return _Made(folders=max(folders, before.folders), ignore=before.ignore or not ignored)
+
+    def remember_made(self, made: _Made) -> None:
+        """Write down what was made; what an earlier one made still counts."""
+        known = self.made()
+        both = _Made(folders=max(made.folders, known.folders), ignore=made.ignore or known.ignore)
+        if both != known:
+            with open(
+                os.open(self.receipt, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+            ) as file:
+                json.dump(both.as_dict(), file)
+
+    def made(self) -> _Made:
+        """Return what was made; nothing when nothing is known."""
+        try:
+            found: Any = json.loads(content_of(self.receipt) or b"")
+            return _Made(folders=int(found["folders"]), ignore=bool(found["ignore"]))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return _Made()
 
     def note(self, path: str) -> _Note | None:
         """Return what was made of a file; None when nothing is known."""

@@ -11,6 +11,7 @@ from learnt.clients import setup
 from learnt.clients.setup import codex, json_text
 from learnt.clients.setup.json_file import JsonFile
 from learnt.clients.setup.shapes import NAME, Setting, Target, Unfit, decoded, is_our_hook
+from learnt.clients.setup.switches import switched_off
 from learnt.errors import LearntError
 from learnt.model import Value
 
@@ -25,6 +26,8 @@ class Disk(Value):
 
     read: Callable[[str], bytes | None]
     is_there: Callable[[str], bool]
+    names: Callable[[str], Sequence[str]]
+    """What lies in a folder."""
     ask_codex: Callable[[str], Mapping[str, str] | None] | None = None
     """Given a folder; None where nobody asks it."""
 
@@ -60,33 +63,48 @@ def examine(settings: Sequence[Setting], disk: Disk) -> Iterator[Found]:
                 paths[held[0].path] = setting
                 yield _examined(client, setting, held, disk)
         if len(paths) > 1:
-            detail = f"set up in {' and in '.join(paths)}, so that everything is served twice"
+            detail = f"set up in {' and in '.join(paths)}, so that every hook runs twice"
             remedy = f"`learnt uninstall {client}`, or the same with --user"
             yield Found(client=client, fine=False, detail=detail, remedy=remedy, twice=True)
 
 
 def _examined(client: str, setting: Setting, held: list[Target], disk: Disk) -> Found:
-    again = f"`learnt install {client}{' --user' if setting.user else ''}`"
     where = ", ".join(target.path for target in held)
-    program = next(filter(None, (_program(target, disk) for target in held)), setting.program[0])
-    # aider is only told which file to read.
-    if client != "aider" and not disk.is_there(program):
-        missing = "is not on PATH" if program == NAME else "is not there"
-        remedy = "put it on PATH" if program == NAME else again
-        return Found(client=client, fine=False, detail=f"in {where}, but {program} {missing}", remedy=remedy)
-    there = setting.replace(program=(program, *setting.program[1:]))
-    if any(_is_stale(target, disk) for target in setup.targets(client, there)):
-        return Found(client=client, fine=False, detail=f"in {where}, but not all of it, or an older one", remedy=again)
     wants = setup.wants(client, setting)
+    off = switched_off(client, setting, disk.read)
+    faults = [fault for fault in (off and (off.detail, off.remedy), _unready(client, setting, held, disk)) if fault]
+    if faults:
+        detail = f"in {where}, but {', and '.join(told for told, _ in faults)}"
+        remedy = "; ".join(remedy for _, remedy in faults)
+        return Found(client=client, fine=False, detail=detail, remedy=remedy, wants=wants)
     trusted, reason, whole = _trust(client, setting, held, disk)
     if reason:
+        # A project carries settings for all who work in it: where Codex was never used, nobody lacks its hooks. Where
+        # it left traces they do lack them, also when it is not on this PATH: an editor starts it by its path.
+        fine = client == "codex" and not _is_used(setting, disk)
+        if fine:
+            reason = f"{reason}; but it is not on this machine, neither on PATH nor by anything that it left behind"
+        elif client == "codex" and not disk.is_there(client):
+            reason = f"{reason}; {client} is not on PATH, so that only its files could tell"
         unheard = tuple(target.path for target in held) if whole else ()
-        idle = client == "codex" and not disk.is_there(client)
-        detail = f"{reason}; {client} is not on PATH" if idle else reason
-        told = Found(client=client, fine=idle, detail=detail, remedy=wants, wants=wants, trusted=False)
+        told = Found(client=client, fine=fine, detail=reason, remedy=wants, wants=wants, trusted=False)
         return told.replace(unheard=unheard)
     detail = f"in {where}{', and trusted' if trusted else ''}"
     return Found(client=client, fine=True, detail=detail, wants=wants, trusted=trusted)
+
+
+def _unready(client: str, setting: Setting, held: list[Target], disk: Disk) -> tuple[str, str] | None:
+    """Return what is missing of a client's setup and what to do about it; None when all is there and can start."""
+    again = f"`learnt install {client}{' --user' if setting.user else ''}`"
+    program = next(filter(None, (_program(target, disk) for target in held)), setting.program[0])
+    # aider is only told which file to read.
+    if client != "aider" and not disk.is_there(program):
+        on_path = program == NAME
+        return f"{program} is not {'on PATH' if on_path else 'there'}", f"put {NAME} on PATH" if on_path else again
+    there = setting.replace(program=(program, *setting.program[1:]))
+    if any(_is_stale(target, disk) for target in setup.targets(client, there)):
+        return "not all of it, or an older one", again
+    return None
 
 
 def _holds(target: Target, disk: Disk) -> bool:
@@ -187,6 +205,20 @@ def _distrust(setting: Setting, held: list[Target], disk: Disk) -> tuple[str, bo
     if not missing and told is not None and ours:
         return "Codex does not see these hooks, and does not run them", True
     return _doubts({event: "untrusted" if event in missing else "trusted" for event in ours.values()})
+
+
+def _is_used(setting: Setting, disk: Disk) -> bool:
+    """Say whether Codex is on PATH, or its folder holds more than what we write into it."""
+    if disk.is_there("codex"):
+        return True
+    hooks, config = setup.targets("codex", setting.replace(user=True))
+    if set(disk.names(os.path.dirname(config.path))) - {os.path.basename(one.path) for one in (hooks, config)}:
+        return True
+    try:
+        content = disk.read(config.path)
+        return content is not None and bool(config.edit.remove(content, None))
+    except (Unfit, LearntError):
+        return True  # somebody wrote it
 
 
 def _doubts(statuses: Mapping[str, str]) -> tuple[str, bool]:

@@ -85,8 +85,8 @@ class JsonFile(Value):
         found = look(self._value(text), (self.servers, NAME)) if self.servers else None
         return is_our_server(found) or next(self._our_hooks(text), None) is not None
 
-    def by_hand(self) -> str:
-        """Return what a person can add."""
+    def by_hand(self, _content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is."""
         added = self._value(decoded(self.replace(dialect=PLAIN, fresh={}).add(None))[1])
         parts = []
         for key, inner in added.items():  # a line for each, so that it can be seen at a glance

@@ -60,8 +60,8 @@ class Edit(Protocol):
     def holds(self, content: bytes) -> bool:
         """Say whether anything of ours is in the file."""
 
-    def by_hand(self) -> str:
-        """Return what a person can add."""
+    def by_hand(self, content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is; nothing where only `add` can write it."""
 
 
 class Target(Value):

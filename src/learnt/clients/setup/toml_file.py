@@ -22,6 +22,11 @@ _TABLE = re.compile(
     r"(?:\r?\n[ \t]*[\w-]+[ \t]*=[^\r\n]*)*(?:\r?\n|\Z)",
     re.M,
 )
+# The entry that somebody wrote by hand into the braces of `mcp_servers = {…}`.
+_INLINE = re.compile(
+    rf"(?P<before>[ \t]*,[ \t]*)?(?P<entry>(?P<quote>[\"']?){NAME}(?P=quote)[ \t]*=[ \t]*\{{[^{{}}\n]*\}})"
+    r"(?P<after>[ \t]*,[ \t]*)?"
+)
 
 
 class TomlFile(Value):
@@ -33,6 +38,8 @@ class TomlFile(Value):
         """Return the file with what is ours in it; None stands for no file."""
         mark, text = decoded(content or b"")
         value = _read(text)
+        if not isinstance(value.get(_HOLDER, {}), dict):
+            raise Unfit(f"`{_HOLDER}` is no table", remedy="make it one")
         found = _found(value)
         if found is not None:
             if not is_our_server(found):
@@ -65,9 +72,18 @@ class TomlFile(Value):
         """Say whether anything of ours is in the file."""
         return is_our_server(_found(_read(decoded(content)[1])))
 
-    def by_hand(self) -> str:
-        """Return what a person can add."""
-        return "\n".join([f"[{_HOLDER}.{NAME}]", *self._lines({})])
+    def by_hand(self, content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is."""
+        lines = self._lines({})
+        text = (content or b"").decode("utf-8-sig", "replace")
+        if not _is_toml(text):
+            text = ""  # once it is mended
+        if _found(tomllib.loads(text)) is not None:
+            return "\n".join([f"# so that the table `{_HOLDER}.{NAME}`, which is there, says", *lines])
+        table = "\n".join([f"[{_HOLDER}.{NAME}]", *lines])
+        if _is_toml(f"{text}\n{table}"):
+            return table
+        return f"# within the braces of `{_HOLDER} = {{…}}`, after a comma\n{NAME} = {{ {', '.join(lines)} }}"
 
     def _lines(self, found: Mapping[str, Any]) -> list[str]:
         # JSON's texts and lists of texts are TOML's.
@@ -97,7 +113,20 @@ def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
         left = text[: table.start()] + text[table.end() :]
         if _says(left, wanted):
             return left, table.end() == len(text)
+    for entry in _INLINE.finditer(text):
+        # With the comma before it, or else with the one after it.
+        start, end = (entry.start(), entry.end("entry")) if entry["before"] else (entry.start("entry"), entry.end())
+        if _says(text[:start] + text[end:], wanted):
+            return text[:start] + text[end:], False
     raise _unsafe()
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def _says(text: str, wanted: dict[str, Any]) -> bool:

@@ -25,6 +25,6 @@ class WholeFile(Value):
         """Say whether anything of ours is in the file."""
         return content.decode("utf-8", "replace").partition("\n")[0].rstrip() == self.text.partition("\n")[0]
 
-    def by_hand(self) -> str:
-        """Return what a person can add."""
-        return self.text
+    def by_hand(self, _content: bytes | None, /) -> str:
+        """Return nothing: nobody writes a whole file by hand."""
+        return ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from learnt.clients.setup import yaml_balance
 from learnt.clients.setup.shapes import Unfit, decoded
 from learnt.model import Value
 
@@ -28,6 +29,9 @@ class YamlFile(Value):
     def add(self, content: bytes | None) -> bytes:
         """Return the file with what is ours in it; None stands for no file."""
         mark, text = decoded(content or b"")
+        wrong = yaml_balance.fault(text)
+        if wrong:
+            raise Unfit(f"it is not valid: {wrong}", remedy="mend it")
         lines = _lines(text)
         if self._is_in(lines):
             return content or b""
@@ -35,7 +39,7 @@ class YamlFile(Value):
         at = self._place(lines)
         if at is None:
             gap = line_end if lines and not lines[-1].endswith("\n") else ""
-            return (f"{mark}{text}{gap}{self.by_hand()}{line_end}").encode()
+            return (f"{mark}{text}{gap}{self._new()}{line_end}").encode()
         last, items = self._block(lines, at)
         if items:
             lines[last : last + 1] = _after(lines[last], f"{items[-1]}- {self.word}", line_end)
@@ -70,8 +74,16 @@ class YamlFile(Value):
         """Say whether anything of ours is in the file."""
         return self._is_in(_lines(decoded(content)[1]))
 
-    def by_hand(self) -> str:
-        """Return what a person can add."""
+    def by_hand(self, content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is."""
+        text = (content or b"").decode("utf-8-sig", "replace")
+        if re.search(rf"(?:^|[\s{{,\"']){re.escape(self.key)}[\"']?[ \t]*:", text):
+            return f"# one more of the list that `{self.key}` holds; no second `{self.key}:`\n{self.word}"
+        if text.lstrip().startswith("{"):
+            return f"# within the braces\n{self._new()}"
+        return self._new()
+
+    def _new(self) -> str:
         return f"{self.key}: [{self.word}]"
 
     def _place(self, lines: list[str]) -> int | None:
@@ -80,7 +92,7 @@ class YamlFile(Value):
         for number, line in enumerate(lines):
             bare = line.rstrip("\r\n")
             if bare.startswith("\t"):
-                raise Unfit(f"line {number + 1} is indented by a tab")
+                raise Unfit(f"line {number + 1} is indented by a tab", remedy="mend it")
             if bare.strip() and not bare.startswith(" ") and not _TOP.match(bare):
                 raise Unfit(f"line {number + 1} is not a key with its value")
             if bare.startswith("---") and any(one.strip() and one[0] not in "#%" for one in lines[:number]):
@@ -88,15 +100,31 @@ class YamlFile(Value):
             if re.match(rf"[\"']?{re.escape(self.key)}[\"']?[ \t]*:(?:\s|$)", bare):
                 found.append(number)
         if len(found) > 1:
-            raise Unfit(f"`{self.key}` is there more than once")
+            raise Unfit(f"`{self.key}` is there more than once", remedy="leave one of them")
         return found[0] if found else None
 
     def _is_in(self, lines: list[str]) -> bool:
         at = self._place(lines)
         if at is None:
             return False
-        last, items = self._block(lines, at)
-        return self.word in ([_item(line) for line in lines[at + 1 : last + 1]] if items else _words(lines[at]))
+        try:
+            last, items = self._block(lines, at)
+            return self.word in ([_item(line) for line in lines[at + 1 : last + 1]] if items else _words(lines[at]))
+        except Unfit:
+            # It cannot be changed, but a person may have put it there.
+            if self._stands_below(lines, at):
+                return True
+            raise
+
+    def _stands_below(self, lines: list[str], at: int) -> bool:
+        """Say whether the word stands by itself in the value of the key, however that is written."""
+        value = [lines[at].partition(":")[2]]
+        for line in lines[at + 1 :]:
+            if line.strip() and not line.startswith((" ", "-", "#", "]")):
+                break
+            value.append(line)
+        words = [word for line in value for word in re.split(r"[\s,\[\]\"']+", re.sub(r"(?:^|\s)#.*", "", line))]
+        return self.word in words
 
     def _block(self, lines: list[str], at: int) -> tuple[int, list[str]]:
         """Return the last line of a list with dashes below the key, and the indentation of each of its items."""
