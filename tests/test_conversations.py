@@ -443,7 +443,7 @@ def test_a_conversation_is_one_task_of_its_client(project: Path, learnt: Learnt)
 
     with Memory.open(project) as memory:
         memory.catch_up()
-        task = memory.get_task(text_id("task", "s1 "))
+        task = memory.get_task(text_id("task", "gemini s1 "))
         assert (task.type, task.client) == ("session", "gemini")
         assert len(memory.attempts(task.id)) == 1
 
@@ -599,7 +599,7 @@ def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Pat
 def test_what_a_summary_should_keep_has_a_limit(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         given = [memory.add(f"Shop {number} sells {'quite ' * 12}everything").id for number in range(150)]
-        memory.brief("paint the shed", task=text_id("task", "s1 "), task_type="session", beside=given)
+        memory.brief("paint the shed", task=text_id("task", "claude s1 "), task_type="session", beside=given)
 
     said = Client(learnt, "claude").tell("PreCompact", trigger="auto")
 
