@@ -15,6 +15,9 @@ import apsw
 import pytest
 
 from learnt import Memory
+from learnt.clients.events import KINDS
+from learnt.clients.setup import events, targets
+from learnt.clients.setup.shapes import Setting
 from learnt.store.spool import Locked
 from tests.conftest import Done
 
@@ -269,3 +272,13 @@ def test_a_clone_without_a_store_hears_nothing_and_gets_no_log(project: Path, le
     (project / ".learnt" / "learnings.md").write_text("- Cache the schema\n")
     assert _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))) == ""
     assert [path.name for path in (project / ".learnt").iterdir()] == ["learnings.md"]
+
+
+def test_whatever_is_installed_is_served_and_codex_is_not_asked_for_what_it_does_not_hear() -> None:
+    assert {*events.CLAUDE, *events.CODEX, *events.GEMINI} <= KINDS.keys()
+    hooks = targets("codex", Setting(root="/x"))[0].edit
+    now = json.loads(hooks.add(None))
+    assert "PreCompact" not in now["hooks"]
+    older = json.dumps({"hooks": {**now["hooks"], "PreCompact": now["hooks"]["Stop"]}}).encode()
+    assert json.loads(hooks.add(older)) == now
+    assert hooks.remove(older, None) is None
