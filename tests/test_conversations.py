@@ -684,13 +684,14 @@ def test_a_command_in_the_folder_that_its_call_names_is_another_one(project: Pat
         client = Client(learnt, "opencode", session, cwd=str(project.parent / "link"))
         return client.hear(event, tool_name="bash", tool_input={"command": command, "workdir": workdir}, **more)
 
-    tell("PostToolUseFailure", FAILS, "web", error=ERROR)
-    tell("PostToolUse", FAILS, "api", tool_response="shipped")
-    tell("PostToolUse", WORKS, "web", tool_response="shipped")
+    tell("PostToolUseFailure", "npm start", "web", error="npm error: no package.json here")
+    tell("PostToolUse", "npm start", "api", tool_response="started")
+    assert tell("PreToolUse", "npm start", "web", "before") == "", "the same words are no remedy"
+    tell("PostToolUse", "cd app && npm start", "web", tool_response="started")
 
-    assert tell("PreToolUse", FAILS, "api", "in api") == ""
-    assert ERROR in tell("PreToolUse", FAILS, f"{project}/web", "in web")
-    assert ERROR in Client(learnt, "claude", "by its path", cwd=f"{project}/web").call(FAILS)
+    assert tell("PreToolUse", "npm start", "api", "in api") == ""
+    assert "this worked: `cd app && npm start`" in tell("PreToolUse", "npm start", f"{project}/web", "in web")
+    assert "no package.json" in Client(learnt, "claude", "by its path", cwd=f"{project}/web").call("npm start")
 
 
 def test_a_gotcha_on_a_tool_is_told_at_its_call(project: Path, learnt: Learnt) -> None:

@@ -325,7 +325,11 @@ class Conversing:
         command, sign = self._event.command, self._sign()
         if not succeeded(command, self._event.output):
             return
-        open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
+        kept = self._line(command)
+        # The same words in another folder: that they worked there would tell nobody what to do.
+        open_ones = [
+            one for one in missteps.unsettled(self._database, self._id) if one.sign != sign and one.command != kept
+        ]
         replaced: dict[str, Any] = {}
         if open_ones and sign:
             from learnt.debrief.missteps import counts, replaces, wrong_words
