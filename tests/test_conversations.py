@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,9 +16,12 @@ import pytest
 
 from learnt import Memory
 from learnt.clients.events import read_event
+from learnt.clients.setup.opencode import plugin
+from learnt.clients.setup.shapes import Setting
 from learnt.model import text_id
 from learnt.store import missteps
 from tests.conftest import Done
+from tests.test_transcripts import claude, codex, codex_message, gemini, written
 
 Learnt = Callable[..., Done]
 FAILS, WORKS = "ship --fast now", "ship --safe now"
@@ -422,6 +427,9 @@ def test_what_an_agent_said_is_kept_whatever_its_client_calls_its_transcript(
         ("<task-notification>done<result>cache it</result></task-notification>", ""),
         ('<learnt-brief id="brief_1">cache it</learnt-brief> mend the roof', "mend the roof"),
         ("/compact keep it short", ""),
+        ("/fix", ""),
+        ("/fix mend the mail tests", "mend the mail tests"),
+        ("<command-name>/fix</command-name><command-args>mend the roof</command-args>", "mend the roof"),
         ("/home/x/app.py fails", "/home/x/app.py fails"),
     ],
 )
@@ -479,7 +487,7 @@ def test_a_conversation_is_one_task_of_its_client(project: Path, learnt: Learnt)
 
     with Memory.open(project) as memory:
         memory.catch_up()
-        task = memory.get_task(text_id("task", "s1 "))
+        task = memory.get_task(text_id("task", "gemini s1 "))
         assert (task.type, task.client) == ("session", "gemini")
         assert len(memory.attempts(task.id)) == 1
 
@@ -635,7 +643,7 @@ def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Pat
 def test_what_a_summary_should_keep_has_a_limit(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         given = [memory.add(f"Shop {number} sells {'quite ' * 12}everything").id for number in range(150)]
-        memory.brief("paint the shed", task=text_id("task", "s1 "), task_type="session", beside=given)
+        memory.brief("paint the shed", task=text_id("task", "claude s1 "), task_type="session", beside=given)
 
     said = Client(learnt, "claude").tell("PreCompact", trigger="auto")
 
@@ -656,3 +664,246 @@ def test_a_long_spool_is_left_to_the_worker(project: Path, learnt: Learnt, monke
     with Memory.open(project) as memory:
         assert memory.attempts("task_49")
         assert memory.store.spool.is_empty()
+
+
+def test_the_same_session_in_another_client_is_another_conversation(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+
+    for name in ("claude", "codex", "gemini", "opencode"):
+        assert pinned.id in Client(learnt, name).hear("SessionStart", source="startup")
+        assert Client(learnt, name).hear("SessionStart", source="startup") == ""
+
+
+@pytest.mark.parametrize(
+    "options", [("--client", "claude-code"), ("--client=claude",), ("--json", "--client", "claude")]
+)
+def test_a_client_is_named_in_several_ways(options: tuple[str, ...], project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+    for event in ("SessionStart", "PreCompact"):
+        done = learnt("hook", *options, stdin=json.dumps({"hook_event_name": event, "session_id": "s1"}))
+        assert (done.code, done.err) == (0, "")
+
+    assert pinned.id in done.out
+    assert not done.out.startswith("{"), "Claude Code takes plain words for its summary"
+    assert (project / ".learnt" / "fired" / "claude.json").exists()
+
+
+def test_what_codex_tells_without_its_name_is_no_success(shop: Callable[..., Client], learnt: Learnt) -> None:
+    tool = {"tool_name": "Bash", "tool_input": {"command": FAILS}, "tool_use_id": "call_1", "tool_response": ERROR}
+    told = {"session_id": "other", "cwd": "/x", "turn_id": "t1", "model": "gpt-5-codex", **tool}
+    shop()
+
+    learnt("hook", stdin=json.dumps({"hook_event_name": "PostToolUse", **told}))
+
+    assert ERROR in shop().call(FAILS)
+
+
+def test_a_command_that_goes_on_in_the_background_replaces_none(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    earlier = Client(learnt, "claude", "earlier")
+    earlier.fail(FAILS, ERROR)
+    tool = {"tool_name": "Bash", "tool_input": {"command": WORKS, "run_in_background": True}}
+    earlier.tell("PostToolUse", **tool, tool_response={"stdout": "", "stderr": "", "backgroundTaskId": "b1"})
+
+    assert Client(learnt, "claude").call(FAILS) == ""
+
+
+def test_a_command_in_the_folder_that_its_call_names_is_another_one(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    os.symlink(project, project.parent / "link")
+
+    def tell(event: str, command: str, workdir: str, session: str = "earlier", **more: Any) -> str:
+        client = Client(learnt, "opencode", session, cwd=str(project.parent / "link"))
+        return client.hear(event, tool_name="bash", tool_input={"command": command, "workdir": workdir}, **more)
+
+    tell("PostToolUseFailure", "npm start", "web", error="npm error: no package.json here")
+    tell("PostToolUse", "npm start", "api", tool_response="started")
+    assert tell("PreToolUse", "npm start", "web", "before") == "", "the same words are no remedy"
+    tell("PostToolUse", "cd app && npm start", "web", tool_response="started")
+
+    assert tell("PreToolUse", "npm start", "api", "in api") == ""
+    assert "this worked: `cd app && npm start`" in tell("PreToolUse", "npm start", f"{project}/web", "in web")
+    assert "no package.json" in Client(learnt, "claude", "by its path", cwd=f"{project}/web").call("npm start")
+
+
+def test_a_gotcha_on_a_tool_is_told_at_its_call(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        gotcha = memory.add(
+            "It fetches from the live site", kind="gotcha", triggers={"tools": ["WebFetch", "web_fetch"]}
+        )
+        memory.add("Words about fetching", triggers={"tools": ["WebFetch"]})
+    client = Client(learnt, "claude")
+    fetch = {"tool_name": "WebFetch", "tool_input": {"url": "http://localhost"}}
+
+    said = client.hear("PreToolUse", **fetch)
+
+    assert gotcha.id in said
+    assert "Words about fetching" not in said
+    assert client.hear("PreToolUse", **fetch) == client.hear("PreToolUse", tool_name="Read", tool_input={}) == ""
+    of_gemini = {"tool_name": "web_fetch", "tool_input": {}, "tool_response": {"llmContent": "fetched"}}
+    assert gotcha.id in Client(learnt, "gemini").hear("AfterTool", **of_gemini)
+
+
+def test_a_sub_agent_of_an_agent_of_the_loop_is_briefed_and_not_debriefed(
+    project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+        task = memory.add_task("Ship it").id
+    monkeypatch.setenv("LEARNT_TASK", task)
+    sub = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
+
+    assert pinned.id in sub.hear("SubagentStart")
+    assert sub.hear("SubagentStart") == ""
+    assert sub.tell("SubagentStop", last_assistant_message="<learning>Close the till at night</learning>") == {}
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night") == []
+        (brief,) = memory.activity(what="brief").entries
+        assert brief.task == text_id("task", "claude s1 a1")
+        assert memory.attempts(brief.task) == []
+
+
+LESSON = "<learning>Close the till at night.</learning>"
+
+
+def _conversation(client: str, path: Path, *said: str) -> str:
+    """Write a transcript in which the agent says these words; return its path."""
+    if client == "codex":
+        meta = codex({"id": "s1", "cwd": "/x", "git": {}}, "session_meta")
+        return written(path, [meta, *(codex_message("assistant", text) for text in said)])
+    if client == "gemini":
+        start = {"sessionId": "s1", "projectHash": "p", "startTime": "2026-01-01T00:00:00Z", "kind": "main"}
+        return written(path, [start, *(gemini(f"m{number}", text) for number, text in enumerate(said))])
+    spoken = [claude("assistant", [{"type": "text", "text": text}]) for text in said]
+    return written(path, [claude("user", "Mend the tills"), *spoken])
+
+
+@pytest.mark.parametrize("client", ["claude", "codex", "gemini"])
+def test_a_conversation_that_ends_within_a_turn_is_debriefed(
+    client: str, project: Path, learnt: Learnt, tmp_path: Path
+) -> None:
+    with Memory.open(project):
+        pass
+    transcript = _conversation(client, tmp_path / "t.jsonl", LESSON)
+
+    assert Client(learnt, client).tell("SessionEnd", reason="other", transcript_path=transcript) == {}
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night")[0].learning.origin == "agent"
+
+
+def test_a_conversation_in_which_nobody_spoke_leaves_nothing(project: Path, learnt: Learnt, tmp_path: Path) -> None:
+    with Memory.open(project):
+        pass
+    for client in ("claude", "codex", "gemini"):
+        for transcript in (_conversation(client, tmp_path / "t.jsonl"), str(tmp_path / "gone.jsonl"), "", "\0"):
+            Client(learnt, client).tell("SessionEnd", reason="other", transcript_path=transcript)
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.activity().entries == ()
+
+
+def test_the_end_of_a_conversation_takes_nothing_back_that_its_last_turn_told(
+    project: Path, learnt: Learnt, tmp_path: Path
+) -> None:
+    with Memory.open(project):
+        pass
+    client = Client(learnt, "claude", transcript_path=_conversation("claude", tmp_path / "t.jsonl", "I begin."))
+    client.tell("Stop", last_assistant_message=f"{LESSON} <task-done/>")
+    client.tell("SessionEnd", reason="other")
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        (attempt,) = memory.attempts(text_id("task", "claude s1 "))
+        assert attempt.result == "done"
+        assert memory.search("close the till at night")
+
+
+def test_a_turn_that_the_model_broke_off_is_debriefed_with_what_was_said_before(
+    project: Path, learnt: Learnt, tmp_path: Path
+) -> None:
+    with Memory.open(project):
+        pass
+    transcript = _conversation("claude", tmp_path / "t.jsonl", LESSON)
+    error = "API Error: 400 <learning>The service is down.</learning>"
+    told = {"error": "unknown", "last_assistant_message": error, "transcript_path": transcript}
+
+    Client(learnt, "claude").tell("StopFailure", **told)
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert [one.title for one in memory.learnings().learnings] == ["Close the till at night."]
+
+
+PLUGIN_HOST = """
+import { spawnSync } from "node:child_process"
+globalThis.Bun = {
+  spawnSync: ({ cmd, cwd, stdin }) => {
+    const done = spawnSync(cmd[0], cmd.slice(1), { cwd, input: Buffer.from(stdin) })
+    return { exitCode: done.status, stdout: done.stdout }
+  },
+}
+const { Learnt } = await import("./learnt.mjs")
+const hooks = await Learnt({ directory: process.cwd() })
+const before = (callID, command) =>
+  hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID }, { args: { command } })
+const after = async (callID, text, exit) => {
+  const output = { output: text, metadata: { exit } }
+  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID }, output)
+  return output.output
+}
+"""
+
+
+@pytest.fixture
+def opencode(project: Path) -> Callable[[str], list[str]]:
+    """Run steps in the plugin as opencode would, and return what they say."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node to run the plugin")
+
+    def run(steps: str) -> list[str]:
+        setting = Setting(root=str(project), program=(sys.executable, "-m", "learnt"))
+        (project / "learnt.mjs").write_text(plugin(setting))
+        (project / "host.mjs").write_text(f"{PLUGIN_HOST}\nconst told = []\n{steps}\nconsole.log(JSON.stringify(told))")
+        done = subprocess.run([node, "host.mjs"], cwd=project, capture_output=True, text=True, check=True)
+        return list(json.loads(done.stdout))
+
+    return run
+
+
+def test_opencode_hears_what_was_said_before_a_call_that_threw(
+    shop: Callable[..., Client], opencode: Callable[[str], list[str]]
+) -> None:
+    shop()
+    thrown, other = opencode(
+        f"""
+        await before("c1", "{FAILS}") // throws: nothing comes after it
+        await before("c2", "ls")
+        told.push(await after("c2", "a list", 0))
+        await before("c3", "ls")
+        told.push(await after("c3", "a list", 0))
+        """
+    )
+
+    assert thrown.startswith("a list\n\n")
+    assert ERROR in thrown
+    assert other == "a list"
+
+
+@pytest.mark.parametrize(("exit_code", "is_known"), [("0", False), ("null", True)])
+def test_a_command_that_opencode_broke_off_has_not_succeeded(
+    exit_code: str, is_known: bool, shop: Callable[..., Client], opencode: Callable[[str], list[str]]
+) -> None:
+    shop()
+    opencode(f"""await before("c1", "{FAILS}"); told.push(await after("c1", "shipped", {exit_code}))""")
+
+    assert (ERROR in shop(session="later").call(FAILS)) is is_known

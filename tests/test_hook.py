@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,10 @@ import apsw
 import pytest
 
 from learnt import Memory
+from learnt.clients.events import KINDS
+from learnt.clients.setup import events, targets
+from learnt.clients.setup.shapes import Setting
+from learnt.store.spool import Locked
 from tests.conftest import Done
 
 Learnt = Callable[..., Done]
@@ -81,8 +87,9 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
         "\x00\ud800",
         _event("UserPromptSubmit"),
         _event("UserPromptSubmit", prompt="<task-notification>cache the schema"),
-        _event("UserPromptSubmit", prompt="/cache the schema"),
-        _event("UserPromptSubmit", prompt=" /team:cache.it the schema in src/cache"),
+        _event("UserPromptSubmit", prompt="/compact cache the schema"),
+        _event("UserPromptSubmit", prompt=" /Review\tcache the schema in src/cache"),
+        _event("UserPromptSubmit", prompt="/cache-the-schema"),
         _event("PreToolUse", tool_name="Bash"),
         _event("Stop"),
     ],
@@ -101,10 +108,20 @@ def test_a_prompt_that_starts_with_a_path_is_no_slash_command(project: Path, lea
     assert learning.id in _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt=prompt)))
 
 
+@pytest.mark.parametrize("prompt", ["/fix cache the schema", " /team:fix.it\ncache the schema in src/cache"])
+def test_what_stands_behind_a_command_of_the_users_own_is_the_prompt(
+    project: Path, learnt: Learnt, prompt: str
+) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema")
+    assert learning.id in _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt=prompt)))
+
+
 def test_a_turn_that_cannot_be_read_is_logged_once(project: Path, learnt: Learnt) -> None:
     learnt("init")
     for _ in range(3):
         learnt("hook", stdin=_event("Stop"))
+    learnt("hook", stdin=_event("SessionEnd"))
     learnt("hook", stdin=_event("Stop", last_assistant_message=""))
     (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
     assert "nothing to read in a Stop event" in line
@@ -220,8 +237,48 @@ def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(
         assert process.wait(timeout=60) == 0
 
 
+def test_a_client_that_drips_is_not_waited_for_longer(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "400")
+    Memory.open(project).close()
+    process = subprocess.Popen([sys.executable, "-m", "learnt", "hook"], cwd=project, stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):
+        for _ in range(600):
+            process.stdin.write(b" ")
+            process.stdin.flush()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+            if process.returncode is not None:
+                break
+    with suppress(BrokenPipeError):
+        process.stdin.close()
+
+    assert process.wait(timeout=60) == 0
+    assert "the event did not end within 400 ms" in (project / ".learnt" / "hook.log").read_text()
+
+
+def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    with Locked(str(project / ".learnt" / "spool.lock")):
+        done = learnt("hook", stdin=_event("Stop", last_assistant_message="<learning>Close the cursor</learning>"))
+    assert (done.code, done.out, done.err) == (0, "", "")
+    (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
+    within = int(re.findall(r"no answer within (\d+) ms", line)[0])
+    assert 1_000 < within < 5_000
+
+
 def test_a_clone_without_a_store_hears_nothing_and_gets_no_log(project: Path, learnt: Learnt) -> None:
     (project / ".learnt").mkdir()
     (project / ".learnt" / "learnings.md").write_text("- Cache the schema\n")
     assert _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))) == ""
     assert [path.name for path in (project / ".learnt").iterdir()] == ["learnings.md"]
+
+
+def test_whatever_is_installed_is_served_and_codex_is_not_asked_for_what_it_does_not_hear() -> None:
+    assert {*events.CLAUDE, *events.CODEX, *events.GEMINI} <= KINDS.keys()
+    hooks = targets("codex", Setting(root="/x"))[0].edit
+    now = json.loads(hooks.add(None))
+    assert "PreCompact" not in now["hooks"]
+    older = json.dumps({"hooks": {**now["hooks"], "PreCompact": now["hooks"]["Stop"]}}).encode()
+    assert json.loads(hooks.add(older)) == now
+    assert hooks.remove(older, None) is None

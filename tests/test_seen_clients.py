@@ -260,12 +260,12 @@ class TestCodex:
         ]
 
     def test_codex_itself_says_that_a_hook_was_changed_since(self, doctor: Doctor) -> None:
-        doctor.codex(*answering(self.hooks(doctor, Stop="modified", PreCompact="untrusted")))
+        doctor.codex(*answering(self.hooks(doctor, Stop="modified", PreToolUse="untrusted")))
 
         told = doctor.says("codex")
 
         assert not told["fine"]
-        assert "PreCompact (not approved yet), Stop (changed since it was approved)" in told["detail"]
+        assert "PreToolUse (not approved yet), Stop (changed since it was approved)" in told["detail"]
         assert "SessionStart" not in told["detail"]
         assert "/hooks" in told["remedy"]
         assert told["facts"]["trusted"] is False

@@ -413,3 +413,38 @@ def test_doctor_tells_of_a_worker_that_failed(project: Path) -> None:
     found = json.loads(subprocess.run(doctor, cwd=project, capture_output=True, check=False).stdout)["findings"]
     (told,) = [one for one in found if one["subject"].endswith("worker")]
     assert told["fine"], told
+
+
+# Turns without words
+
+
+def test_a_turn_without_words_leaves_what_was_told_before(memory: Memory, tmp_path: Path, alone: None) -> None:
+    memory.end_turn(TASK, f"{LESSON}\n{FAILED}")
+    memory.catch_up()
+
+    memory.end_turn(TASK, "")
+    memory.end_turn(TASK, " \n", transcript=str(tmp_path / "gone.jsonl"))
+    memory.catch_up()
+
+    (attempt,) = memory.attempts(TASK)
+    assert (attempt.result, attempt.transcript) == ("failed", str(tmp_path / "gone.jsonl"))
+    assert [one.reason for one in memory.failures(TASK).values()] == ["The drawer is stuck"]
+    (material,) = mined.material_of(memory.store.database, TASK)
+    assert "The till rounds half to even." in material.text
+
+
+def test_a_conversation_that_ends_without_words_is_read_where_it_is_written_down(
+    memory: Memory, tmp_path: Path, alone: None
+) -> None:
+    path = tmp_path / "t.jsonl"
+    memory.end_turn(TASK, "", transcript=said(path, LESSON))
+    assert memory.catch_up().conversations == 1
+    assert list(all_of(memory)) == ["The till rounds half to even."]
+    assert memory.get_task(TASK).title == "Mend the tills"
+
+    memory.end_turn(TASK, "<task-done/>", transcript=said(path, LESSON, "<task-done/>"))
+    memory.end_turn(TASK, "", transcript=str(path))
+    memory.catch_up()
+    assert memory.attempts(TASK)[0].result == "done"
+    memory.end_turn(TASK, "", transcript=str(path))
+    assert memory.catch_up().conversations == 0, "nothing was said since"

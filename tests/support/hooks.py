@@ -29,6 +29,7 @@ NAMES = (
     "PostToolUseFailure",
     "PreCompact",
     "Stop",
+    "StopFailure",
     "SubagentStop",
     "SessionEnd",
 )
@@ -95,6 +96,8 @@ def any_event(chance: random.Random, session: str, said: str, prompt: str) -> Se
         fields = {"prompt": prompt}
     elif name == "SubagentStart":
         fields = {"agent_id": "a48b", "agent_type": chance.choice(("general-purpose", "engineer", "tester"))}
+    elif name == "StopFailure":
+        fields = {"error": "unknown", "last_assistant_message": "API Error: 400 no such model"}
     elif "Tool" in name:
         fields = _call(chance, name)
     return event(client, name, session, **fields)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from learnt.clients.tool_input import COMMANDS, PATHS, command_line, first, patched
+from learnt.clients.tool_input import COMMANDS, FOLDERS, PATCHES, PATHS, command_line, first, patched, patched_by
 from learnt.model import Value
 from learnt.text.patterns import beginning_and_end
 
@@ -31,6 +31,7 @@ KINDS = {
     "AfterTool": "result",
     "PreCompact": "compaction",
     "Stop": "stop",
+    "StopFailure": "stop",
     "SubagentStop": "stop",
     "AfterAgent": "stop",
     "SessionEnd": "end",
@@ -38,14 +39,11 @@ KINDS = {
 _OF_GEMINI = ("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent")
 _RUNS = ("bash", "run_shell_command", "exec_command", "shell", "shell_command", "local_shell", "powershell")
 _EDITS = ("edit", "write", "multiedit", "notebookedit", "write_file", "replace", "apply_patch", "patch")
-_ENDED_WITH = "\nExit Code: "  # Gemini CLI tells it in the text alone
-_AROUND = ("<untrusted_context>", "\n", "Output: ")  # Gemini CLI writes this before what a command printed
-_LONGEST_OUTPUT = 20_000
 # Of more, a hook reads the beginning and the end: it has little time.
 _HALF_PROMPT = 50_000
 _HALF_SAID = 200_000
-_ROLLOUT_END = 1_000_000
 _FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that nobody started
+_WITHOUT_WORDS = "StopFailure"  # what it hands over as the last message is the client's own, on what went wrong
 
 
 class Event(Value):
@@ -61,16 +59,18 @@ class Event(Value):
     agent_id: str = ""
     agent: str = ""
     folder: str = ""
-    """Where it happens."""
+    """Where it happens; of a command, where it is run."""
     source: str = ""
     """Of a session: how it began."""
     prompt: str = ""
+    tool: str = ""
+    """Of a call and a result: the tool, as the client calls it."""
     command: str = ""
     """Of a call and a result: the command line that is run."""
     paths: tuple[str, ...] = ()
     """Of a call and a result: the files that are edited."""
     failed: bool | None = None
-    """Of a result; None where the client does not tell."""
+    """Of a result; None where the client does not tell, or where it has neither failed nor succeeded."""
     output: str = ""
     said: str | None = None
     """Of a stop: the agent's last words; None where the client does not tell."""
@@ -84,18 +84,17 @@ class Event(Value):
     @property
     def conversation(self) -> str:
         """What names the conversation: that of a sub-agent is one of its own."""
-        return f"{self.session} {self.agent_id}"
+        return f"{self.client} {self.session} {self.agent_id}"
 
 
 def read_event(told: Mapping[str, Any], client: str) -> Event | None:
-    """Return what a client tells; None for what is not served."""
+    """Return what a client tells; None for what is not served. `client`: which one, if somebody knows."""
     name = _text(told.get("hook_event_name"))
     kind, session = KINDS.get(name), _text(told.get("session_id"))
     if kind is None or not session:
         return None
-    client = client or _text(told.get("client")) or ("gemini" if name in _OF_GEMINI else "")
     event = Event(
-        client=client if client in CLIENTS else "",
+        client=_known(client) or _known(_text(told.get("client"))) or _by_its_ways(told, name),
         name=name,
         kind=kind,
         session=session,
@@ -110,9 +109,30 @@ def read_event(told: Mapping[str, Any], client: str) -> Event | None:
     if kind == "prompt":
         return event.replace(prompt=_prompt(told))
     if kind == "stop":
-        said = told.get("last_assistant_message", told.get("prompt_response"))
+        said = told.get("last_assistant_message", told.get("prompt_response")) if name != _WITHOUT_WORDS else None
         return event.replace(said=beginning_and_end(said, _HALF_SAID) if isinstance(said, str) else None)
     return _about_tool(event, told) if kind in ("call", "result") else event
+
+
+def _known(name: str) -> str:
+    """Return a client's name, however it is called; nothing for one that is not served."""
+    if not name or name in CLIENTS:
+        return name
+    from learnt.text.client_names import client_name
+
+    return client_name(name) if client_name(name) in CLIENTS else ""
+
+
+def _by_its_ways(told: Mapping[str, Any], name: str) -> str:
+    """Return the client that nobody has named, by what only its events have; nothing where that is nothing."""
+    transcript = _text(told.get("transcript_path")).replace("\\", "/")
+    file = transcript.rpartition("/")[2]
+    if name in _OF_GEMINI or "/.gemini/" in transcript:
+        return "gemini"
+    if ("turn_id" in told and "model" in told) or (file.startswith("rollout-") and file.endswith(".jsonl")):
+        return "codex"
+    is_claude = "prompt_id" in told or ("permission_mode" in told and "turn_id" not in told)
+    return "claude" if is_claude or "/.claude/" in transcript else ""
 
 
 def tells_before(event: Event) -> bool:
@@ -142,88 +162,42 @@ def _prompt(told: Mapping[str, Any]) -> str:
     from learnt.text.injected import wrote
 
     prompt = wrote(_text(told.get("prompt")))
-    return "" if _is_slash_command(prompt) else beginning_and_end(prompt, _HALF_PROMPT)
+    if prompt.lstrip().startswith("/"):
+        from learnt.clients.slash_commands import asked
 
-
-def _is_slash_command(prompt: str) -> bool:
-    """Say whether a prompt is for the client itself: `/compact`, unlike `/home/x/app.py fails`."""
-    word = prompt.split(None, 1)[0] if prompt.strip() else ""
-    return word.startswith("/") and len(word) > 1 and "/" not in word[1:]
+        prompt = asked(prompt)
+    return beginning_and_end(prompt, _HALF_PROMPT)
 
 
 def _about_tool(event: Event, told: Mapping[str, Any]) -> Event:
     given = told.get("tool_input")
     arguments = given if isinstance(given, dict) else {}
-    tool = _text(told.get("tool_name")).lower()
-    command, paths = "", tuple[str, ...]()
-    if tool in _RUNS:
+    tool = _text(told.get("tool_name"))
+    runs = tool.lower() in _RUNS
+    if runs:
         command = command_line(first(arguments, COMMANDS))
-    elif tool in _EDITS:
+        folder = _folder(event.folder, _text(first(arguments, FOLDERS)))
+        event = event.replace(command=command, paths=patched_by(command), folder=folder)
+    elif tool.lower() in _EDITS:
         path = _text(first(arguments, PATHS))
-        paths = (path,) if path else patched(command_line(first(arguments, ("input", "patch", *COMMANDS))))
+        paths = (path,) if path else patched(command_line(first(arguments, (*PATCHES, *COMMANDS))))
+        event = event.replace(paths=paths)
     if event.kind == "call":
-        return event.replace(command=command, paths=paths)
-    output = _output(told.get("error") or told.get("tool_response"))
-    failed = _failed(event, told, output)
-    printed = _printed(output) if event.client == "gemini" and command else output
-    return event.replace(command=command, paths=paths, failed=failed, output=printed)
+        return event.replace(tool=tool)
+    from learnt.clients.results import read_result
+
+    failed, output = read_result(told, event.client, runs=runs, transcript=event.transcript)
+    return event.replace(tool=tool, failed=failed, output=output)
 
 
-def _failed(event: Event, told: Mapping[str, Any], output: str) -> bool | None:
-    """Say whether a call failed; a person's interruption says nothing about it."""
-    if event.name == "PostToolUseFailure":
-        return None if told.get("is_interrupt") is True else True
-    if event.client == "codex":
-        return _failed_in_rollout(event.transcript, _text(told.get("tool_use_id")))
-    if event.client == "gemini":
-        response = told.get("tool_response")
-        code = output.rpartition(_ENDED_WITH)[2].split("\n", 1)[0] if _ENDED_WITH in output else "0"
-        return bool(code.strip("-0 ")) or (isinstance(response, dict) and bool(response.get("error")))
-    return False
-
-
-def _failed_in_rollout(path: str, call: str) -> bool | None:
-    """Say how a call of Codex's ended: its events do not tell, the end of its transcript does."""
-    if not path or not call:
-        return None
+def _folder(around: str, named: str) -> str:
+    """Return where a command is run, by the one name that a folder with several has."""
+    if not around and not os.path.isabs(named):
+        return ""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - _ROLLOUT_END))
-            lines = file.read(_ROLLOUT_END).split(b"\n")
-    except OSError:
-        return None
-    for line in reversed(lines):
-        if call.encode() in line and b"item_completed" in line:
-            item = _item(line)
-            if item.get("id") == call:
-                return item.get("exit_code") not in (None, 0) or item.get("status") == "failed"
-    return None
-
-
-def _item(line: bytes) -> dict[str, Any]:
-    try:
-        item = json.loads(line)["payload"]["item"]
-        return item if isinstance(item, dict) else {}
-    except (ValueError, LookupError, TypeError):
-        return {}
-
-
-def _output(response: object) -> str:
-    """Return what a tool printed, of a long text the end."""
-    if isinstance(response, dict):
-        keys = ("llmContent", "stdout", "stderr", "error", "content", "output")
-        response = "\n".join(filter(None, (_output(response.get(key)) for key in keys)))
-    elif isinstance(response, list):
-        response = "\n".join(_text(part.get("text")) for part in response if isinstance(part, dict))
-    return _text(response)[-_LONGEST_OUTPUT:]
-
-
-def _printed(output: str) -> str:
-    """Return what a command printed, of what Gemini CLI makes of it."""
-    for word in _AROUND:
-        output = output.removeprefix(word)
-    printed, ended, _ = output.rpartition(_ENDED_WITH)
-    return printed if ended else output
+        return os.path.realpath(os.path.join(around, named))
+    except ValueError:  # no file can have such a name
+        return around
 
 
 def _path(found: object) -> str:

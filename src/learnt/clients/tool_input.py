@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 COMMANDS = ("command", "cmd")
+PATCHES = ("input", "patch", "patchText")
+FOLDERS = ("workdir", "dir_path")
 _TO_A_SHELL = ("-c", "-lc", "-Command", "/c")
 _IN_PATCH = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 
@@ -24,6 +26,12 @@ def command_line(command: object) -> str:
         return command if isinstance(command, str) else ""
     words = [word for word in command if isinstance(word, str)]
     return words[2] if len(words) == 3 and words[1] in _TO_A_SHELL else " ".join(words)
+
+
+def patched_by(command: str) -> tuple[str, ...]:
+    """Return the files that a command line edits with a patch; it may print a patch, or write one down, as well."""
+    before, begins, patch = command.partition("*** Begin Patch")
+    return patched(patch) if begins and "apply_patch" in before else ()
 
 
 def patched(patch: str) -> tuple[str, ...]:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 _LONGEST_LOG = 100_000
 _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
-# What an agent said is kept however busy the machine is: nobody says it again.
-_TIME_TO_KEEP_MS = 5_000
+# What an agent said is kept however busy the machine is: nobody says it again. Clients wait for five seconds, Codex at
+# the end of a conversation for three.
+_TIME_TO_KEEP_MS = {"stop": 4_000, "end": 2_000}
 # How long an event may take where no settings are known.
 _PATIENCE_MS = 400
 _STDIN, _STDOUT = 0, 1
@@ -73,8 +74,8 @@ def _serve(here: Project, told: dict[str, Any] | None, began_ns: int) -> None:
             told = _read(_sent(memory.settings.hook_deadline_ms)) if told is None else told
             event = read_event(told, _given("--client"))
             # Nobody hears an answer to the end of a turn, and what is not kept now is lost.
-            is_stop = event is not None and event.kind == "stop"
-            with Deadline(_TIME_TO_KEEP_MS if is_stop else _left_ms(memory, began_ns)):
+            limit_ms = _TIME_TO_KEEP_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
+            with Deadline(_left_ms(limit_ms, began_ns)):
                 answer = _answer(memory, event, here, began_ns) if event else ""
     except NoStore:
         return  # a clone with shared learnings, say, in which nobody keeps any; or a mirror is to be made first
@@ -83,13 +84,13 @@ def _serve(here: Project, told: dict[str, Any] | None, began_ns: int) -> None:
         _note(here, event, answer, began_ns)
 
 
-def _left_ms(memory: Memory, began_ns: int) -> int:
+def _left_ms(limit_ms: int, began_ns: int) -> int:
     """Return how much time there is still; at least a moment."""
-    return max(1, memory.settings.hook_deadline_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
+    return max(1, limit_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
 
 
 def _sent(patience_ms: int) -> bytes:
-    """Return what stands on stdin; a client that does not close it is waited for so long.
+    """Return what stands on stdin; a client that does not close it is waited for so long in all, drip as it may.
 
     No alarm rings meanwhile: on a busy machine it would ring although all of it is there.
     """
@@ -98,8 +99,12 @@ def _sent(patience_ms: int) -> bytes:
     from select import select
 
     pieces: list[bytes] = []
+    left_s = patience_ms / 1000
     while sum(map(len, pieces)) < _LONGEST_EVENT:
-        if not select([_STDIN], [], [], patience_ms / 1000)[0]:
+        began_s = time.perf_counter()
+        is_there = select([_STDIN], [], [], left_s)[0]
+        left_s -= time.perf_counter() - began_s
+        if not is_there or left_s <= 0:
             raise TryAgain(f"the event did not end within {patience_ms} ms", hint="the client must close the pipe")
         pieces.append(os.read(_STDIN, _AT_ONCE))
         if not pieces[-1]:
@@ -115,9 +120,11 @@ def _say(answer: str) -> None:
 
 
 def _given(option: str) -> str:
-    """Return what an option on the command line names; nothing where it is not given."""
+    """Return what an option on the command line names, as `--client X` or `--client=X`; nothing without it."""
     words = sys.argv[2:]
-    return words[words.index(option) + 1] if option in words[:-1] else ""
+    if option in words[:-1]:
+        return words[words.index(option) + 1]
+    return next((word.partition("=")[2] for word in words if word.startswith(f"{option}=")), "")
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -136,7 +143,8 @@ def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     if not event.is_end:  # an end asks for no database: a damaged one must not cost a debrief
         memory.ready_for_hook()
     if event.kind == "stop" and event.said is None and not event.transcript:
-        _log(here, f"there is nothing to read in a {event.name} event without last_assistant_message", once=True)
+        remark = f"there is nothing to read in a {event.name} event without an agent's words and without a transcript"
+        _log(here, remark, once=True)
         return ""
     # The loop briefs and debriefs its own agents.
     of_task = os.environ.get("LEARNT_TASK", "")

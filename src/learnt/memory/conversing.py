@@ -36,6 +36,7 @@ _MOST_TRIGGERED = 2
 _MOST_UNFINISHED = 3
 _UNFINISHED_MS = 14 * 24 * 3600 * 1000
 _FORGETS = ("compact", "clear")
+_AT_CALL = ("files", "commands", "tools")
 _LOCKS, _MOST_LOCKS = "conversations", 64
 _STOPPED = (
     "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
@@ -58,9 +59,10 @@ class Conversing:
         """`of_task`: the task that `learnt work` has an agent do, which it briefs and debriefs itself."""
         self._memory = memory
         self._event = event
-        self._of_loop = bool(of_task)
+        # A sub-agent has not seen the prompt that the loop made.
+        self._of_loop = bool(of_task) and event.kind != "agent"
         self._began_ns = began_ns
-        self._id = of_task or text_id("task", event.conversation)
+        self._id = of_task if self._of_loop else text_id("task", event.conversation)
         self._now = memory._clock()
         self._known: Task | None = None
         self._repeated: list[Misstep] | None = None
@@ -141,12 +143,12 @@ class Conversing:
             return said.replace(text=said.text + _STOPPED, denies=True) if said.text else said
         if not tells_before(self._event):
             return Reply()
-        return self._said("tool", misstep=misstep, learnings=self._triggered(("files", "commands")))
+        return self._said("tool", misstep=misstep, learnings=self._triggered(_AT_CALL))
 
     def _result(self) -> Reply:
         """After a call: remember how it ended and, where it failed, tell what helped."""
         event = self._event
-        late = () if tells_before(event) or self._memory.settings.before_tool == "off" else ("files", "commands")
+        late = () if tells_before(event) or self._memory.settings.before_tool == "off" else _AT_CALL
         if not event.failed:
             if event.command and event.failed is False:
                 self._note_success()
@@ -180,8 +182,14 @@ class Conversing:
         return Reply()
 
     def _end(self) -> Reply:
-        self._memory.start_worker()
-        return Reply()
+        """A conversation is over, perhaps within a turn that nothing told the end of."""
+        from learnt.clients.spoken import has_words
+
+        event = self._event
+        if not has_words(event.transcript):
+            self._memory.start_worker()
+            return Reply()
+        return self._stop()
 
     @property
     def _database(self) -> Any:
@@ -317,7 +325,11 @@ class Conversing:
         command, sign = self._event.command, self._sign()
         if not succeeded(command, self._event.output):
             return
-        open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
+        kept = self._line(command)
+        # The same words in another folder: that they worked there would tell nobody what to do.
+        open_ones = [
+            one for one in missteps.unsettled(self._database, self._id) if one.sign != sign and one.command != kept
+        ]
         replaced: dict[str, Any] = {}
         if open_ones and sign:
             from learnt.debrief.missteps import may_replace, replaces, wrong_words
@@ -346,14 +358,16 @@ class Conversing:
     def _triggered(self, kinds: Sequence[str]) -> list[Hit]:
         """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""
         event = self._event
-        if not kinds or not (event.paths or event.command):
+        runs_or_edits = bool(event.paths or event.command)
+        if not kinds or not (runs_or_edits or event.tool):
             return []
         from learnt.text.clean import clean
         from learnt.text.patterns import Signs
 
         text = clean(event.output) if "errors" in kinds else ""
-        signs = Signs(Situation(text=text, paths=tuple(map(clean, event.paths)), command=clean(event.command)))
-        wanted = {kind for kind in kinds if kind != "files" or event.paths}
+        paths, tools = tuple(map(clean, event.paths)), (clean(event.tool),) if event.tool else ()
+        signs = Signs(Situation(text=text, paths=paths, command=clean(event.command), tools=tools))
+        wanted = {kind for kind in kinds if (event.paths if kind == "files" else runs_or_edits or kind == "tools")}
         anchors = {kind: found for kind, found in signs.anchors().items() if kind in wanted}
         which = Filter(
             exclude_task=self._id,

@@ -204,6 +204,8 @@ class Debriefing(Briefing):
             return
         turn = body.get("turn")
         earlier = None if turn is None else tasks.find_attempt(database, attempt.id)
+        if earlier is not None and self._told_nothing(database, body, earlier):
+            return
         attempt = attempt.replace(
             number=earlier.number if earlier else self._next_number(database, task.id),
             result=said.result,
@@ -228,6 +230,15 @@ class Debriefing(Briefing):
         self._debriefed[attempt.id] = said.debrief(
             attempt, failure=failure, learnings=added, repeated=repeated, refusals=refusals, is_new=known is None
         )
+
+    def _told_nothing(self, database: Database, body: dict[str, Any], earlier: Attempt) -> bool:
+        """Say whether a turn leaves its conversation as it was told before."""
+        from learnt.memory.turns import keep_transcript, tells_nothing
+
+        if not tells_nothing(body):
+            return False
+        keep_transcript(database, earlier, body["attempt"]["transcript"])
+        return True
 
     def _keep_material(
         self,

@@ -2,7 +2,7 @@
 
 A client waits for the end of a turn, so nothing is opened for it: the words go to the spool, on the disk, and a process
 of its own is started. A conversation has one attempt, named after it: whatever tells more of it, the next turn or its
-transcript, replaces its debrief. What it taught and marked before stays.
+transcript, replaces its debrief; what tells nothing replaces nothing. What it taught and marked before stays.
 """
 
 from __future__ import annotations
@@ -81,6 +81,19 @@ def turn_body(
     )
     body = debrief_body(task, attempt, redact(clean(check_text("said", said)))[0], result=result, at=now)
     return {**body, "turn": {"client": task.client, **(read or {})}}
+
+
+def tells_nothing(body: dict[str, Any]) -> bool:
+    """Say whether a turn has neither words nor a result, such as one that was broken off."""
+    told = "size" in body["turn"] or body["result"] or body["output"].strip()
+    return not told
+
+
+def keep_transcript(database: Database, earlier: Attempt, transcript: str) -> None:
+    """Within a transaction: let a conversation stay as it was told before, and know where it is written down."""
+    if transcript and transcript != earlier.transcript:
+        report = tasks.failures(database, earlier.task).get(earlier.id)
+        tasks.replace_attempt(database, earlier.replace(transcript=transcript), report)
 
 
 def settle(database: Database, task: Task, attempt: Attempt, output: str, turn: dict[str, Any]) -> str:

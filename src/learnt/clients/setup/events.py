@@ -22,10 +22,11 @@ CLAUDE = (
     "SubagentStop",
     "PreCompact",
     "Stop",
+    "StopFailure",
     "SessionEnd",
 )
-# Codex has no event of its own for a tool that failed.
-CODEX = tuple(event for event in CLAUDE if event != "PostToolUseFailure")
+# Codex has no events of their own for what failed, and does not hear what is said before a compaction.
+CODEX = tuple(event for event in CLAUDE if event not in ("PostToolUseFailure", "PreCompact", "StopFailure"))
 GEMINI = ("SessionStart", "BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd")
 _CODEX_END_S = 3
 

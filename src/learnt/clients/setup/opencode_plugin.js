@@ -15,7 +15,8 @@ export const Learnt = async ({ directory }) => {
   const parents = new Map() // sub-agent's session → the session that started it
   const agents = new Map() // session → the agent's name
   const said = new Map() // session → all its words since the last stop
-  const calls = new Map() // call → its arguments and what is to be said with its result
+  const calls = new Map() // call → its arguments
+  const untold = new Map() // session → what is to be said with its next result: a call that throws has none
   let missing = false
 
   const tell = (hook_event_name, sessionID, more = {}) => {
@@ -76,6 +77,23 @@ export const Learnt = async ({ directory }) => {
     message.parts.push({ id: `${messageID}learnt`, sessionID, messageID, type: "text", text, synthetic: true })
   }
 
+  const keep = (sessionID, text) => {
+    if (text) untold.set(sessionID, [...(untold.get(sessionID) ?? []), text])
+  }
+
+  const takeUntold = (sessionID) => {
+    const texts = untold.get(sessionID) ?? []
+    untold.delete(sessionID)
+    return texts
+  }
+
+  // null: it was broken off, so that nobody knows.
+  const hasFailed = (output) => {
+    const exit = output?.metadata?.exit
+    if (exit === null || /<\/(?:shell|bash)_metadata>\s*$/.test(output?.output ?? "")) return null
+    return output?.isError === true || (typeof exit === "number" && exit !== 0)
+  }
+
   const quietly = (serve) => async (input, output) => {
     try {
       serve(input, output)
@@ -96,7 +114,7 @@ export const Learnt = async ({ directory }) => {
       const parts = output.parts ?? []
       const typed = parts.filter((part) => part.type === "text" && !part.synthetic)
       const prompt = typed.map((part) => part.text).join("\n")
-      const texts = []
+      const texts = takeUntold(sessionID)
       if (!started.has(sessionID)) {
         started.add(sessionID)
         const name = parents.has(sessionID) ? "SubagentStart" : "SessionStart"
@@ -121,26 +139,30 @@ export const Learnt = async ({ directory }) => {
         const tool = { tool_name: input.tool, tool_input: output.args ?? {} }
         const answer = tell("PreToolUse", input.sessionID, tool)
         if (answer.permissionDecision === "deny") refusal = answer.permissionDecisionReason || "refused by learnt"
-        else calls.set(input.callID, { args: output.args ?? {}, text: answer.additionalContext })
+        else {
+          calls.set(input.callID, output.args ?? {})
+          keep(input.sessionID, answer.additionalContext)
+        }
       } catch {}
       if (refusal) throw new Error(refusal)
     },
 
     "tool.execute.after": quietly((input, output) => {
-      const call = calls.get(input.callID) ?? { args: input.args ?? {} }
+      const args = calls.get(input.callID) ?? input.args ?? {}
       calls.delete(input.callID)
-      const exit = output?.metadata?.exit
-      const failed = output?.isError === true || (typeof exit === "number" && exit !== 0)
+      const failed = hasFailed(output)
       const content = Array.isArray(output?.content) ? output.content : undefined
       const answer = tell(failed ? "PostToolUseFailure" : "PostToolUse", input.sessionID, {
         tool_name: input.tool,
-        tool_input: call.args,
+        tool_input: args,
         tool_response: content ? { content } : (output?.output ?? ""),
         tool_failed: failed,
       })
-      const text = [call.text, answer.additionalContext].filter(Boolean).join("\n\n")
+      keep(input.sessionID, answer.additionalContext)
+      if (!content && typeof output?.output !== "string") return
+      const text = takeUntold(input.sessionID).join("\n\n")
       if (text && content) content.push({ type: "text", text })
-      else if (text && typeof output?.output === "string") output.output += `\n\n${text}`
+      else if (text) output.output += `\n\n${text}`
     }),
 
     "experimental.text.complete": quietly((input, output) => {

@@ -11,20 +11,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from learnt.clients.codex_outcome import OUTPUTS, item_failed, read_output
 from learnt.clients.shapes import dig, text_of
-from learnt.clients.transcript.files import first_records, last_records, line_records, parsed
+from learnt.clients.transcript.files import first_records, last_records, line_records
 from learnt.clients.transcript.patch import BEGINNING, changes
 from learnt.clients.transcript.step import About, Calls, Step, call, kept, moment, named, prompts, result, said, texts
+from learnt.text.foreign import parsed
 
 _KINDS = {"exec_command": "run", "shell": "run", "shell_command": "run", "local_shell": "run", "container.exec": "run"}
 _RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-# What stands before the output proper.
-_HEADER = re.compile(
-    r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines|Exit code|Process \w+).*\n)+Output:\n"
-)
-_EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)")
 _FAILED = re.compile(
     r"\s*(?:unsupported (?:custom tool )?call|failed to |(?:exec_command|write_stdin|shell\w*) failed "
     r"|apply_patch verification failed|aborted by user|execution error|error[: ])",
@@ -67,7 +63,7 @@ def steps(path: str) -> Iterator[Step]:
         elif kind in _CALLS:
             for step in _called(item, at=at, aside=aside):
                 yield calls.opened(step)
-        elif kind in _OUTPUTS:
+        elif kind in OUTPUTS:
             yield _result(item, calls, ended, at=at, aside=aside)
 
 
@@ -99,8 +95,8 @@ def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
     if id and status in ("completed", "failed", "declined"):
         if len(ended) >= _MOST_ENDED:
             ended.clear()
-        code = dig(item, "exit_code")
-        ended[id] = (status != "completed" or code not in (None, 0), status == "declined")
+        declined = status == "declined"
+        ended[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
 
 
 def _of_message(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[Step]:
@@ -162,14 +158,8 @@ def _result(
 
 def _output(text: str) -> tuple[str, bool, bool]:
     """Return what a tool answered, whether it failed and whether it was refused, as far as the text tells."""
-    told = parsed(text)  # as older versions wrote it
-    if isinstance(told.get("output"), str):
-        return told["output"], dig(told, "metadata", "exit_code") not in (None, 0), False
-    headers = ""
-    while header := _HEADER.match(text):
-        headers, text = headers + header[0], text[header.end() :]
-    if headers:
-        code = _EXIT_CODE.search(headers)
-        return text, bool(code and code[1].strip("-0")), False
+    answered, failed = read_output(text)
+    if failed is not None or answered != text:
+        return answered, bool(failed), False
     denied = len(text) <= _LONGEST_REFUSAL and bool(_REFUSED.search(text))
     return text, denied or bool(_FAILED.match(text)), denied

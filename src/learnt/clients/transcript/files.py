@@ -7,7 +7,6 @@ such as the messages of a conversation, is read one of them at a time.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from learnt.clients.shapes import LINE_LIMIT, lines
+from learnt.text.foreign import parsed
 
 # Enough to find what a transcript tells of its conversation as a whole.
 _FIRST = 200
@@ -51,17 +51,6 @@ def _records(raw: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for line in raw:
         if found := parsed(line.decode("utf-8", "replace")):
             yield found
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """Return the JSON object that a text is, empty when it is none."""
-    if not text.lstrip().startswith("{"):
-        return {}
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def document_frame(path: str) -> dict[str, Any]:
