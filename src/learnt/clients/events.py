@@ -11,6 +11,7 @@ import os
 
 from learnt.clients.tool_input import COMMANDS, PATHS, command_line, first, patched
 from learnt.model import Value
+from learnt.text.clean import last_words
 from learnt.text.patterns import beginning_and_end
 
 TYPE_CHECKING = False
@@ -215,7 +216,7 @@ def _output(response: object) -> str:
         response = "\n".join(filter(None, (_output(response.get(key)) for key in keys)))
     elif isinstance(response, list):
         response = "\n".join(_text(part.get("text")) for part in response if isinstance(part, dict))
-    return _text(response)[-_LONGEST_OUTPUT:]
+    return last_words(_text(response), _LONGEST_OUTPUT)
 
 
 def _printed(output: str) -> str:
