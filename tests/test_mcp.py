@@ -293,8 +293,7 @@ def test_resources_show_the_files_and_single_learnings(sqlite_memory: Memory, pr
     (goals / "password-reset.md").write_text("- Tokens expire <!-- learn_1 -->\n")
 
     async def look(client: Client) -> None:
-        with pytest.raises(MCPError, match=r"no learnings file yet\n\nhint: for the user: `learnt update`"):
-            await read(client, "learnt://learnings.md")
+        assert "no learnings file yet. For the user: `learnt update`" in await read(client, "learnt://learnings.md")
         (project / ".learnt" / "learnings.md").write_text("- Run make lint\n")
         assert "- Run make lint" in await read(client, "learnt://learnings.md")
         assert "- Tokens expire" in await read(client, "learnt://learnings/password-reset.md")
@@ -564,7 +563,14 @@ def test_over_http_strangers_are_refused(project: Path) -> None:
         answers = {
             "right": server.status(TOKEN),
             "by another name of this machine": server.status(TOKEN, Host="localhost:1234"),
+            "by its name in capitals": server.status(TOKEN, Host="LOCALHOST:1234"),
+            "by its name alone": server.status(TOKEN, Host="localhost"),
+            "by its newer address": server.status(TOKEN, Host="[::1]:1234"),
+            "with the scheme in small letters": server.status(Authorization=f"bearer {TOKEN}"),
             "from a page on this machine": server.status(TOKEN, Origin=f"http://{at}"),
+            "from a page by the name in capitals": server.status(TOKEN, Origin="https://LOCALHOST:8443"),
+            "by another scheme": server.status(Authorization=f"Basic {TOKEN}"),
+            "the token alone": server.status(Authorization=TOKEN),
             "no token": server.status(),
             "a wrong token": server.status(TOKEN + "x"),
             "a part of the token": server.status(TOKEN[:-1]),
@@ -579,7 +585,14 @@ def test_over_http_strangers_are_refused(project: Path) -> None:
     assert answers == {
         "right": 200,
         "by another name of this machine": 200,
+        "by its name in capitals": 200,
+        "by its name alone": 200,
+        "by its newer address": 200,
+        "with the scheme in small letters": 200,
         "from a page on this machine": 200,
+        "from a page by the name in capitals": 200,
+        "by another scheme": 401,
+        "the token alone": 401,
         "no token": 401,
         "a wrong token": 401,
         "a part of the token": 401,

@@ -19,7 +19,8 @@ import pytest
 from learnt import Memory
 from learnt.errors import LearntError, NoStore
 from learnt.memory import background
-from learnt.store import mirror
+from learnt.model import Task
+from learnt.store import mirror, tasks
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
 from tests.support.postgres import PostgresServer
@@ -49,6 +50,11 @@ def hook(memory: Memory, project: Path, clock: Clock, alone: None) -> Iterator[M
 def prompted(memory: Memory, text: str, *, task: str = "task_1") -> list[str]:
     """Return the learnings that a prompt of a conversation is answered with."""
     return list(memory.brief(text, task=task, task_type="session", only_new=True).learning_ids)
+
+
+def unfinished(memory: Memory) -> list[Task]:
+    """Return the work that the start of a conversation tells of."""
+    return [task for task, _ in tasks.unfinished(memory.store.database, branch="sale", since=0, limit=9)]
 
 
 def titles(memory: Memory) -> list[str]:
@@ -116,6 +122,48 @@ def test_what_a_conversation_forgot_stays_forgotten_until_the_server_knows_it(
     hook.store.record("forgotten", {"task": "task_1", "at": clock()})
     mirror.refresh(memory.store)
     assert prompted(hook, "count the till") == given
+
+
+@pytest.mark.parametrize("end", ["done", "cancelled", "done by another one"])
+def test_work_that_is_over_on_the_server_is_not_told_as_unfinished(
+    end: str, hook: Memory, memory: Memory, project: Path, clock: Clock
+) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
+    task = memory.add_task("Mend the till").id
+    memory.debrief(task, "<task-failed>it has no paper</task-failed>")
+    memory.catch_up()
+    assert [one.id for one in unfinished(hook)] == [task]
+
+    if end == "done":
+        memory.debrief(task, "<task-done/>")
+    elif end == "cancelled":
+        memory.cancel_task(task)
+    else:
+        memory.brief("Mend the till", task="task_again")
+        memory.debrief("task_again", "<task-done/>")
+    memory.catch_up()
+
+    assert unfinished(hook) == []
+    hook.close()
+    mirror.throw_away(memory.store.place)
+    memory.catch_up()
+    with Memory.open_for_hook(project, clock=clock) as other:
+        assert unfinished(other) == []
+
+
+def test_a_report_that_a_conversation_took_back_leaves_the_mirror(
+    hook: Memory, memory: Memory, project: Path, clock: Clock
+) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
+    hook.end_turn("task_1", "<task-failed>it has no paper</task-failed>")
+    memory.catch_up()
+    assert [one.id for one in unfinished(hook)] == ["task_1"]
+    clock.advance(days=3)
+    hook.end_turn("task_1", "There is paper again, and I go on.")
+    memory.catch_up()
+
+    assert unfinished(hook) == []
+    assert hook.store.database.rows("select * from failure") == []
 
 
 def test_a_purge_reaches_the_mirror_at_once(hook: Memory, memory: Memory, project: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from learnt.text.clean import last_words
 from learnt.text.foreign import dig, parsed, text_of
 
 TYPE_CHECKING = False
@@ -42,12 +43,12 @@ def read_result(told: Mapping[str, Any], client: str, *, runs: bool, transcript:
             failed, output = _ended_in_gemini(_whole(dig(response, "llmContent")))
     elif client == "codex":
         failed = _in_rollout(transcript, text_of(told.get("tool_use_id")))
-    elif client == "claude":
+    elif client in ("claude", ""):  # whoever is not known speaks as Claude Code does: Codex is known by its events
         failed = None if _is_unfinished(told.get("tool_input"), response) else False
     elif client == "opencode":
         known = told.get("tool_failed", False)
         failed = known if isinstance(known, bool) else None
-    return failed, output[-_LONGEST_OUTPUT:]
+    return failed, last_words(output, _LONGEST_OUTPUT)
 
 
 def _is_unfinished(given: object, response: object) -> bool:

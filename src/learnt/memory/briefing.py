@@ -467,14 +467,20 @@ def _situation(text: str, *, paths: Sequence[str], command: str, tools: Sequence
 
 
 def asked(situation: Situation, **also: Any) -> dict[str, Any]:
-    """Return what a brief was asked for beside the text, for its receipt."""
+    """Return what a brief was asked for beside the text, for its receipt: without secrets."""
     return {
         **also,
-        "paths": list(situation.paths),
+        "paths": [_safe_path(path) for path in situation.paths],
         "command": situation.command,
         "tools": list(situation.tools),
         "task_type": situation.task_type,
     }
+
+
+def _safe_path(path: str) -> str:
+    from learnt.text.redact import redact
+
+    return redact(clean(path))[0]
 
 
 def fitted(

@@ -15,6 +15,7 @@ from learnt.model import Hit, Task, Value, new_id, text_id
 from learnt.store import claims, learnings, tasks
 from learnt.store.learnings import Filter
 from learnt.store.spool import Locked
+from learnt.text.clean import first_words
 from learnt.text.patterns import Situation
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 LONGEST_TEXT = 9_200
 _LONGEST_COMMAND = 500
 _LONGEST_ERROR = 300
+_MOST_READ = 20_000  # a hook has little time
 _MOST_TRIGGERED = 2
 _MOST_UNFINISHED = 3
 _UNFINISHED_MS = 14 * 24 * 3600 * 1000
@@ -177,7 +179,12 @@ class Conversing:
     def _stop(self) -> Reply:
         event = self._event
         self._memory.end_turn(
-            self._id, event.said or "", agent=event.agent, client=event.client, transcript=event.transcript
+            self._id,
+            event.said or "",
+            agent=event.agent,
+            client=event.client,
+            transcript=event.transcript,
+            parent=self._parent,
         )
         return Reply()
 
@@ -196,6 +203,12 @@ class Conversing:
         return self._memory.store.database
 
     @property
+    def _parent(self) -> str:
+        """The conversation that a sub-agent works for; empty for one with a person."""
+        event = self._event
+        return text_id("task", event.replace(agent_id="").conversation) if event.agent_id else ""
+
+    @property
     def _task(self) -> Task:
         if self._known is None:
             new = Task(
@@ -204,6 +217,7 @@ class Conversing:
                 type="session",
                 agent=self._memory._line(self._event.agent),
                 client=self._event.client,
+                parent=self._parent,
                 created_at=self._now,
                 updated_at=self._now,
             )
@@ -273,7 +287,7 @@ class Conversing:
         from learnt.store import missteps
 
         since = self._task.fresh_since
-        known = [one for one in self._missteps() if one.is_known]
+        known = [one for one in self._missteps() if one.is_known and self._now - one.failed_at < missteps.TOLD_FOR_MS]
         if not known:
             return None
         # First what waits: it may be brought into the database at this very moment.
@@ -315,7 +329,7 @@ class Conversing:
             return
         if not error and is_question(event.command):
             return
-        self._memory.store.record("misstep", {**self._body(), "error": self._memory._line(error, _LONGEST_ERROR)})
+        self._memory.store.record("misstep", {**self._body(), "error": self._line(error, _LONGEST_ERROR)})
 
     def _note_success(self) -> None:
         """Remember that a command succeeded, where that changes anything."""
@@ -346,14 +360,15 @@ class Conversing:
         """Return what is kept of a call, however it ended."""
         return {
             "sign": self._sign(),
-            "command": self._line(self._event.command),
+            "command": self._line(self._event.command, _LONGEST_COMMAND),
             "repeats": [one.sign for one in self._missteps()],
             "task": self._id,
             "at": self._now,
         }
 
-    def _line(self, command: str) -> str:
-        return self._memory._line(command[: 4 * _LONGEST_COMMAND], _LONGEST_COMMAND)
+    def _line(self, text: str, longest: int) -> str:
+        """Return a text on one line, without secrets, and only then cut: a part of a secret is not known as one."""
+        return self._memory._line(first_words(text, _MOST_READ), longest)[:longest].rstrip()
 
     def _triggered(self, kinds: Sequence[str]) -> list[Hit]:
         """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""

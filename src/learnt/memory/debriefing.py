@@ -106,15 +106,17 @@ class Debriefing(Briefing):
         transcript: str = "",
         branch: str = "",
         result: str | None = None,
+        parent: str = "",
     ) -> str:
         """Keep the agent's last words in a turn of a conversation, and let a process of its own make of it what it can.
 
         Nobody waits for that. `transcript`: where the client writes the conversation down, which is read then.
-        Each turn replaces the debrief of the conversation. Return the id of its attempt.
+        `parent`: the conversation that a sub-agent works for. Each turn replaces the debrief of the conversation.
+        Return the id of its attempt.
         """
         from learnt.memory.turns import end_turn
 
-        told = {"agent": agent, "client": client, "transcript": transcript, "branch": branch}
+        told = {"agent": agent, "client": client, "transcript": transcript, "branch": branch, "parent": parent}
         return end_turn(self, task, said, result=result, **told)
 
     def ready_for_hook(self) -> None:
@@ -460,7 +462,7 @@ class _Said:
 
 def debrief_body(task: Task, attempt: Attempt, output: str, *, result: str | None, at: int) -> dict[str, Any]:
     """Return an agent's output, without secrets, as the object that is applied or spooled."""
-    fresh = {"agent": task.agent, "type": task.type, "client": task.client}
+    fresh = {"agent": task.agent, "type": task.type, "client": task.client, "parent": task.parent}
     return {"attempt": attempt.as_dict(), "result": result or "", "output": output, "task": fresh, "at": at}
 
 

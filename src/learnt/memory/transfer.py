@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.store import Store
+    from learnt.store.database import Database
     from learnt.store.learnings import Change
+    from learnt.store.missteps import Misstep
 
 _IMPORTED_AT_ONCE = 500
 TEMPLATE_TAG = "template"
@@ -102,9 +104,14 @@ class Transfer(Stores):
     def purge(self, id: str) -> int:
         """Really delete a learning: rows, history, spool, backups, log, and the learnings files of this worktree.
 
-        Return how many backups held it. Interrupted, it can be repeated: the traces are looked for even when the
-        learning itself is gone. From no file or branch does it come back.
+        Of a brief that warned of a command, all that is kept of that command goes. Return how many backups held it.
+        Interrupted, it can be repeated: the traces are looked for even when the learning itself is gone. From no file
+        or branch does it come back.
         """
+        if is_id("brief", id):
+            from learnt.memory.forgetting import purge
+
+            return purge(self.store, id)
         from learnt.memory.disk import alone
 
         own = [store for store in self.sound_stores() if not store.place.read_only]
@@ -114,6 +121,15 @@ class Transfer(Stores):
             self._holder(id, writable=True)  # says what is wrong
         with alone(self.store):  # whoever has read the files would write the learning once more
             return sum(self._purge_from(store, id) for store in holding)
+
+    def forget(self, brief: str) -> Misstep | None:
+        """Forget the command that a brief warned of; None if that was done before.
+
+        It is told of again only when it fails and another one works in its place anew.
+        """
+        from learnt.memory.forgetting import forget
+
+        return forget(self.store, brief)
 
     def _purge_from(self, store: Store, id: str) -> int:
         """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""
@@ -130,7 +146,8 @@ class Transfer(Stores):
                 from learnt.store.mirror import throw_away
 
                 throw_away(store.place)
-            return purge_from_backups(os.path.join(store.place.folder, BACKUPS_FOLDER), id)
+            backups = os.path.join(store.place.folder, BACKUPS_FOLDER)
+            return purge_from_backups(backups, lambda backup: _deleted(backup, id))
 
     def backup(self, path: str | None = None) -> str:
         """Write a copy of the store into a SQLite file and return its path."""
@@ -226,6 +243,14 @@ class Transfer(Stores):
             return "kept"  # changed here meanwhile, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: theirs, change)
         return "updated"
+
+
+def _deleted(database: Database, id: str) -> bool:
+    """Delete a learning; say whether it was there."""
+    if learnings.find(database, id) is None:
+        return False
+    learnings.delete(database, id)
+    return True
 
 
 def _id_of_text(fields: dict[str, Any]) -> str:

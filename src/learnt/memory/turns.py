@@ -32,6 +32,7 @@ def end_turn(
     transcript: str,
     branch: str,
     result: str | None,
+    parent: str,
 ) -> str:
     """Keep what an agent said last in a turn, and let it be made something of; return the id of its attempt."""
     from learnt.project import head_branch
@@ -39,7 +40,9 @@ def end_turn(
     checked_out = branch or (head_branch(memory.root) if memory.root else "")
     body = turn_body(
         memory,
-        Task(id=task, title=task, type="session", agent=memory._line(agent), client=memory._line(client)),
+        Task(
+            id=task, title=task, type="session", agent=memory._line(agent), client=memory._line(client), parent=parent
+        ),
         said,
         transcript=source_of(transcript) if transcript else "",
         branch=checked_out,
@@ -80,7 +83,7 @@ def turn_body(
         started_at=now if ended_at is None else ended_at,
     )
     body = debrief_body(task, attempt, redact(clean(check_text("said", said)))[0], result=result, at=now)
-    return {**body, "turn": {"client": task.client, **(read or {})}}
+    return {**body, "turn": {"client": task.client, "parent": task.parent, **(read or {})}}
 
 
 def tells_nothing(body: dict[str, Any]) -> bool:
@@ -103,9 +106,13 @@ def settle(database: Database, task: Task, attempt: Attempt, output: str, turn: 
     """
     known = tasks.get(database, task.id)
     title = turn.get("asked") if known.title == known.id else None
-    client = known.client or turn.get("client", "")
-    if title or client != known.client:
-        tasks.change(database, known.replace(title=title or known.title, client=client))
+    told = known.replace(
+        title=title or known.title,
+        client=known.client or turn.get("client", ""),
+        parent=known.parent or turn.get("parent", ""),
+    )
+    if told != known:
+        tasks.change(database, told)
     if attempt.transcript and "size" in turn:
         mined.note_read(database, words_of(attempt.transcript), size=turn["size"], task=task.id, at=attempt.started_at)
     elif attempt.transcript:

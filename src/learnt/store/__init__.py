@@ -179,9 +179,7 @@ class Store:
 
     def take_up_spool(self, *, wait: bool = False) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
-        if self.spool.is_empty() or self.place.read_only or self.database.read_only:
-            return 0
-        if self.place.in_hurry and self.spool.size() > _LONG_SPOOL:
+        if not self._is_time_for_spool() or self.place.read_only or self.database.read_only:
             return 0
         wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else PATIENCE_MS)
         try:
@@ -190,6 +188,14 @@ class Store:
             return 0  # what waits must not stop what somebody came for; the next one tries again
         finally:
             self.database.wait_at_most(wait_ms)
+
+    def _is_time_for_spool(self) -> bool:
+        """Say whether something waits, and not too much of it; what cannot be looked at waits on."""
+        try:
+            waiting = self.spool.size()
+        except OSError:
+            return False
+        return waiting > 0 and not (self.place.in_hurry and waiting > _LONG_SPOOL)
 
     def age_s(self) -> int | None:
         """Return how many seconds ago a copy was like what it copies; None for what is no copy."""

@@ -41,23 +41,23 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
                 os.unlink(unfinished + ending)
 
 
-def purge_from_backups(folder: str, id: str) -> int:
-    """Delete a learning from every backup in a folder; return how many held it."""
+def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
+    """Delete something from every backup in a folder; `delete` says whether it was there. Return how many held it."""
     holding, damaged = 0, []
     for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
         if _is_being_written(path):
             raise TryAgain(
-                f"{path} is being written, with the learning in it", hint="run the same command again when it is done"
+                f"{path} is being written, with the same in it", hint="run the same command again when it is done"
             )
         os.unlink(path)  # left by a backup that was killed: nobody can use it
     for path in _files(folder, ".db"):
         try:
-            holding += _with_backup(path, lambda database: _purge(database, id))
+            holding += _with_backup(path, lambda database: _purge(database, delete))
         except CorruptDatabase:
             damaged.append(path)
     if damaged:
         raise LearntError(
-            f"{', '.join(damaged)} cannot be read, so the learning may still be in it",
+            f"{', '.join(damaged)} cannot be read, so it may still be in there",
             hint="delete that backup, and run the same command again",
         )
     return holding
@@ -103,14 +103,13 @@ def _insert(database: Database, table: str, row: Row) -> None:
     database.execute(f"insert into {table} ({columns}) values ({values})", **row)
 
 
-def _purge(database: Database, id: str) -> bool:
+def _purge(database: Database, delete: Callable[[Database], bool]) -> bool:
     migrate.bring_up_to_date(database, version=__version__, now_ms=time.time_ns() // 1_000_000)
-    if learnings.find(database, id) is None:
-        return False
     with database.transaction():
-        learnings.delete(database, id)
-    database.scrub()
-    return True
+        was_there = delete(database)
+    if was_there:
+        database.scrub()
+    return was_there
 
 
 def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:

@@ -45,8 +45,9 @@ TEXT_COLUMNS = {
     "regeneration": ("reason", "text", "bullets", "loose"),
     "escalation": ("question", "detail", "answer"),
     "model_call": ("reason",),
+    "misstep": ("command", "error", "worked"),
 }
-"""Where a learning's text may be repeated in what happened around it."""
+"""Where a text that a person purged may be repeated in what happened around it."""
 _IN_JSON = ("receipt", "bullets", "loose", "detail")
 _MOST_IN_A_FILE = 5_000
 _COMPARISONS = {
@@ -556,7 +557,7 @@ def delete(database: Database, id: str) -> None:
     """
     database.lock_words()
     _renew_stamp(database)
-    _black_out(database, texts_ever(database, id))
+    black_out(database, texts_ever(database, id))
     regenerations.forget(database, id)
     index.remove(database, id)
     database.execute("delete from word where project = :project and learnings <= 0")
@@ -574,13 +575,17 @@ def texts_ever(database: Database, id: str) -> set[str]:
     return {text for text in told if text}
 
 
-def _black_out(database: Database, texts: Iterable[str]) -> None:
-    """Replace texts wherever tasks, reports on failures, receipts of briefs and the like hold them in whole."""
+def black_out(database: Database, texts: Iterable[str]) -> int:
+    """Replace texts wherever tasks, reports on failures, receipts of briefs and the like hold them in whole.
+
+    Return how many did.
+    """
+    changed = 0
     for text in telling(texts):
         in_json = json.dumps(text, ensure_ascii=False)[1:-1]
         for table, columns in TEXT_COLUMNS.items():
             for column in columns:
-                database.execute(
+                changed += database.execute(
                     f"""
                     update {table}
                        set {column} = replace({column}, :sought, '{PURGED}')
@@ -589,6 +594,7 @@ def _black_out(database: Database, texts: Iterable[str]) -> None:
                     """,
                     sought=in_json if column in _IN_JSON else text,
                 )
+    return changed
 
 
 def _renew_stamp(database: Database) -> None:

@@ -18,7 +18,7 @@ from learnt.store.sqlite import SqliteDatabase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from learnt.store import Place
@@ -34,21 +34,17 @@ _SKEW_MS = 24 * 3600 * 1000
 _ENDINGS = ("", "-wal", "-shm", "-journal")
 # Copied as they are: words were cut by the same code.
 _OF_LEARNINGS = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
-# Beside learnings, a hook asks for recent tasks that are not over, and a conversation never is.
-_OPEN_TASKS = """
+# Beside learnings, a hook asks for what happened lately: also that a task is over, and a later one of the same title.
+_CHANGED_TASKS = """
     select task.id
       from task
      where task.project = :project
-       and (task.type = 'session' or task.status not in ('done', 'cancelled'))
        and (task.updated_at >= :since
-            or exists (
-                select 1
-                  from brief
-                 where brief.project = task.project
-                   and brief.task = task.id
-                   and brief.created_at >= :since
-            ))
+            or task.id in (select task from attempt where project = :project and started_at >= :since)
+            or task.id in (select task from brief where project = :project and created_at >= :since))
 """
+# What a task was given is asked for as long as it is not over, and a conversation never is.
+_OPEN_TASKS = f"{_CHANGED_TASKS} and (task.type = 'session' or task.status not in ('done', 'cancelled'))"
 _OF_TASKS = {
     "task": ("id",),
     "attempt": ("id",),
@@ -152,6 +148,20 @@ def throw_away(place: Place) -> None:
             _delete(place)
 
 
+def forget(server: Store, signs: Sequence[str]) -> None:
+    """Let the mirror of a server forget missteps, too; one that cannot be used is made anew later."""
+    from learnt.store import missteps
+
+    mirror = Mirror(server.place, version=server.version, clock=server.clock)
+    try:
+        with mirror.transaction():
+            missteps.forget(mirror.database, signs)
+    except LearntError:
+        throw_away(server.place)
+    finally:
+        mirror.close()
+
+
 def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
     try:
         return not (mirror.database.check() if examine else mirror.refreshed_at == 0)
@@ -160,7 +170,7 @@ def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
 
 
 def _take_over_changes(mirror: Mirror, server: Store) -> bool:
-    """Take over what changed since the last refresh; False when something was purged since."""
+    """Take over what changed since the last refresh; False when something was purged or forgotten since."""
     now, since = server.clock(), mirror.refreshed_at - _SKEW_MS
     source, target = server.database, mirror.database
     with source.transaction():
@@ -168,14 +178,14 @@ def _take_over_changes(mirror: Mirror, server: Store) -> bool:
         theirs, ours = dict(_versions(source)), dict(_versions(target))
         if ours.keys() - theirs.keys():
             return False
+        if _signs(target) - _signs(source) - _signs_waiting(server):
+            return False
         changed = [id for id, version in theirs.items() if ours.get(id) != version]
         with target.transaction():
             for start in range(0, len(changed), _AT_ONCE):
                 for learning in learnings.get_all(source, changed[start : start + _AT_ONCE]).values():
                     learnings.put_copy(target, learning)
-            for table in _OF_OTHERS:
-                for row in _rows_of_tasks(source, table, since):
-                    _put(target, table, _OF_TASKS[table], row)
+            _put_tasks(target, source, since)
             _put_missteps(target, source, since)
             _finish(target, source, now)
     return True
@@ -268,7 +278,26 @@ def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iter
 
 def _rows_of_tasks(source: Database, table: str, since: int) -> list[Row]:
     column = "id" if table == "task" else "task"
-    return source.rows(f"select * from {table} where project = :project and {column} in ({_OPEN_TASKS})", since=since)
+    which = _CHANGED_TASKS if table in _OF_OTHERS else _OPEN_TASKS
+    return source.rows(f"select * from {table} where project = :project and {column} in ({which})", since=since)
+
+
+def _put_tasks(target: Database, source: Database, since: int) -> None:
+    """Take over tasks with their attempts; a report that its attempt has no longer goes."""
+    for table in _OF_OTHERS:
+        for row in _rows_of_tasks(source, table, since):
+            _put(target, table, _OF_TASKS[table], row)
+            if table == "attempt":
+                target.execute("delete from failure where project = :project and attempt = :id", id=row["id"])
+
+
+def _signs(database: Database) -> set[str]:
+    return {row["sign"] for row in database.rows("select sign from misstep where project = :project")}
+
+
+def _signs_waiting(server: Store) -> set[str]:
+    """Return the signs of what failed here, and the server does not know yet."""
+    return {one.body["sign"] for one in server.spool.waiting() if one.kind == "misstep"}
 
 
 def _put_missteps(target: Database, source: Database, since: int) -> None:

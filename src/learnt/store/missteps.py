@@ -10,14 +10,19 @@ import json
 
 from learnt.model import Value
 from learnt.store.happened import apply_brief
+from learnt.store.learnings import black_out
+from learnt.text.black_out import PURGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
+    from learnt.model import Brief
     from learnt.store.database import Database, Row
 
+# Programs change: what failed a season ago and was not tried again is as likely to work now.
+TOLD_FOR_MS = 90 * 24 * 3600 * 1000
 _MOST_OPEN = 10
 _MOST_OF_ASKED = 20
 # The warning was no mistake, and the command did not fail again; where it did not stop the call, that one may fail.
@@ -163,17 +168,7 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
     """Record that a command succeeded: where it failed before, and for those that it was run in place of."""
     at, task = body["at"], body["task"]
     for sign in sorted({body["sign"], *body["repeats"]}):
-        database.execute(
-            """
-            update misstep
-               set succeeded_at = :at
-             where project = :project
-               and sign = :sign
-               and (succeeded_at is null or succeeded_at < :at)
-            """,
-            sign=sign,
-            at=at,
-        )
+        _note_own_success(database, sign, at)
         database.execute(
             """
             update warning
@@ -199,6 +194,7 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
                and sign = :sign
                and failed_at <= :at
                and (worked_at is null or worked_at < :at)
+               and (succeeded_at is null or succeeded_at <= :at)
             """,
             sign=sign,
             worked=body["command"],
@@ -208,8 +204,39 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
         )
 
 
+def _note_own_success(database: Database, sign: str, at: int) -> None:
+    """Record when a command that failed before succeeded.
+
+    What worked in place of a command that now works itself is no answer to its next failure.
+    """
+    database.execute(
+        """
+        update misstep
+           set succeeded_at = :at
+         where project = :project
+           and sign = :sign
+           and (succeeded_at is null or succeeded_at < :at)
+        """,
+        sign=sign,
+        at=at,
+    )
+    database.execute(
+        """
+        update misstep
+           set worked = '',
+               asked = '',
+               wrong = '[]'
+         where project = :project
+           and sign = :sign
+           and worked_at <= :at
+        """,
+        sign=sign,
+        at=at,
+    )
+
+
 def apply_warning(database: Database, body: dict[str, Any]) -> None:
-    """Record a brief that warns of a misstep, and the warning."""
+    """Record a brief that warns of a misstep, and the warning; what came of an earlier one does not count for it."""
     apply_brief(database, body["given"])
     database.execute(
         """
@@ -217,8 +244,12 @@ def apply_warning(database: Database, body: dict[str, Any]) -> None:
         values (:project, :task, :sign, :brief, :agent, :denied, :failures, :warned_at)
         on conflict (project, task, sign) do update
            set brief = excluded.brief,
+               agent = excluded.agent,
                denied = excluded.denied,
+               failures = excluded.failures,
+               needless = excluded.needless,
                warned_at = excluded.warned_at
+         where excluded.warned_at >= warning.warned_at
         """,
         **body["warning"],
     )
@@ -229,6 +260,75 @@ def apply_forgotten(database: Database, body: dict[str, Any]) -> None:
     database.execute(
         "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at", **body
     )
+
+
+def signs_in(database: Database, brief: Brief) -> list[str]:
+    """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
+    rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
+    if not rows:
+        told = [one["command"] for one in brief.receipt.get("failed", ())]
+        rows = database.rows(
+            f"select sign from misstep where project = :project and {database.one_of('command', 'told')} order by sign",
+            told=database.list_value(told),
+        )
+    return [row["sign"] for row in rows]
+
+
+def forget(database: Database, signs: Sequence[str]) -> list[Misstep]:
+    """Forget missteps, and return those that were known; what came of the warnings of them stays."""
+    known = [found for found in (find(database, sign) for sign in signs) if found]
+    for one in known:
+        database.execute("delete from misstep where project = :project and sign = :sign", sign=one.sign)
+    return known
+
+
+def purge(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
+    """Delete missteps with the warnings of them, and their texts wherever they are repeated; say whether any was there.
+
+    `commands`: what a brief that told of them called them. Only a person's purge does this.
+    """
+    known = forget(database, signs)
+    gone = len(known)
+    told = {*commands, *(one.command for one in known)} - {PURGED}
+    texts = {text for one in known for text in (one.error, one.worked)} | told
+    for sign in signs:
+        gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
+    for id, receipt in _receipts_with(database, told):
+        for one in receipt["failed"]:
+            texts |= {one["error"], one["worked"]}
+            one.update(command=PURGED, error=PURGED, worked=PURGED)  # also what is too short to be looked for
+        gone += database.execute("delete from warning where project = :project and brief = :id", id=id)
+        gone += database.execute(
+            "update brief set receipt = :receipt where project = :project and id = :id",
+            id=id,
+            receipt=json.dumps(receipt, ensure_ascii=False),
+        )
+    gone += black_out(database, texts - {PURGED})
+    database.execute(
+        f"""
+        delete from misstep
+         where project = :project
+           and ({database.one_of("command", "told")} or command like :purged or worked like :purged)
+        """,
+        told=database.list_value(sorted(told)),
+        purged=f"%{PURGED}%",
+    )
+    return gone > 0
+
+
+def _receipts_with(database: Database, commands: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the briefs that warned of one of these commands, and their receipts."""
+    rows = database.rows(
+        """
+        select id, receipt
+          from brief
+         where project = :project
+           and occasion in ('tool', 'failure')
+         order by id
+        """
+    )
+    read = [(row["id"], json.loads(row["receipt"])) for row in rows]
+    return [(id, one) for id, one in read if any(told["command"] in commands for told in one.get("failed", ()))]
 
 
 def _misstep(row: Row) -> Misstep:

@@ -89,11 +89,11 @@ class Spool:
 
     def size(self) -> int:
         """Return how many bytes wait."""
-        return sum(os.path.getsize(path) for path in (self._path, self._taken) if _has_content(path))
+        return _size(self._path) + _size(self._taken)
 
     def is_empty(self) -> bool:
         """Say quickly whether nothing waits."""
-        return not _has_content(self._path) and not _has_content(self._taken)
+        return not self.size()
 
     def replay(self, apply: Callable[[Record], None], *, wait: bool = False) -> int:
         """Apply what waits, oldest first, and return how many records; 0 while another process does it."""
@@ -101,7 +101,7 @@ class Spool:
             if not alone:
                 return 0
             applied = self._replay_taken(apply)
-            if _has_content(self._path):
+            if _size(self._path):
                 with Locked(self._append_lock):
                     os.replace(self._path, self._taken)
                 applied += self._replay_taken(apply)
@@ -114,6 +114,14 @@ class Spool:
         with Locked(self._replay_lock), Locked(self._append_lock):
             for path in self._files():
                 _replace_file(path, b"".join(_without(line, id) for line in _lines(path)))
+
+    def drop(self, word: str) -> None:
+        """Take every record out that names a word."""
+        sought = word.encode()
+        if any(sought in line for path in self._files() for line in _lines(path)):
+            with Locked(self._replay_lock), Locked(self._append_lock):
+                for path in self._files():
+                    _replace_file(path, b"".join(line for line in _lines(path) if sought not in line))
 
     def _files(self) -> tuple[str, ...]:
         return (self._taken, self._path, self.refused_path)
@@ -293,8 +301,9 @@ def _lines(path: str) -> list[bytes]:
         return []
 
 
-def _has_content(path: str) -> bool:
+def _size(path: str) -> int:
+    """Return how long a file is; 0 for one that is gone, as after a replay that has ended meanwhile."""
     try:
-        return os.stat(path).st_size > 0
+        return os.stat(path).st_size
     except FileNotFoundError:
-        return False
+        return 0

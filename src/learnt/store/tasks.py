@@ -217,7 +217,7 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
     """Return the tasks that failed on a branch and are not done, each with its last report, the latest first.
 
     What another task of the same title has done since is done. Of an attempt that told no result nobody knows whether
-    it failed.
+    it failed. What a sub-agent could not do is for the agent that asked it: only that one's own failure is told.
     """
     rows = database.rows(
         """
@@ -230,6 +230,7 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
            and attempt.result <> 'incomplete'
            and (attempt.branch = :branch or task.branch = :branch)
            and task.status not in ('done', 'cancelled')
+           and (task.type <> 'session' or task.parent = '')
            and failure.archived_at is null
            and not exists (
                    select 1

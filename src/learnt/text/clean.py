@@ -44,6 +44,7 @@ _INVISIBLE = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),
 )
+_PLAIN = "".join(map(chr, range(ord("!"), ord("~") + 1)))  # what secrets are made of: some scripts put no blanks
 _DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1) if last < 0xE0000}
 
 
@@ -88,6 +89,16 @@ def _without_stray_joiners(text: str) -> str:
 
 def _joins(letter: str) -> bool:
     return bool(letter) and not letter.isascii() and not letter.isspace() and letter not in _JOINERS
+
+
+def first_words(text: str, limit: int) -> str:
+    """Return the beginning of a text, without a word that the cut would tear: a part of a secret looks like none."""
+    return text if len(text) <= limit else text[:limit].rstrip(_PLAIN)
+
+
+def last_words(text: str, limit: int) -> str:
+    """Return the end of a text, without a word that the cut would tear."""
+    return text if len(text) <= limit else text[-limit:].lstrip(_PLAIN)
 
 
 def ends_of(text: str, limit: int) -> str:

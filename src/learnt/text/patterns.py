@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from learnt.model import Value
+from learnt.text.clean import first_words, last_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def anchor_of(kind: str, pattern: str) -> str:
 
 def beginning_and_end(text: str, half: int) -> str:
     """Return a text; of a very long one its beginning and its end, which say most."""
-    return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
+    return text if len(text) <= 2 * half else f"{first_words(text, half)}\n{last_words(text, half)}"
 
 
 def _paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:

@@ -6,7 +6,8 @@ import sys
 
 from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory, tell_redactions
 from learnt.doors.cli.screen import is_terminal, note, say, show_json, shown
-from learnt.errors import NotFound
+from learnt.errors import NotFound, WrongRequest
+from learnt.model import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
     from learnt.memory import Memory
     from learnt.model import Learning
+
+_OR_BRIEF = "the learning's id; or that of a brief that warned of a command (`learnt activity --ids`)"
 
 
 def archive_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,10 +37,13 @@ def restore_run(arguments: argparse.Namespace) -> None:
 
 
 def hide_arguments(parser: argparse.ArgumentParser) -> None:
-    _one_learning(parser)
+    _one_learning(parser, _OR_BRIEF)
 
 
 def hide_run(arguments: argparse.Namespace) -> None:
+    if is_id("brief", arguments.id):
+        _forget(arguments)
+        return
     _change(arguments, "Hid", lambda memory: memory.hide(arguments.id, reason=arguments.reason))
 
 
@@ -91,7 +97,7 @@ def undo_run(arguments: argparse.Namespace) -> None:
 
 
 def purge_arguments(parser: argparse.ArgumentParser) -> None:
-    add_id(parser)
+    add_id(parser, _OR_BRIEF)
     parser.add_argument("--yes", action="store_true", help="do not ask; only a terminal is asked")
     add_user(parser)
 
@@ -108,6 +114,11 @@ def purge_run(arguments: argparse.Namespace) -> int:
         on_server = bool(memory.store.place.address)
     if arguments.json:
         show_json({"id": arguments.id, "backups": backups})
+    elif is_id("brief", arguments.id):
+        say(f"Purged the command that {arguments.id} warned of, its error and what worked then, from the store")
+        say(f"Backups beside the store that held it: {backups}")
+        elsewhere = "transcripts of clients, learnings, other backups" + on_server * ", the server's own log"
+        say(f"Copies elsewhere are yours to find: {elsewhere}")
     else:
         say(f"Purged {arguments.id} from the store, its history and the learnings files of this worktree")
         say(f"Backups beside the store that held it: {backups}")
@@ -117,6 +128,9 @@ def purge_run(arguments: argparse.Namespace) -> int:
 
 
 def _what_goes(memory: Memory, id: str) -> str:
+    if is_id("brief", id):
+        told = [one["command"] for one in memory.explain(id).receipt.get("failed", ())]
+        return f"Delete all that is kept of the command that {id} warned of: {''.join(told)}?"
     try:
         return f"Delete {id} for good: {memory.get(id).title}?"
     except NotFound:
@@ -128,8 +142,22 @@ def _agrees(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _one_learning(parser: argparse.ArgumentParser) -> None:
-    add_id(parser)
+def _forget(arguments: argparse.Namespace) -> None:
+    """Forget what a brief warned of."""
+    if arguments.reason:
+        raise WrongRequest("a warning has no history to keep a reason in", hint="leave `--reason` out")
+    with open_memory(arguments) as memory:
+        forgotten = memory.forget(arguments.id)
+    if arguments.json:
+        show_json({"id": arguments.id, "command": forgotten.command if forgotten else None})
+    elif forgotten is None:
+        say(f"Nothing to change, already done: what {arguments.id} warned of is not known any more")
+    else:
+        say(f"Forgot that this failed here: {forgotten.command}")
+
+
+def _one_learning(parser: argparse.ArgumentParser, id: str = "the learning's id") -> None:
+    add_id(parser, id)
     add_reason(parser)
     add_user(parser)
 

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
 from learnt.doors.mcp.server import make_server
 from learnt.errors import WrongRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 ADDRESS = "127.0.0.1"
@@ -56,9 +59,14 @@ def listen(port: int) -> socket.socket:
 
 def serve(folder: str, listening: socket.socket, token: str) -> None:
     """Serve until the process is told to end."""
-    # Without sessions of its own: no answer depends on an earlier request, and nothing piles up.
+    # Without sessions of its own: no answer depends on an earlier request, and nothing piles up. Who may come in is
+    # for the guard alone to say: the SDK compares names letter by letter, and refuses some that the guard knows.
     app = make_server(folder).streamable_http_app(
-        streamable_http_path=PATH, json_response=True, stateless_http=True, host=ADDRESS
+        streamable_http_path=PATH,
+        json_response=True,
+        stateless_http=True,
+        host=ADDRESS,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     guarded = Guard(app, token)
     config = uvicorn.Config(
@@ -82,7 +90,7 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse, or pass on."""
         if scope["type"] == "http":
-            status, reason = self._refusal(dict(scope["headers"]))
+            status, reason = self._refusal(scope["headers"])
             if status:
                 headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
                 await PlainTextResponse(reason, status_code=status, headers=headers)(scope, receive, send)
@@ -90,14 +98,21 @@ class Guard:
         if scope["type"] in ("http", "lifespan"):
             await self._app(scope, receive, send)
 
-    def _refusal(self, headers: dict[bytes, bytes]) -> tuple[int, str]:
-        if not _is_here(b"//" + headers.get(b"host", b"")):
+    def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str]:
+        sent: dict[bytes, list[bytes]] = {b"host": [], b"origin": [], b"authorization": []}
+        for name, value in headers:
+            sent.setdefault(name.lower(), []).append(value)
+        if not sent[b"host"] or not all(_is_here(b"//" + host) for host in sent[b"host"]):
             return 421, "the Host is no name of this machine\n"
-        if b"origin" in headers and not _is_here(headers[b"origin"]):
+        if not all(map(_is_here, sent[b"origin"])):
             return 403, "the Origin is not on this machine\n"
-        if not hmac.compare_digest(headers.get(b"authorization", b""), f"Bearer {self._token}".encode()):
+        if not any(map(self._opens, sent[b"authorization"])):
             return 401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`\n"
         return 0, ""
+
+    def _opens(self, authorization: bytes) -> bool:
+        scheme, _, token = authorization.partition(b" ")
+        return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token.encode())
 
 
 def _is_here(address: bytes) -> bool:

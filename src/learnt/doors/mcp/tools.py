@@ -158,12 +158,16 @@ class Tools:
 
     def learnings_file(self) -> str:
         """What this project has learnt, as people and agents left it."""
-        return self._file("")
+        # It is among what a client lists, and may read without being asked: that there is none is no error.
+        return self._file("") or "There is no learnings file yet. For the user: `learnt update` writes it.\n"
 
     def learnings_of_goal(self, goal: str) -> str:
         """What was learnt for one goal."""
         check_goal(goal)
-        return self._file(goal)
+        text = self._file(goal)
+        if not text:
+            raise NotFound(f"there is no learnings file of {goal} yet", hint="`learnt update` writes it")
+        return text
 
     def learning(self, id: str) -> str:
         """One learning in full."""
@@ -187,13 +191,10 @@ class Tools:
         return prompt("debrief", with_task=f" for `{task}`" if task else "")
 
     def _file(self, goal: str) -> str:
+        """Return a learnings file as data; empty when there is none."""
         with self._opened() as memory:
             text = memory.learnings_file(goal)
-        if text is None:
-            raise NotFound(
-                f"there is no learnings file{f' of {goal}' if goal else ''} yet", hint="`learnt update` writes it"
-            )
-        return fenced(without_tags(text), "learnings.md")
+        return "" if text is None else fenced(without_tags(text), "learnings.md")
 
     @contextmanager
     def _opened(self) -> Iterator[Memory]:

@@ -1,0 +1,67 @@
+"""Commands that failed here, and that a person wants to hear no more of.
+
+A person knows a misstep by the brief that warned of it. Forgotten, it is told of again only when it fails and another
+command works in its place anew; purged, nothing of it is left in the store, nor in its copies.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.errors import WrongRequest
+from learnt.store import BACKUPS_FOLDER, missteps
+from learnt.store.happened import get_brief
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.model import Brief
+    from learnt.store import Store
+    from learnt.store.missteps import Misstep
+
+
+def forget(store: Store, id: str) -> Misstep | None:
+    """Forget what a brief warned of; None if that was done before."""
+    brief = _warning(store, id)
+    with store.transaction():
+        signs = missteps.signs_in(store.database, brief)
+        known = missteps.forget(store.database, signs)
+    if store.place.address:
+        from learnt.store import mirror
+
+        mirror.forget(store, signs)
+    return known[0] if known else None
+
+
+def purge(store: Store, id: str) -> int:
+    """Really delete what a brief warned of; return how many backups held it.
+
+    The copies first: as long as the store itself holds it, a purge that was interrupted can be repeated.
+    """
+    from learnt.store.backup import purge_from_backups
+    from learnt.store.mirror import throw_away
+
+    brief = _warning(store, id)
+    commands = [str(one["command"]) for one in brief.receipt["failed"]]
+    signs = missteps.signs_in(store.database, brief)
+    with store.scrubbing(id):
+        backups = purge_from_backups(
+            os.path.join(store.place.folder, BACKUPS_FOLDER), lambda backup: missteps.purge(backup, signs, commands)
+        )
+        for sign in signs:
+            store.spool.drop(sign)
+        if store.place.address:
+            throw_away(store.place)
+        with store.transaction():
+            missteps.purge(store.database, signs, commands)
+    return backups
+
+
+def _warning(store: Store, id: str) -> Brief:
+    """Return a brief that warned of a command."""
+    brief = get_brief(store.database, id)
+    if not brief.receipt.get("failed"):
+        raise WrongRequest(
+            f"`{id}` warned of no command",
+            hint="`learnt activity --what warning --ids` shows those that did; a learning has an id of its own",
+        )
+    return brief

@@ -1,0 +1,433 @@
+"""What a project remembers of commands that failed: for how long, what came of warnings, and how it is forgotten."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from learnt import Memory, NotFound, WrongRequest
+from learnt.clients.events import read_event
+from learnt.memory import background
+from learnt.memory.conversing import Conversing
+from learnt.store import mirror, missteps
+from learnt.store.spool import Record, Spool
+from tests.conftest import Clock, Done
+
+FAILS, WORKS = "deploy now", "deploy --retry now"
+ERROR = "deploy: error: the port is taken"
+TOKEN = "ghp_" + "a1B2" * 9
+SECRET = "zebrathree"
+
+
+class Shop:
+    """A project in which hooks serve conversations, in this process and by the test's own clock."""
+
+    def __init__(self, memory: Memory, project: Path, clock: Clock) -> None:
+        self.memory = memory
+        self.project = project
+        self.clock = clock
+
+    def hear(self, session: str, name: str, **fields: Any) -> str:
+        """Return what a client is told at an event."""
+        told = {"hook_event_name": name, "session_id": session, "cwd": str(self.project), **fields}
+        event = read_event(told, "claude")
+        assert event is not None
+        with Memory.open_for_hook(self.project, clock=self.clock) as hook:
+            return Conversing(hook, event, of_task="", began_ns=time.perf_counter_ns()).serve().text
+
+    def call(self, session: str, command: str) -> str:
+        return self.hear(session, "PreToolUse", tool_name="Bash", tool_input={"command": command})
+
+    def fail(self, session: str, command: str, error: str = ERROR) -> str:
+        told = {"tool_input": {"command": command}, "error": f"Exit code 1\n{error}"}
+        return self.hear(session, "PostToolUseFailure", tool_name="Bash", **told)
+
+    def work(self, session: str, command: str) -> str:
+        told = {"tool_input": {"command": command}, "tool_response": {"stdout": "done", "stderr": ""}}
+        return self.hear(session, "PostToolUse", tool_name="Bash", **told)
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """Return what the store has of a table, once it knows all that happened."""
+        self.memory.catch_up()
+        return list(self.memory.store.database.rows(f"select * from {table} where project = :project"))
+
+    def warning(self, session: str = "warned", command: str = FAILS) -> str:
+        """Warn a conversation, and return the id of the brief that did."""
+        assert self.call(session, command)
+        self.memory.catch_up()
+        return self.memory.activity(what="warning").entries[0].id
+
+
+@pytest.fixture
+def shop(memory: Memory, project: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    """A project without a misstep; no worker is started, a test catches up itself."""
+    monkeypatch.setenv(background.INTERNAL, "1")
+    subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
+    memory.catch_up()
+    return Shop(memory, project, clock)
+
+
+@pytest.fixture
+def warned(shop: Shop) -> Shop:
+    """A project in which a command failed in an earlier conversation, and another one worked then."""
+    shop.fail("earlier", FAILS)
+    shop.work("earlier", WORKS)
+    return shop
+
+
+# What worked then
+
+
+def test_what_worked_is_told_no_more_once_the_command_itself_has_worked(warned: Shop) -> None:
+    assert f"`{WORKS}`" in warned.call("before", FAILS)
+    warned.work("other", FAILS)
+    assert warned.call("between", FAILS) == ""
+
+    warned.fail("other", FAILS, "deploy: error: disk full")
+
+    assert warned.call("after", FAILS) == ""
+    warned.work("other", "deploy --clean now")
+    assert "`deploy --clean now`" in warned.call("at last", FAILS)
+
+
+def test_what_worked_is_told_on_when_the_command_fails_again_and_nothing_replaces_it(warned: Shop) -> None:
+    warned.fail("other", FAILS)
+
+    assert f"`{WORKS}`" in warned.call("after", FAILS)
+
+
+def test_what_comes_late_does_not_bring_back_what_no_longer_holds(memory: Memory) -> None:
+    def told(kind: str, at: int, **fields: Any) -> None:
+        body = {"sign": "a", "command": FAILS, "repeats": [], "task": "task_1", "at": at, "replaces": {}}
+        memory.store.record(kind, {**body, "error": ERROR, **fields})
+
+    told("misstep", 1)
+    told("success", 3)
+    told("success", 2, sign="b", command=WORKS, replaces={"a": ["", []]})
+    told("misstep", 4)
+
+    found = missteps.find(memory.store.database, "a")
+    assert found is not None
+    assert (found.is_known, found.worked, found.failures) == (False, "", 2)
+
+
+def test_what_failed_a_season_ago_is_not_told(warned: Shop) -> None:
+    warned.clock.advance(days=89)
+    assert warned.call("in time", FAILS)
+    warned.clock.advance(days=2)
+    assert warned.call("too late", FAILS) == ""
+    warned.fail("too late", FAILS)
+    assert f"`{WORKS}`" in warned.call("again", FAILS)
+
+
+# Warnings
+
+
+def test_a_warning_after_a_compaction_inherits_nothing_from_the_first(warned: Shop) -> None:
+    assert warned.call("long", FAILS)
+    warned.fail("long", FAILS)
+    warned.fail("long", FAILS)
+    assert [(one["failures"], one["needless"]) for one in warned.rows("warning")] == [(2, 0)]
+    warned.hear("long", "SessionStart", source="compact")
+
+    assert warned.call("long", FAILS)
+
+    (warning,) = warned.rows("warning")
+    assert (warning["failures"], warning["needless"]) == (0, 0)
+    assert warned.memory.prevented() == {"": 1}
+
+
+def test_an_earlier_warning_that_comes_late_changes_nothing_of_a_later_one(warned: Shop) -> None:
+    first = warned.warning("long")
+    warned.hear("long", "SessionStart", source="compact")
+    second = warned.warning("long")
+    store = warned.memory.store
+    given = {"task": None, "brief": {**warned.memory.explain(first).as_dict(), "text": "", "injections": []}}
+    (row,) = warned.rows("warning")
+    late = {name: row[name] for name in ("task", "sign", "agent", "denied")}
+    store.record("warning", {"given": given, "warning": {**late, "brief": first, "failures": 1, "warned_at": 1}})
+
+    (warning,) = warned.rows("warning")
+    assert (warning["brief"], warning["failures"]) == (second, 0)
+
+
+# Secrets
+
+
+@pytest.mark.parametrize("length", [430, 448, 449, 450, 18_000 // 4])
+def test_no_part_of_a_secret_is_kept_wherever_a_command_is_cut(length: int, shop: Shop) -> None:
+    jwt = "eyJ" + "hbGc" * 20 + ".eyJ" + "zdWI" * length + "." + "sig_" * 10
+    command = f"curl -H 'Authorization: Bearer {jwt}' -H 'X-T: {TOKEN}' https://x --nope"
+    shop.fail("s1", command, f"{'x' * 280} {TOKEN}: option --nope is unknown")
+
+    (misstep,) = shop.rows("misstep")
+
+    assert TOKEN[:8] not in str(misstep)
+    assert "zdWI" not in str(misstep)
+    assert misstep["command"].startswith("curl -H")
+    assert len(misstep["command"]) <= 500
+    assert len(misstep["error"]) <= 300
+
+
+@pytest.mark.parametrize("cut", [19_970, 19_985, 20_000])
+def test_a_word_that_is_torn_is_not_kept(cut: int, shop: Shop) -> None:
+    # What shrinks most when it is redacted brings the torn word near the beginning.
+    keys = f"export KEY={'sk-ant-api03-' + 'Ab1_' * 4_900} "
+    filler = "y" * (cut - len(keys) - 1)
+    shop.fail("s1", f"{keys}{filler} {TOKEN} ; deploy now")
+
+    assert TOKEN[:8] not in str(shop.rows("misstep"))
+
+
+def test_a_very_long_command_is_remembered_by_its_beginning(shop: Shop) -> None:
+    shop.fail("s1", f"deploy --with {'part ' * 2_000_000}")
+
+    (misstep,) = shop.rows("misstep")
+
+    assert misstep["command"].startswith("deploy --with part part")
+    assert len(misstep["command"]) <= 500
+
+
+def test_paths_are_kept_without_secrets(shop: Shop) -> None:
+    shop.memory.add("Never edit x.env by hand", polarity="avoid", triggers={"files": ["x.env"]})
+    shop.memory.catch_up()
+    path = f"{shop.project}/{TOKEN}/x.env"
+
+    assert "x.env" in shop.hear("s1", "PreToolUse", tool_name="Edit", tool_input={"file_path": path})
+    asked = shop.memory.brief("edit x.env by hand", paths=[path])
+
+    assert len(shop.rows("brief")) == 2
+    assert TOKEN not in str(shop.rows("brief"))
+    assert "[redacted: " in asked.receipt["paths"][0]
+
+
+def test_a_path_that_is_no_text_does_not_cost_the_warning(shop: Shop) -> None:
+    shop.memory.add("Never edit x.env by hand", polarity="avoid", triggers={"files": ["x.env"]})
+    shop.memory.catch_up()
+
+    assert "x.env" in shop.hear("s1", "PreToolUse", tool_name="Edit", tool_input={"file_path": "\ud800/x.env"})
+
+
+# Sub-agents
+
+
+def test_what_a_sub_agent_could_not_do_is_not_told_as_unfinished_work(shop: Shop) -> None:
+    failed = "<task-failed>{} is broken</task-failed>"
+    of_agent = {"agent_id": "a1", "agent_type": "general-purpose"}
+    shop.memory.pin(shop.memory.add("Speak of shops, not of stores").id)
+    shop.memory.catch_up()
+    assert shop.hear("main", "SubagentStart", **of_agent)
+    shop.hear("main", "SubagentStop", last_assistant_message=failed.format("the cellar"), **of_agent)
+    shop.hear("main", "SubagentStop", last_assistant_message=failed.format("the attic"), agent_id="a2", agent_type="x")
+    shop.memory.catch_up()
+    assert len(shop.rows("failure")) == 2
+    assert "is broken" not in shop.hear("next", "SessionStart", source="startup")
+
+    # One that a person talks to may be an agent of a certain kind, too.
+    shop.hear("main", "Stop", last_assistant_message=failed.format("the till"), agent_type="engineer")
+    shop.memory.catch_up()
+
+    said = shop.hear("last", "SessionStart", source="startup")
+    assert "the till is broken" in said
+    assert "the cellar" not in said
+    parents = {task["parent"] for task in shop.rows("task") if task["parent"]}
+    (main,) = [attempt["task"] for attempt in shop.rows("attempt") if attempt["task"] in parents]
+    assert parents == {main}, "each belongs to the conversation that it works for"
+
+
+# Forgetting
+
+
+def test_a_misstep_that_a_person_hides_is_told_of_only_when_it_happens_anew(warned: Shop) -> None:
+    warning = warned.warning()
+
+    forgotten = warned.memory.forget(warning)
+
+    assert forgotten is not None
+    assert forgotten.command == FAILS
+    assert warned.call("next", FAILS) == ""
+    assert warned.memory.forget(warning) is None
+    warned.fail("next", FAILS)
+    warned.memory.catch_up()
+    assert warned.call("after", FAILS) == "", "nothing worked in its place since"
+    warned.work("next", WORKS)
+    assert f"`{WORKS}`" in warned.call("again", FAILS)
+    assert len(warned.rows("warning")) == 2, "what came of warnings stays"
+
+
+def test_a_warning_that_a_later_one_replaced_can_be_hidden_too(warned: Shop) -> None:
+    first = warned.warning("long")
+    warned.hear("long", "SessionStart", source="compact")
+    assert warned.warning("long") != first
+
+    assert warned.memory.forget(first)
+
+    assert warned.call("next", FAILS) == ""
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_what_was_hidden_elsewhere_leaves_the_mirror_with_the_next_refresh(warned: Shop, tmp_path: Path) -> None:
+    warning = warned.warning()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "learnt.toml").write_text((warned.project / "learnt.toml").read_text())
+    with Memory.open(elsewhere, clock=warned.clock) as other:
+        assert other.forget(warning)
+    warned.fail("here", "ship --fast now", "ship: error: unknown option --fast")
+    warned.work("here", "ship --safe now")
+    assert warned.call("meanwhile", FAILS)
+
+    mirror.refresh(warned.memory.store)
+
+    assert not warned.memory.store.spool.is_empty()
+    assert warned.call("next", FAILS) == ""
+    assert warned.call("next", "ship --fast now"), "what the server does not know yet is kept"
+
+
+def test_only_a_brief_that_warned_of_a_command_can_be_forgotten(shop: Shop) -> None:
+    brief = shop.memory.brief("mend the till")
+    for act in (shop.memory.forget, shop.memory.purge):
+        with pytest.raises(WrongRequest, match="warned of no command"):
+            act(brief.id)
+        with pytest.raises(NotFound):
+            act("brief_0")
+
+
+# Deleting for good
+
+
+def holding(folder: Path, *secrets: str) -> list[str]:
+    """Return the files below a folder that hold one of the secrets."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [str(path) for path in files if any(one.encode() in path.read_bytes() for one in secrets)]
+
+
+def leak(shop: Shop) -> str:
+    """Let a secret stand in all that is kept of a command, also in copies; return the id of a warning of it."""
+    wrong, right = f"pay --as {SECRET} -x", f"pay --as {SECRET}"
+    for error in (f"pay: error: unknown option -x of {SECRET}", f"pay: error: no {SECRET}"):
+        shop.fail("earlier", wrong, error)
+        shop.work("earlier", right)
+        shop.warning(f"after {len(error)}", wrong)
+    shop.hear(f"after {len(error)}", "SessionStart", source="compact")
+    shop.memory.backup()
+    warning = shop.warning(f"after {len(error)}", wrong)
+    for sign in [row["sign"] for row in shop.rows("misstep")]:
+        body = {
+            "sign": "other",
+            "command": SECRET,
+            "repeats": [],
+            "task": "task_1",
+            "at": 9,
+            "replaces": {sign: ["", []]},
+        }
+        shop.memory.store.spool.append(Record("op_1", "success", 9, body))
+    return warning
+
+
+def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
+    warning = leak(shop)
+    shop.memory.add("Keep this")
+
+    assert shop.memory.purge(warning) == 1
+
+    tables = ("misstep", "warning", "brief", "task", "operation")
+    assert SECRET not in str([shop.rows(table) for table in tables])
+    assert shop.rows("misstep") == shop.rows("warning") == []
+    assert len(shop.rows("brief")) == 4, "that there were briefs is no secret"
+    assert "[purged]" in str(shop.memory.explain(warning).receipt["failed"])
+    shop.memory.store.close()
+    assert holding(shop.project / ".learnt", SECRET) == []
+    assert shop.memory.purge(warning) == 0, "it can be repeated"
+    assert shop.memory.forget(warning) is None
+
+
+def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:
+    warning = leak(shop)
+    damaged = shop.project / ".learnt" / "backups" / "zz.db"
+    damaged.write_bytes(b"not a database, but of some length" * 100)
+    with pytest.raises(Exception, match="cannot be read"):
+        shop.memory.purge(warning)
+    damaged.unlink()
+
+    shop.memory.purge(warning)
+
+    shop.memory.store.close()
+    assert holding(shop.project / ".learnt", SECRET) == []
+
+
+def test_what_is_too_short_to_be_looked_for_leaves_the_receipts_too(shop: Shop) -> None:
+    shop.fail("earlier", "pay -x", "no: pw7")
+    shop.work("earlier", "pay -y")
+    warning = shop.warning(command="pay -x")
+
+    shop.memory.purge(warning)
+
+    assert "pw7" not in str(shop.rows("brief"))
+    assert "pay -" not in str(shop.rows("brief"))
+
+
+def test_a_purge_of_a_learning_reaches_missteps_with_its_text(shop: Shop) -> None:
+    learning = shop.memory.add(f"pay --as {SECRET} -x")
+    shop.fail("earlier", f"pay --as {SECRET} -x")
+    assert SECRET in str(shop.rows("misstep"))
+
+    shop.memory.purge(learning.id)
+
+    assert SECRET not in str(shop.rows("misstep"))
+
+
+def test_on_the_command_line_a_warning_is_hidden_and_purged_by_the_id_of_its_brief(
+    shop: Shop, learnt: Callable[..., Done]
+) -> None:
+    warning = leak(shop)
+
+    shown = learnt("activity", "--ids")
+    hidden = learnt("hide", warning)
+    again = learnt("hide", warning, "--json")
+    reasoned = learnt("hide", warning, "--reason", "no")
+    purged = learnt("purge", warning, "--yes", "--json")
+
+    assert warning in shown.out
+    assert (hidden.code, hidden.out) == (0, f"Forgot that this failed here: pay --as {SECRET} -x\n")
+    assert json.loads(again.out) == {"id": warning, "command": None}
+    assert reasoned.code == 2
+    assert json.loads(purged.out) == {"id": warning, "backups": 1}
+    assert SECRET not in learnt("activity", "--ids").out + learnt("explain", warning).out
+    assert holding(shop.project / ".learnt", SECRET) == []
+    assert "brief that warned" in learnt("hide", "--help").out
+
+
+# The spool, while others take it up
+
+
+def test_the_size_of_a_spool_can_be_asked_for_while_it_is_taken_up(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path))
+    record = Record("op_1", "brief", 1, {})
+
+    def take_up() -> None:
+        for _ in range(300):
+            spool.append(record)
+            spool.replay(lambda _: None)
+
+    taking = Thread(target=take_up)
+    taking.start()
+    while taking.is_alive():
+        assert spool.size() % len(record.line()) == 0
+    taking.join()
+    assert spool.is_empty()
+
+
+def test_a_spool_that_cannot_be_looked_at_stops_nobody(sqlite_memory: Memory) -> None:
+    folder = Path(sqlite_memory.store.place.folder)
+    os.symlink("spool.jsonl", folder / "spool.jsonl")  # leads to itself
+
+    assert sqlite_memory.store.take_up_spool() == 0
