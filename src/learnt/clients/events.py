@@ -84,7 +84,8 @@ class Event(Value):
     @property
     def conversation(self) -> str:
         """What names the conversation: that of a sub-agent is one of its own."""
-        return f"{self.client} {self.session} {self.agent_id}"
+        # Not every event of a client that nobody names tells which it is: what speaks as Claude Code does is one.
+        return f"{self.client or 'claude'} {self.session} {self.agent_id}"
 
 
 def read_event(told: Mapping[str, Any], client: str) -> Event | None:

@@ -339,17 +339,15 @@ class Conversing:
         command, sign = self._event.command, self._sign()
         if not succeeded(command, self._event.output):
             return
-        kept = self._line(command)
-        # The same words in another folder: that they worked there would tell nobody what to do.
-        open_ones = [
-            one for one in missteps.unsettled(self._database, self._id) if one.sign != sign and one.command != kept
-        ]
+        open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
         replaced: dict[str, Any] = {}
         if open_ones and sign:
             from learnt.debrief.missteps import may_replace, replaces, wrong_words
 
+            kept = self._line(command, _LONGEST_COMMAND)
             for one in open_ones if may_replace(command) else ():
-                if replaces(one.command, command, one.error):
+                # The same words in another folder: that they worked there would tell nobody what to do.
+                if one.command != kept and replaces(one.command, command, one.error):
                     replaced[one.sign] = wrong_words(
                         one.command, command, one.error, self._memory.root, self._event.folder
                     )
