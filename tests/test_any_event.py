@@ -149,7 +149,6 @@ def test_the_same_session_in_two_clients_is_two_conversations() -> None:
         ("opencode", "half", {"tool_failed": None}),
         ("codex", "shipped", {}),
         ("", "shipped", {"turn_id": "t", "model": "gpt-5-codex"}),
-        ("", "shipped", {}),
     ],
 )
 def test_what_did_not_end_or_does_not_tell_has_neither_failed_nor_succeeded(
