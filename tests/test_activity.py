@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,12 +18,14 @@ import pytest
 from learnt import Memory, WrongRequest
 from learnt.clients.events import Event
 from learnt.errors import InvalidValue
+from learnt.memory import background
 from learnt.memory.conversing import Conversing
 from learnt.memory.places import now_ms
+from learnt.store import fired
 from learnt.store.activity import Entry, Today
 from learnt.text.ages import ago
 from learnt.text.client_names import client_name
-from tests.conftest import Clock, Done
+from tests.conftest import Clock, Done, command_line
 from tests.test_terminal import Terminal
 
 Command = Callable[..., Done]
@@ -148,7 +151,7 @@ class TestTheList:
         assert (given.client, given.agent, given.occasion) == ("codex", "engineer", "task")
         assert (given.learnings, given.tokens, given.duration_ms) == (1, brief.tokens, brief.duration_ms)
         assert brief.learning_ids == (learning.id,)
-        assert (warning.what, warning.command, warning.outcome) == ("warning", "make all", "prevented")
+        assert (warning.what, warning.command, warning.outcome) == ("warning", "make all", "not repeated")
         assert (warning.client, warning.agent, warning.occasion) == ("claude", "engineer", "tool")
         assert (debrief.what, debrief.outcome, debrief.learnings) == ("debrief", "done", 1)
         assert (debrief.client, debrief.agent) == ("codex", "engineer")
@@ -195,7 +198,7 @@ class TestTheList:
 
         entries = memory.activity().entries
         assert [(entry.what, entry.command, entry.outcome) for entry in entries] == [
-            ("warning", "ship --fast", "prevented"),
+            ("warning", "ship --fast", "not repeated"),
             ("warning", "ship --fast", ""),
         ]
         assert [entry.what for entry in memory.activity(what="brief").entries] == []
@@ -205,10 +208,10 @@ class TestTheList:
     @pytest.mark.parametrize(
         ("fields", "outcome", "prevented"),
         [
-            ({}, "prevented", 1),
-            ({"failures": 1}, "prevented", 1),  # the call itself, which was made all the same
+            ({}, "not repeated", 1),
+            ({"failures": 1}, "not repeated", 1),  # the call itself, which was made all the same
             ({"failures": 2}, "repeated", 0),
-            ({"denied": 1}, "prevented", 1),
+            ({"denied": 1}, "not repeated", 1),
             ({"denied": 1, "failures": 1}, "repeated", 0),
             ({"needless": 1}, "needless", 0),
             ({"needless": 1, "failures": 3}, "needless", 0),
@@ -240,6 +243,20 @@ class TestTheList:
 
         assert memory.activity(limit=3).entries[0].task == "task_long"
 
+    @pytest.mark.parametrize(
+        ("figures", "tokens"),
+        [({}, None), ({"tokens_in": 100, "tokens_out": 20}, 120), ({"tokens_out": 0}, 0), ({"tokens": 7}, 7)],
+    )
+    def test_a_debrief_tells_the_figures_of_its_attempt_where_they_are_known(
+        self, memory: Memory, figures: dict[str, Any], tokens: int | None
+    ) -> None:
+        memory.debrief("task_1", "<task-done/>", duration_ms=5_000, **figures)
+        memory.debrief("task_2", "<task-done/>")
+        (with_figures,) = [one for one in memory.activity().entries if one.task == "task_1"]
+        (without,) = [one for one in memory.activity().entries if one.task == "task_2"]
+        assert (with_figures.tokens, with_figures.duration_ms) == (tokens, 5_000)
+        assert (without.tokens, without.duration_ms) == (None, None)
+
     def test_a_warning_outlives_its_misstep_its_brief_and_its_task(self, memory: Memory) -> None:
         with memory.store.transaction():
             memory.store.database.execute(
@@ -248,7 +265,9 @@ class TestTheList:
                 values (:project, 'task_gone', 'x', '', 5)
                 """
             )
-        assert memory.activity().entries == (Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),)
+        assert memory.activity().entries == (
+            Entry(what="warning", id="", at=5, task="task_gone", outcome="not repeated"),
+        )
         assert dict(memory.activity().prevented) == {"": 1}
 
     def test_today_begins_at_midnight(self, memory: Memory, clock: Clock) -> None:
@@ -270,6 +289,28 @@ class TestTheCommand:
         assert "learnt doctor" in told.out
         assert "Nothing of that kind" in learnt("activity", "--client", "codex").out
 
+    def test_hooks_that_fired_and_had_nothing_to_say_are_told_of(
+        self, sqlite_memory: Memory, learnt: Command, project: Path
+    ) -> None:
+        fired.note(str(project / ".learnt"), "claude", "prompt", at=now_ms(), duration_ms=20, chars=0)
+        silent = "hooks of claude fired just now (prompt), and nothing fitted so far"
+
+        told = learnt("activity").out
+
+        assert f"Nothing yet: {silent}.\n" in told
+        assert "learnt brief" in told
+        assert "learnt install" not in told
+        assert f"But {silent}.\n" in learnt("activity", "--client", "claude-code").out
+        assert silent not in learnt("activity", "--client", "codex").out
+        assert json.loads(learnt("activity", "--json").out)["fired"]["claude"]["event"] == "prompt"
+        assert f"hint: {silent}; `learnt brief" in learnt("explain").err
+
+    def test_a_kind_may_be_named_in_the_singular_and_each_is_offered_once(self, learnt: Command) -> None:
+        learnt("init")
+        assert learnt("activity", "--what", "warning").code == learnt("activity", "--what", "warnings").code == 0
+        offered = learnt("activity", "--what", "foo").err.partition("choose from")[2].partition(")")[0]
+        assert re.findall("[a-z]+", offered) == ["briefs", "warnings", "debriefs"]
+
     def test_it_lists_what_was_done_and_what_it_comes_to(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory._clock = now_ms
         sqlite_memory.brief("Paint " + "the shop " * 20, client="codex", agent="engineer", asked_by="hook")
@@ -279,12 +320,12 @@ class TestTheCommand:
 
         told = learnt("activity").out
 
-        assert "prevented, denied" in told
+        assert "not repeated, denied" in told
         assert "make all" in told
         assert "repeated" in told
         assert "the shop…" in told or "the sho…" in told
         assert "Asked in the last 30 days: 4 times, hooks 3, people 1" in told
-        assert "Errors prevented: 1, engineer 1" in told
+        assert "Errors not repeated after a warning: 1 (engineer 1)\n" in told
         assert "make all" not in learnt("activity", "--what", "briefs").out
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
@@ -306,7 +347,7 @@ class TestTheCommand:
         narrow, told = shown(80)
         assert narrow == ["what", "client", "outcome"]
         assert "Paint the shop in red" in told
-        assert "prevented, denied" in told
+        assert "not repeated, denied" in told
         wider, told = shown(120)  # "just now" takes less room than "12 seconds ago"
         assert wider[:3] == ["what", "client", "agent"]
         assert "ms" not in wider
@@ -323,12 +364,14 @@ class TestTheCommand:
         warned(sqlite_memory, "make all", agent="tester", failures=1)
         assert "The clients that there are: claude, codex\n" in learnt("activity", "--client", "foo").out
         assert "The agents that there are: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
-        assert "Errors prevented, in all: 1" in learnt("activity", "--what", "debrief").out
+        assert (
+            "Errors not repeated after a warning, in all: 1 (tester 1)" in learnt("activity", "--what", "debrief").out
+        )
 
     def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory._clock = now_ms
         sqlite_memory.brief("Paint the shop")
-        assert learnt("activity", "--limit", "0").out.startswith("Asked in the last 30 days: 1 times")
+        assert learnt("activity", "--limit", "0").out.startswith("Asked in the last 30 days: once, ")
         assert "--limit" in learnt("activity", "--limit", "-1").err
 
     def test_the_latest_brief_is_explained_without_its_id(self, sqlite_memory: Memory, learnt: Command) -> None:
@@ -350,11 +393,94 @@ class TestTheCommand:
         warning, given = told["activity"]
         assert (given["id"], given["at"], given["occasion"]) == (brief.id, brief.created_at, "prompt")
         assert (given["client"], given["asked_by"], given["title"]) == ("codex", "hook", "Paint the shop")
-        assert (warning["command"], warning["outcome"], warning["denied"]) == ("make all", "prevented", False)
+        assert (warning["command"], warning["outcome"], warning["denied"]) == ("make all", "not repeated", False)
         assert told["used_in_30_days"] == {"hook": 2}
         assert told["prevented"] == {"engineer": 1}
         assert learnt("activity", "--what", "gossip").code == 2
         assert learnt("activity", "--limit", "-1").code == 2
+
+
+class TestExplainingWhatCameOfIt:
+    REPORT = "<failure-report>\nwhat_tried: red paint\nwhy_failed: it is out\n</failure-report>\n<task-failed/>"
+
+    def test_a_debrief_tells_what_it_taught_marked_and_reported(self, memory: Memory, project: Path) -> None:
+        good, bad = memory.add("Paint the shop in red"), memory.add("Paint the shop at night")
+        memory.brief("Paint the shop", task="task_1", agent="engineer", client="codex")
+        memory.mark(good.id, "task_1", True)  # of a person
+        memory.debrief("task_1", f"LEARNING_NOT_HELPFUL: {bad.id}\n<learning>Red dries slowly.</learning>{self.REPORT}")
+        memory.debrief("task_1", "<learning>Blue is out.</learning>\n<task-done/>", duration_ms=0, cost_usd=0.5)
+        done, failed = memory.attempts("task_1")
+
+        first, second = memory.outcome(failed.id), memory.outcome(done.id)
+
+        assert (first.attempt, first.title, first.client, first.agent) == (
+            failed,
+            "Paint the shop",
+            "codex",
+            "engineer",
+        )
+        assert list(first.learnings.values()) == ["Red dries slowly."]
+        assert (dict(first.helpful), dict(first.not_helpful)) == ({}, {bad.id: bad.title})
+        assert first.failure is not None
+        assert first.failure.reason == "it is out"
+        assert list(second.learnings.values()) == ["Blue is out."]
+        assert (dict(second.helpful), dict(second.not_helpful), second.failure) == ({}, {}, None)
+
+        learnt = command_line(project)
+        told = learnt("explain", failed.id).out
+        assert told.startswith(f"{failed.id} at task_1: failed\nagent: engineer, client: codex\ntask: Paint the shop\n")
+        assert ": Red dries slowly.\n" in told
+        assert f"not helpful: {bad.id}: {bad.title}\n" in told
+        assert "    why it failed: it is out\n" in told
+        assert "cost: $0.5000" in learnt("explain", done.id).out
+        record = json.loads(learnt("explain", failed.id, "--json").out)
+        assert (record["id"], record["result"], record["client"]) == (failed.id, "failed", "codex")
+        assert record["not_helpful"] == [{"id": bad.id, "title": bad.title}]
+        assert (record["learnings"][0]["title"], record["failure"]["tried"]) == ("Red dries slowly.", "red paint")
+
+    def test_all_turns_of_a_conversation_are_one_attempt(
+        self, memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv(background.INTERNAL, "1")  # no worker is started
+        for words in ("<learning>Red dries slowly.</learning>", "<learning>Blue is out.</learning>", "Bye."):
+            told(memory, session="s1", kind="stop", name="Stop", said=words)
+            memory.catch_up()
+            clock.advance(days=1)
+        (entry,) = memory.activity(what="debrief").entries
+        outcome = memory.outcome(entry.id)
+        assert list(outcome.learnings.values()) == ["Red dries slowly.", "Blue is out."]
+        assert (outcome.client, outcome.attempt.result) == ("claude", "incomplete")
+
+    def test_a_task_is_explained_by_its_latest_brief(self, sqlite_memory: Memory, learnt: Command) -> None:
+        sqlite_memory.brief("Paint the shop", task="task_1")
+        latest = sqlite_memory.brief("Paint the shop again", task="task_1")
+        sqlite_memory.brief("Clean the shop", task="task_2")
+        sqlite_memory.debrief("task_3", "<task-done/>")
+        assert learnt("explain", "task_1").out.startswith(latest.id)
+        assert json.loads(learnt("explain", "task_1", "--json").out)["id"] == latest.id
+        assert "`task_3` was never briefed" in learnt("explain", "task_3").err
+        assert "no task `task_none`" in learnt("explain", "task_none").err
+
+    def test_what_cannot_be_explained_is_refused_with_a_hint(self, sqlite_memory: Memory, learnt: Command) -> None:
+        attempt = sqlite_memory.debrief("task_1", "<task-done/>").attempt
+        assert "it taught nothing new, and no mark of it counted" in learnt("explain", attempt).out
+        for words in (("attempt_none",), (attempt, "--replay"), ("nonsense",)):
+            done = learnt("explain", *words)
+            assert (done.code, "hint: " in done.err) == (2, True)
+
+    def test_a_brief_says_for_whom_on_which_occasion_and_in_which_client_it_was(
+        self, sqlite_memory: Memory, learnt: Command
+    ) -> None:
+        sqlite_memory.add("Paint the shop in red", pinned=True)
+        measured = sqlite_memory.brief("Paint the shop", agent="engineer", client="codex", asked_by="hook")
+        assert "\noccasion: task, agent: engineer, client: codex\n" in learnt("explain", measured.id).out
+        assert "    relevance 1.00, score " in learnt("explain", measured.id).out
+
+        assert told(sqlite_memory, session="s1", kind="session", name="SessionStart", source="startup")
+        standing = learnt("explain", sqlite_memory.latest_brief()).out
+        assert "\noccasion: session, client: claude\n" in standing
+        assert "    confidence 0.70: Paint the shop in red\n" in standing
+        assert "relevance" not in standing
 
 
 class TestTheLine:
@@ -367,7 +493,9 @@ class TestTheLine:
         warned(sqlite_memory, "make none", failures=5)
         record = {"title": "Paint it green", "status": "proposed"}
         assert learnt("import", "-", stdin=json.dumps(record)).code == 0
-        assert learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 prevented, 1 to review\n"
+        assert (
+            learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 error not repeated, 1 to review\n"
+        )
         told = json.loads(learnt("activity", "--line", "--json").out)
         assert told == {"id": "today", "briefs": 1, "warnings": 2, "prevented": 1, "to_review": 1}
 

@@ -216,7 +216,10 @@ def test_a_path_names_a_file(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "engineer.j2"
     file.write_text("Grüße, {{ who }}", encoding="utf-8")
     assert memory.render_agent(file, context={"who": "Anna"}) == "Grüße, Anna"
-    assert memory.render_agent(str(file)) == str(file)  # a text is a text
+    with pytest.raises(WrongRequest, match="the name of a file") as refused:
+        memory.render_agent(str(file))  # it is not read: a text may come from elsewhere
+    assert "pathlib.Path" in refused.value.hint
+    assert memory.render_agent(str(tmp_path / "missing.j2")) == str(tmp_path / "missing.j2")  # a text is a text
     with pytest.raises(LearntError, match="cannot read the template"):
         memory.render_agent(tmp_path / "missing.j2")
     file.write_bytes(b"\xff\xfe")
@@ -261,6 +264,20 @@ def test_without_a_task_each_template_is_a_task_of_its_own(memory: Memory) -> No
     first, second = briefs(memory)
     assert first.task != second.task
     assert memory.get_task(first.task).agent == "engineer"
+    assert memory.get_task(first.task).title == "Prompt of engineer"
+
+
+def test_a_task_that_agents_share_is_titled_after_none_of_them(memory: Memory) -> None:
+    add(memory, "Rebase before a merge", "git")
+    add(memory, "Test before a merge", "testing")
+    for agent in ("engineer", "tester"):
+        memory.render_agent("{{ learnings }}", agent=agent, task="task_1")
+    assert {(one.agent, one.title) for one in memory.activity().entries} == {
+        ("engineer", "task_1"),
+        ("tester", "task_1"),
+    }
+    memory.brief("Merge the sale", task="task_1")
+    assert memory.get_task("task_1").title == "Merge the sale"
 
 
 def test_it_never_passes_the_budget_and_no_category_starves(memory: Memory) -> None:
@@ -361,6 +378,31 @@ def test_a_template_that_is_wrong_or_goes_too_far_ends_in_a_clear_error(
         sqlite_memory.render_agent(template, context={"d": {}, "xs": [], "b": b"x"})
     assert said in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("template", "hint"),
+    [
+        ("{{ 1 / 0 }}", "mend what it does with its values"),
+        ("{{ 'a' + 1 }}", "mend what it does with its values"),
+        ("{{ missing }}", "it may use d, learnings;"),
+        ("{{ d.missing.more }}", "it may use d, learnings;"),
+    ],
+)
+def test_the_hint_fits_what_went_wrong_in_a_template(sqlite_memory: Memory, template: str, hint: str) -> None:
+    with pytest.raises(WrongRequest) as caught:
+        sqlite_memory.render_agent(template, context={"d": {}})
+    assert caught.value.hint.startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("context", "said"),
+    [([1], "the context is list"), ("task", "the context is str"), ({1: 2}, "a name in the context is int")],
+)
+def test_a_context_that_names_no_variables_is_refused(sqlite_memory: Memory, context: Any, said: str) -> None:
+    with pytest.raises(WrongRequest, match=said) as caught:
+        sqlite_memory.render_agent("x", context=context)
+    assert "context={" in caught.value.hint
 
 
 def test_a_template_may_do_what_templates_do(sqlite_memory: Memory) -> None:
@@ -590,6 +632,40 @@ def test_a_mistyped_agent_is_told_of_with_what_was_meant(learnt: Callable[..., D
     assert "categories to enginer, which was never briefed; did you mean `engineer`?" in told
     assert "categories to poett, which was never briefed; did you mean `poet`?" in told
     assert "categories to clown, which was never briefed\n" in told
+
+
+def remedies(learnt: Callable[..., Done]) -> dict[str, str]:
+    findings = json.loads(learnt("doctor", "--json").out)["findings"]
+    return {one["detail"]: one["remedy"] for one in findings if one["subject"] == "agents"}
+
+
+def test_an_agent_that_was_briefed_under_a_mistyped_name_is_told_of(
+    learnt: Callable[..., Done], memory: Memory
+) -> None:
+    for agent in ("Enginer", "enginer", "clown"):
+        memory.brief("Release", agent=agent)
+    told = "agents without categories of their own see everything: clown, enginer, poet"
+    assert found_by_doctor(learnt)[told]
+    assert remedies(learnt)[told] == "did you mean `engineer` by enginer?"
+
+
+def test_a_mistyped_category_is_told_of_with_what_was_meant(
+    learnt: Callable[..., Done], project: Path, memory: Memory
+) -> None:
+    add(memory, "Run the tests", "Pytest")
+    write(project, '[agents.poet]\ncategories = ["mood", "pytset", "gossip"]\n')
+    assert remedies(learnt) == {
+        f"{project / 'learnt.toml'} names categories of poet that no learning has: pytset, gossip": (
+            "did you mean `pytest` by pytset? (learnings have these: Pytest, git, mood)"
+        )
+    }
+
+
+def test_spellings_of_one_category_are_one(learnt: Callable[..., Done], memory: Memory) -> None:
+    add(memory, "Mind the mood again", "MOOD")
+    add(memory, "Mind the weather", "Bad_Weather")
+    add(memory, "Mind the weather again", "bad weather")
+    assert "categories that are named for no agent count as general: Bad_Weather, MOOD" in found_by_doctor(learnt)
 
 
 def test_init_is_silent_on_the_defaults(learnt: Callable[..., Done]) -> None:

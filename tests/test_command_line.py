@@ -18,6 +18,7 @@ import apsw
 import pytest
 
 from learnt import Memory
+from learnt.brief.render import RENDERER
 from learnt.doors.cli import run
 from learnt.doors.cli.commands import COMMANDS
 from learnt.memory.places import now_ms
@@ -1297,7 +1298,8 @@ def test_explain_says_when_another_version_rendered_a_brief(project: Path, learn
     assert "paths: a.py" in learnt("explain", brief).out
     assert learnt("explain", brief, "--replay").code == 0
     with Memory.open(project) as memory, memory.store.transaction():
-        changed = "update brief set text_hash = 'x', receipt = replace(receipt, '\"render\": 1', '\"render\": 0')"
-        memory.store.database.execute(changed)
+        present = f'"render": {RENDERER}'
+        changed = "update brief set text_hash = 'x', receipt = replace(receipt, :present, '\"render\": 0')"
+        memory.store.database.execute(changed, present=present)
     replay = learnt("explain", brief, "--replay")
     assert (replay.code, "another version" in replay.err) == (1, True)

@@ -273,6 +273,27 @@ def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: L
     assert Client(learnt, "claude", "c2").hear("PreToolUse", **read) == ""
 
 
+def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project):
+        pass
+    said = (
+        '<learning category="pitfall" tags="db/schema.sql">It is made by a tool. Change the models.</learning>'
+        '<learning category="pitfall">Never edit web/api.ts by hand. Run make api.</learning>'
+        '<learning category="process">Deploy after docs/deploy.md was read.</learning>'
+    )
+    Client(learnt, "claude", "earlier").tell("Stop", last_assistant_message=said)
+    with Memory.open(project) as memory:
+        memory.catch_up()
+    client = Client(learnt, "claude")
+
+    def edit(path: str) -> str:
+        return client.hear("PreToolUse", tool_name="Edit", tool_input={"file_path": str(project / path)})
+
+    assert "made by a tool" in edit("db/schema.sql")
+    assert "Run make api" in edit("web/api.ts")
+    assert edit("docs/deploy.md") == edit("db/other.sql") == ""
+
+
 def test_warnings_can_be_turned_off(shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEARNT_BEFORE_TOOL", "off")
 
@@ -376,6 +397,21 @@ def _sign(memory: Memory) -> str:
     from learnt.debrief.missteps import sign_of
 
     return sign_of(FAILS, memory.root, "/x")
+
+
+@pytest.mark.parametrize("path", ["\ud800", "a\0b", 7])
+def test_what_an_agent_said_is_kept_whatever_its_client_calls_its_transcript(
+    path: object, project: Path, learnt: Learnt
+) -> None:
+    with Memory.open(project):
+        pass
+    said = "<learning>Close the till at night</learning>"
+
+    Client(learnt, "claude").tell("Stop", last_assistant_message=said, transcript_path=path, cwd=path)
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.search("close the till at night")
 
 
 @pytest.mark.parametrize(

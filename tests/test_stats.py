@@ -170,7 +170,15 @@ class TestStats:
         told = learnt("stats")
         assert told.code == 0, told.err
         assert "1 task: too few to tell" in told.out
-        assert "nobody has answered yet" in told.out
+        assert "Length of new tasks, conversations left out: " in told.out
+        assert "What people answered at the end of `learnt work`\n  no person has answered yet" in told.out
+        made = Regeneration(id="r_1", cause="count", started_at=1, result="done", churn=1.0, added=1)
+        with sqlite_memory.store.transaction():
+            regenerations.put(sqlite_memory.store.database, made)
+        sqlite_memory.learn("Known", task="task_1")
+        told = learnt("stats")
+        assert "     1 time  learn_" in told.out
+        assert "  made once: 0 changed nothing, 0 failed\n  1 bullet came, 0 went;" in told.out
         record = json.loads(learnt("stats", "--json", "--weeks", "4").out)
         assert record["after"]["share_at_first"] is None
         assert len(record["task_tokens"]) == 4

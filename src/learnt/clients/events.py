@@ -101,9 +101,9 @@ def read_event(told: Mapping[str, Any], client: str) -> Event | None:
         session=session,
         agent_id=_text(told.get("agent_id")),
         agent=_text(told.get("agent_type")),
-        folder=_text(told.get("cwd")),
+        folder=_path(told.get("cwd")),
         source=_text(told.get("source")),
-        transcript=_text(told.get("agent_transcript_path") or told.get("transcript_path")),
+        transcript=_path(told.get("agent_transcript_path") or told.get("transcript_path")),
     )
     if name == _FORKS and not event.agent:
         return None
@@ -224,6 +224,15 @@ def _printed(output: str) -> str:
         output = output.removeprefix(word)
     printed, ended, _ = output.rpartition(_ENDED_WITH)
     return printed if ended else output
+
+
+def _path(found: object) -> str:
+    """Return a path; nothing for what no file can be called."""
+    path = _text(found)
+    try:
+        return "" if b"\0" in os.fsencode(path) else path
+    except UnicodeEncodeError:
+        return ""
 
 
 def _text(found: object) -> str:

@@ -10,7 +10,17 @@ from __future__ import annotations
 import os
 import re
 
-from learnt.debrief.shell import changed_words, folder_of, hides_failures, is_check, likeness, parts
+from learnt.debrief.shell import (
+    changed_words,
+    folder_of,
+    hides_failures,
+    is_build,
+    is_check,
+    likeness,
+    parts,
+    programs,
+    settings_of,
+)
 from learnt.model import digest
 
 TYPE_CHECKING = False
@@ -18,9 +28,33 @@ if TYPE_CHECKING:
     from learnt.debrief.shell import Part
 
 _NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
+# A mistake in how a program was asked, whatever it was asked for.
+_MISUSE = re.compile(
+    r"(?:unknown|unrecogni[sz]ed|unexpected|invalid|illegal|no such|missing)[ -]"
+    r"(?:flag|option|argument|shorthand|command|subcommand|switch|script|target|task)|flag provided but not defined",
+    re.IGNORECASE,
+)
 _LONGEST = 4_000
 _ALIKE = 0.34
-_ASKS = frozenset("grep egrep fgrep rg ag ack diff cmp test [ [[ which command pgrep false jq find".split())
+_ALIKE_RUNS = 0.33
+_ALIKE_NAMES = 0.6
+_ALIKE_WORDS = 0.8
+_ASKS = frozenset(
+    "grep egrep fgrep rg ag ack diff cmp test [ [[ which type command pgrep false jq find nc lsof".split()
+)
+_ASK_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
+# What starts something else: only the same thing is the same.
+_INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
+# What runs tasks under names that a project chooses.
+_RUNNERS = frozenset("make just task rake npm pnpm yarn bun mise".split())
+# What is used in place of each other.
+_FAMILIES = (
+    frozenset("npm pnpm yarn bun".split()),
+    frozenset("pip pip3 uv poetry pipx conda mamba".split()),
+    frozenset("docker podman".split()),
+    frozenset("make just task".split()),
+    frozenset("apt apt-get brew dnf yum apk".split()),
+)
 _MOST_WRONG = 5
 
 
@@ -34,15 +68,23 @@ def sign_of(command: str, root: str, folder: str = "") -> str:
     if not ran:
         return ""
     whole = "<<" in command or len(command) > _LONGEST
-    said = (command,) if whole else tuple(f"{part.source}|{part.text}" for part in ran)
+    said = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in ran))
     told = "\n".join((f"{_where(command, root, folder)}/", *said))
     return digest(told.replace(root, ".") if root else told)[:24]
 
 
-def counts(command: str) -> bool:
-    """Say whether a failure tells of the command: that of a test, a linter or a build tells of the code."""
+def counts(command: str, error: str) -> bool:
+    """Say whether a failure tells of the command: that of a test or a linter tells of the code.
+
+    So does that of a build, unless it was asked for in a wrong way.
+    """
+    return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, parts(command))))
+
+
+def may_replace(command: str) -> bool:
+    """Say whether a success tells of the command: that of a test or a linter tells of the code."""
     ran = parts(command)
-    return bool(ran) and not any(map(is_check, ran))
+    return bool(ran) and all(is_build(part) or not is_check(part) for part in ran)
 
 
 def succeeded(command: str, output: str) -> bool:
@@ -56,17 +98,61 @@ def succeeded(command: str, output: str) -> bool:
 
 def is_question(command: str) -> bool:
     """Say whether a command that fails without a word may only have answered no, like a search that finds nothing."""
-    return any(part.program in _ASKS for part in parts(command)) or " --quiet" in command
+    asks = any(name.rpartition("/")[2] in _ASKS for name in programs(command))
+    return asks or any(word in _ASK_WORDS for part in parts(command) for word in part.words)
 
 
 def replaces(failed: str, worked: str, error: str) -> bool:
     """Say whether a command that worked was run in place of one that had failed."""
-    before, after = parts(failed), parts(worked)
-    if any(one.intent == other.intent for one in before for other in after):
+    is_missing = bool(_NO_PROGRAM.search(error))
+    return any(
+        _is_instead(one, other) or (is_missing and _is_instead_of_missing(one, other))
+        for one in parts(failed)
+        for other in parts(worked)
+    )
+
+
+def _is_instead(one: Part, other: Part) -> bool:
+    """Say whether one program was likely run for what another one should have done."""
+    if one.program != other.program:
+        is_family = any({one.program, other.program} <= family for family in _FAMILIES)
+        return (is_family and one.words[-1] == other.words[-1]) or _starts(one, other) or _starts(other, one)
+    if one.program in _INTERPRETERS:
+        return _script(one) == _script(other) or _is_misspelt(one, other)
+    if one.intent == other.intent:
         return True
-    if _NO_PROGRAM.search(error):
-        return any(set(one.words[1:]) & set(other.words) or likeness(one, other) for one in before for other in after)
-    return any(one.program == other.program and likeness(one, other) >= _ALIKE for one in before for other in after)
+    least = _ALIKE_RUNS if one.program in _RUNNERS else _ALIKE
+    return likeness(one, other) >= least or _is_misspelt(one, other)
+
+
+def _is_instead_of_missing(one: Part, other: Part) -> bool:
+    """Say whether a program was likely run in place of one that is not there."""
+    return bool(set(one.words[1:]) & set(other.words)) or _are_alike(one.program, other.program, _ALIKE_NAMES)
+
+
+def _starts(one: Part, other: Part) -> bool:
+    """Say whether a program only starts the other one: `bash run.sh`, and `./run.sh`."""
+    return "/" in other.words[0] and other.program in [word.rpartition("/")[2] for word in one.words[1:2]]
+
+
+def _script(part: Part) -> str:
+    """Return what an interpreter runs."""
+    words = part.words[1:]
+    if "-m" in words[:-1]:
+        return words[words.index("-m") + 1]
+    return next((word for word in words if not word.startswith("-")), "") if "-c" not in words else "-c"
+
+
+def _is_misspelt(one: Part, other: Part) -> bool:
+    """Say whether two parts differ only in how their words are spelt."""
+    pairs = [(mine, theirs) for mine, theirs in zip(one.words, other.words, strict=False) if mine != theirs]
+    return len(one.words) == len(other.words) and all(_are_alike(*pair, _ALIKE_WORDS) for pair in pairs)
+
+
+def _are_alike(one: str, other: str, least: float) -> bool:
+    from difflib import SequenceMatcher
+
+    return sorted(one) == sorted(other) or SequenceMatcher(None, one, other).ratio() >= least
 
 
 def asked_by(command: str, root: str, folder: str = "") -> tuple[str, ...]:

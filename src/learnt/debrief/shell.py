@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 _LONGEST_COMMAND = 4_000
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)", re.DOTALL | re.MULTILINE)
-_REDIRECTED = re.compile(r"\s*(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null)|\\\n|^\s*#[^\n]*$", re.MULTILINE)
+_REDIRECTED = re.compile(
+    r"\s*(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^\s*#[^\n]*$", re.MULTILINE
+)
+_INTO_FILE = re.compile(r"\d?>{1,2}\|?")
+_SHELL_OF = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh\s+-[a-z]*c\s+(['\"])(.*)\1\s*\Z", re.DOTALL)
 _PIECE = re.compile(
     r"""\$\((?:[^()]|\([^()]*\))*+\)?|'[^']*+'?|"(?:\\.|[^"\\])*+"?|\\.|&&|\|\||[;|\n&]|[^\S\n]++|[^\s'"\\;|&$]++|.""",
     re.DOTALL,
@@ -32,11 +36,27 @@ _SUBCOMMANDS = {
     "apt": 1, "apt-get": 1, "golangci-lint": 1, "composer": 1, "mix": 1, "rake": 1, "tox": 0, "pre-commit": 1,
 }  # fmt: skip
 _TAKES_VALUE = ("-C", "-c", "--cwd", "--git-dir", "--work-tree", "--directory", "--manifest-path", "-R", "--repo")
-_CHECKS = frozenset(
-    "bench benchmark build check checks ci clippy compile ctest e2e eslint fmt format gofmt jest lint mocha mypy nox "
-    "phpunit precommit pyright pytest rspec rubocop ruff shellcheck staticcheck test tests tox tsc typecheck types "
-    "verify vet vitest".split()
+# What runs tests or finds fault with code, wherever it stands in a command ...
+_CHECKERS = frozenset(
+    "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt golangci-lint "
+    "gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nose2 nosetests nox nyc oxlint pest phpstan "
+    "phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff shellcheck staticcheck stylelint "
+    "swiftlint tox tsc ty unittest vitest yamllint".split()
 )
+# ... and the words by which a program is asked for that.
+_CHECKS = frozenset(
+    "analyze bench benchmark build check checks ci compile e2e fmt format lint precommit t test tests typecheck types "
+    "validate verify vet".split()
+)
+_BUILDS = frozenset(("build", "compile"))
+_CHECK_OPTIONS = frozenset(("--check", "--test", "--lint"))
+_OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*[_.]test\.\w+$)")
+_INSTALLERS = frozenset(
+    "npm pnpm yarn bun pip pip3 pipx python python3 uv poetry conda apt apt-get brew cargo go gem bundle".split()
+)
+_INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
+# Their words are files and texts, whatever these are called.
+_OF_FILES = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
 _TRIFLES = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
 _FILTERS = frozenset("head tail grep sed awk sort uniq wc cut tr cat less tee xargs jq".split())
@@ -49,8 +69,6 @@ class Part(Value):
     words: tuple[str, ...]
     source: str = ""
     """The program whose output it reads, if it reads one's."""
-    joint: str = ""
-    """What stands behind it: `&&`, `|` and the like."""
 
     @property
     def program(self) -> str:
@@ -70,15 +88,14 @@ class Part(Value):
 
 def parts(command: str) -> tuple[Part, ...]:
     """Return what a command line starts, without what only sets up, redirects or shortens output."""
-    text = _REDIRECTED.sub(" ", _HEREDOC.sub("<<…", command[:_LONGEST_COMMAND]))
-    found = [part for part in _split(text) if part.words]
+    found = [part for part, _ in _split(_plain(command)) if part.words]
     kept = [part for part in found if not (part.source and part.program in _FILTERS)]
     return tuple(part for part in kept if part.program not in _TRIFLES) or tuple(kept[:1])
 
 
 def folder_of(command: str) -> str:
     """Return where a command line goes with `cd` before anything else, or nothing."""
-    for part in _split(_REDIRECTED.sub(" ", command[:_LONGEST_COMMAND])):
+    for part, _ in _split(_plain(command)):
         if part.words:
             return part.words[1].strip("'\"") if part.program == "cd" and len(part.words) > 1 else ""
     return ""
@@ -86,17 +103,45 @@ def folder_of(command: str) -> str:
 
 def hides_failures(command: str) -> bool:
     """Say whether a command line may end well although something in it failed: behind `|`, `||`, `;` or `&`."""
-    text = _REDIRECTED.sub(" ", _HEREDOC.sub("<<…", command[:_LONGEST_COMMAND])).strip()
-    *found, last = [part for part in _split(text) if part.words] or [Part(words=("",))]
-    return last.joint == "&" or any(part.joint != "&&" and part.program not in _TRIFLES for part in found)
+    found = [(part, joint) for part, joint in _split(_plain(command)) if part.words]
+    hidden = any(joint != "&&" and part.program not in _TRIFLES for part, joint in found[:-1])
+    return hidden or any(joint == "&" for _, joint in found[-1:])
+
+
+def settings_of(command: str) -> tuple[str, ...]:
+    """Return the variables that are set for the programs of a command line, and `sudo`: they change what it does."""
+    words = [word for line in _split_words(_plain(command)) for word in line[0][: _prepared(line[0])]]
+    return tuple(word for word in words if word == "sudo" or _ASSIGNMENT.match(word))
+
+
+def programs(command: str) -> tuple[str, ...]:
+    """Return the first words of all that a command line starts, also of what only shortens output."""
+    return tuple(line[0][0] for line in _split_words(_plain(command)) if line[0])
 
 
 def is_check(part: Part) -> bool:
     """Say whether a part runs tests, a linter, a build or the like, whose failure tells of the code."""
-    asked = part.intent if part.program != "gh" else part.intent[1:]
-    if part.program.startswith("python") and "-m" in part.words[:3]:
-        asked = part.words[2:4]
-    return any(word in _CHECKS for asked_word in asked for word in _WORD_PARTS.split(asked_word.lower()))
+    return bool(_checks_of(part))
+
+
+def is_build(part: Part) -> bool:
+    """Say whether a part only builds."""
+    found = _checks_of(part)
+    return bool(found) and found <= _BUILDS
+
+
+def _checks_of(part: Part) -> set[str]:
+    """Return the words that say that a part runs a check."""
+    plain = [word for word in part.words[1:] if not word.startswith("-")]
+    installs = part.program in _INSTALLERS and (_INSTALLS & set(plain[:2]) or plain[:1] == ["ci"])
+    if installs or part.program in _OF_FILES | _FILTERS | _TRIFLES:
+        return set()
+    asked = part.intent if part.intent[1:] else (part.program, *(word for word in plain[:1] if "/" not in word))
+    asked = asked[1:] if part.program == "gh" else asked
+    found = {word for given in asked for word in _WORD_PARTS.split(given.lower())} & _CHECKS
+    found |= {word for word in map(_name, part.words) if word in _CHECKERS or word.endswith("lint")}
+    found |= _CHECK_OPTIONS & set(part.words)
+    return found | {word for word in (part.words[0], *plain[:1]) if _OF_TESTS.search(word)}
 
 
 def is_formatter(part: Part) -> bool:
@@ -120,9 +165,26 @@ def likeness(one: Part, other: Part) -> float:
     return len(first & second) / max(len(first | second), 1)
 
 
-def _split(text: str) -> Iterator[Part]:
+def _plain(command: str) -> str:
+    """Return a command line without what a shell around it, its output and its remarks add."""
+    text = _HEREDOC.sub("<<…", command[:_LONGEST_COMMAND])
+    inner = _SHELL_OF.match(text)
+    text = _REDIRECTED.sub(" ", inner[2] if inner else text).strip()
+    return text[1:-1] if text[:1] == "(" and text[-1:] == ")" and ")" not in text[1:-1] else text
+
+
+def _split(text: str) -> Iterator[tuple[Part, str]]:
+    """Yield each part of a command line, and what stands behind it."""
+    source = ""
+    for words, joint in _split_words(text):
+        part = Part(words=tuple(words[_prepared(words) :]), source=source)
+        yield part, joint
+        source = part.program if joint == "|" and part.words else ""
+
+
+def _split_words(text: str) -> Iterator[tuple[list[str], str]]:
     words: list[str] = []
-    word, source = "", ""
+    word = ""
     for piece in (*_PIECE.findall(text), "\n"):
         joint = piece in _JOINTS
         if not joint and not piece.isspace():
@@ -132,13 +194,24 @@ def _split(text: str) -> Iterator[Part]:
             words.append(word)
             word = ""
         if joint:
-            part = Part(words=_without_preparation(words), source=source, joint=piece)
-            yield part
-            words, source = [], part.program if piece == "|" and part.words else ""
+            yield _without_files(words), piece
+            words = []
 
 
-def _without_preparation(words: list[str]) -> tuple[str, ...]:
-    """Drop variables that are set for one command, and programs that only start another."""
+def _without_files(words: list[str]) -> list[str]:
+    """Drop the files into which a program's output goes."""
+    kept: list[str] = []
+    is_target = False
+    for word in words:
+        into = _INTO_FILE.match(word)
+        if not is_target and not into:
+            kept.append(word)
+        is_target = bool(into and into.end() == len(word))
+    return kept
+
+
+def _prepared(words: list[str]) -> int:
+    """Return how many words only set variables for one command, or start another program."""
     place = 0
     while place < len(words):
         if (
@@ -151,7 +224,11 @@ def _without_preparation(words: list[str]) -> tuple[str, ...]:
             place += 2
         else:
             break
-    return tuple(words[place:])
+    return place
+
+
+def _name(word: str) -> str:
+    return word.strip("'\"").rpartition("/")[2].lower()
 
 
 def _subcommands(program: str, words: tuple[str, ...]) -> Iterator[str]:

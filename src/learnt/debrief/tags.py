@@ -41,6 +41,12 @@ def tags_in(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.lower() for word in found if len(word) <= TITLE_LIMIT))[:_MOST]
 
 
+def files_in(text: str) -> tuple[str, ...]:
+    """Return the files of a project that a text names."""
+    found = (path.removeprefix("./") for path in _FILE.findall(text))
+    return tuple(dict.fromkeys(path for path in found if not path.startswith(("/", "~"))))[:_MOST]
+
+
 def _tools(text: str) -> list[str]:
     started = {*started_commands(text), *_TOLD_TO_RUN.findall(text)}
     return [*_TOOL.findall(text), *(tool for tool in _ALSO_PROSE if tool in started)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from learnt.memory.looking_back import Past
     from learnt.memory.mining import Mined
     from learnt.memory.reporting import Stats, Usage
-    from learnt.memory.watching import Watched
+    from learnt.memory.watching import Outcome, Watched
     from learnt.model import Debrief, Learning, Task
     from learnt.store.activity import Today
     from learnt.store.calls import ModelCall
@@ -268,6 +268,18 @@ class Accumulating(Debriefing, ByHand):
 
         return watching.watch(self, limit=limit, what=what, client=client, agent=agent)
 
+    def outcome(self, attempt: str) -> Outcome:
+        """Return what came of an attempt: its result, what it taught, which learnings it marked, and its report."""
+        from learnt.memory import watching
+
+        return watching.outcome(self, attempt)
+
+    def latest_brief(self, *, task: str = "") -> str:
+        """Return the id of the latest brief, of a task if one is named; raise NotFound, with the reason, for none."""
+        from learnt.memory import watching
+
+        return watching.latest_brief(self, task)
+
     def today(self) -> Today:
         """Return how much was done today, and how much waits for a person."""
         from learnt.memory import watching
@@ -275,7 +287,7 @@ class Accumulating(Debriefing, ByHand):
         return watching.today(self)
 
     def prevented(self, *, since: int | None = None) -> dict[str, int]:
-        """Return how many errors warnings prevented, by the agent that was warned."""
+        """Return how many errors were not repeated after a warning, by the agent that was warned."""
         from learnt.store.missteps import prevented
 
         return prevented(self.store.database, since)

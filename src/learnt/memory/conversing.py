@@ -302,9 +302,9 @@ class Conversing:
         from learnt.debrief.missteps import counts, is_question
 
         event, sign = self._event, self._sign()
-        if not sign or not counts(event.command) or is_no_error(event.output) or is_conflict(event.output):
-            return
         error = why(event.output) or first_line(event.output)
+        if not sign or not counts(event.command, error) or is_no_error(event.output) or is_conflict(event.output):
+            return
         if not error and is_question(event.command):
             return
         self._memory.store.record("misstep", {**self._body(), "error": self._memory._line(error, _LONGEST_ERROR)})
@@ -320,9 +320,9 @@ class Conversing:
         open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
         replaced: dict[str, Any] = {}
         if open_ones and sign:
-            from learnt.debrief.missteps import counts, replaces, wrong_words
+            from learnt.debrief.missteps import may_replace, replaces, wrong_words
 
-            for one in open_ones if counts(command) else ():
+            for one in open_ones if may_replace(command) else ():
                 if replaces(one.command, command, one.error):
                     replaced[one.sign] = wrong_words(
                         one.command, command, one.error, self._memory.root, self._event.folder

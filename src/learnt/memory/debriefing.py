@@ -270,7 +270,8 @@ class Debriefing(Briefing):
         `once`: what the same task has said before was taken then, whatever people made of it since.
         """
         from learnt.debrief.sigils import discovery_of, kind_of
-        from learnt.debrief.tags import tags_in
+        from learnt.debrief.tags import files_in, tags_in
+        from learnt.model import Triggers
         from learnt.text.normalise import sameness
 
         added, repeated = [], []
@@ -285,6 +286,9 @@ class Debriefing(Briefing):
                 repeated.append(known.id)
                 continue
             discovery = discovery_of(sigil.category)
+            kind = sigil.kind or kind_of(discovery)
+            # A trap is told of where it lies: at the files that it names first.
+            files = files_in(" ".join((*sigil.tags, sigil.title))) if kind == "gotcha" else ()
             learning = Learning(
                 id=new_id("learn", at),
                 title=sigil.title,
@@ -292,7 +296,8 @@ class Debriefing(Briefing):
                 tags=_tags(sigil.tags, tags_in(f"{task.title} {task.text} {sigil.text}")),
                 domain=sigil.domain,
                 category=sigil.category,
-                kind=sigil.kind or kind_of(discovery),
+                kind=kind,
+                triggers=Triggers(files=files),
                 origin="agent",
                 goal=task.goal,
                 task=task.id,

@@ -33,7 +33,7 @@ class Remark(Value):
 def remarks(database: Database, configuration: Configuration) -> Iterator[Remark]:
     """Yield what is to be said on the entries of agents; mistakes are looked for where somebody wrote one."""
     agents = configuration.settings.agents
-    present = learnings.categories(database)
+    present = _once(learnings.categories(database))
     known = _known_agents(database) if configuration.agents_from else set()
     for name, where in configuration.agents_from.items():
         if name not in known:
@@ -46,14 +46,13 @@ def remarks(database: Database, configuration: Configuration) -> Iterator[Remark
             )
         missing = without_learnings(agents[name], present)
         if missing:
-            yield Remark(
-                detail=f"{where} names categories of {name} that no learning has: {_named(missing)}",
-                remedy=f"learnings have these: {_named(present)}" if present else "",
-                fine=not present,
-            )
-    strangers = [one for one in briefed(database, limit=_BRIEFS_LOOKED_AT) if key_of(one) not in agents]
+            yield _of_missing(missing, present, f"{where} names categories of {name} that no learning has")
+    strangers = _once(one for one in briefed(database, limit=_BRIEFS_LOOKED_AT) if key_of(one) not in agents)
     if strangers:
-        yield Remark(detail=f"agents without categories of their own see everything: {_named(strangers)}")
+        yield Remark(
+            detail=f"agents without categories of their own see everything: {_named(strangers)}",
+            remedy=_meant(strangers, agents),
+        )
     general = unnamed(agents, present)
     if general:
         yield Remark(detail=f"categories that are named for no agent count as general: {_named(general)}")
@@ -65,14 +64,41 @@ def _known_agents(database: Database) -> set[str]:
 
 
 def _of_a_stranger(name: str, where: str, known: Iterable[str]) -> Remark:
-    import difflib
-
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=_ALIKE)
+    near = _near(name, known)
     return Remark(
         detail=f"{where} gives categories to {name}, which was never briefed",
-        remedy=f"did you mean `{near[0]}`?" if near else "",
+        remedy=f"did you mean `{near}`?" if near else "",
         fine=not near,
     )
+
+
+def _of_missing(missing: Sequence[str], present: Sequence[str], detail: str) -> Remark:
+    meant = _meant(missing, map(key_of, present))
+    others = f"learnings have these: {_named(present)}" if present else ""
+    remedy = f"{meant} ({others})" if meant else others
+    return Remark(detail=f"{detail}: {_named(missing)}", remedy=remedy, fine=not present)
+
+
+def _meant(names: Iterable[str], known: Iterable[str]) -> str:
+    """Ask, of names that are close to known ones, whether those were meant; return nothing where none is."""
+    known = sorted(known)
+    near = {name: _near(key_of(name), known) for name in names}
+    meant = [f"`{one}` by {name}" for name, one in near.items() if one]
+    return f"did you mean {_named(meant)}?" if meant else ""
+
+
+def _near(key: str, known: Iterable[str]) -> str:
+    import difflib
+
+    return next(iter(difflib.get_close_matches(key, sorted(known), n=1, cutoff=_ALIKE)), "")
+
+
+def _once(names: Iterable[str]) -> list[str]:
+    """Return each name in one of its spellings."""
+    found: dict[str, str] = {}
+    for name in names:
+        found.setdefault(key_of(name), name)
+    return list(found.values())
 
 
 def _named(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 
 from learnt.brief.render import Content, Shown
 from learnt.brief.select import Choice
@@ -15,13 +16,13 @@ from learnt.model import LONG_TEXT_LIMIT, Hit, new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from learnt.memory.briefing import Briefing
     from learnt.model import Brief, Learning, Task
 
 LEARNINGS = "learnings"
+_LONGEST_PATH = 4_096
 
 
 class Rendering:
@@ -42,7 +43,7 @@ class Rendering:
         """Return the template filled in; what it shows of the learnings is recorded before it is returned."""
         began_ns = time.perf_counter_ns()
         text = _text_of(template)
-        given = dict(context or {})
+        given = _variables_of(context)
         if not inject_learnings or LEARNINGS in given:
             return fill_in(text, {LEARNINGS: "", **given})
         known, brief = self._brief(self._memory._line(agent), task)
@@ -56,7 +57,8 @@ class Rendering:
         """Return the brief of an agent where no task says what matters, not kept yet, and its task."""
         memory = self._memory
         now = memory._clock()
-        title = f"Prompt of {agent}" if agent else "Prompt"
+        # Several agents may share a task that is named: until a brief says what it is about, its id stands for it.
+        title = task or (f"Prompt of {agent}" if agent else "Prompt")
         known = memory._task_for(task, title, agent=agent, goal="", task_type="", now=now)
         looked = self._looked(known, agent)
         budget = memory.settings.brief_tokens
@@ -96,9 +98,16 @@ class Rendering:
 
 
 def _text_of(template: str | os.PathLike[str]) -> str:
-    """Return the text of a template, which may be the path of a file."""
+    """Return the text of a template, or of the file that a path names.
+
+    What a text names is never read: it may come from elsewhere.
+    """
     if isinstance(template, str):
         text = template
+        if len(text) <= _LONGEST_PATH and os.path.isfile(text):
+            raise WrongRequest(
+                f"the template is the name of a file, {text}", hint="pass pathlib.Path(…) to have the file filled in"
+            )
     elif isinstance(template, os.PathLike):
         path = os.fspath(template)
         try:
@@ -116,6 +125,18 @@ def _text_of(template: str | os.PathLike[str]) -> str:
             f"the template has more than {LONG_TEXT_LIMIT:,} characters", hint="a prompt has to be shorter"
         )
     return text
+
+
+def _variables_of(context: Mapping[str, Any] | None) -> dict[str, Any]:
+    if context is None:
+        return {}
+    hint = 'give variables by their names: `context={"task": "Add password reset"}`'
+    if not isinstance(context, Mapping):
+        raise WrongRequest(f"the context is {type(context).__name__}", hint=hint)
+    wrong = next((name for name in context if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise WrongRequest(f"a name in the context is {type(wrong).__name__}", hint=hint)
+    return dict(context)
 
 
 def _choice(learning: Learning, left_out: str) -> Choice:

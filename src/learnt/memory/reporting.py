@@ -70,7 +70,7 @@ class Stats(Value):
     regenerations: Regenerated
     opinions: Mapping[str, int]
     prevented: Mapping[str, int]
-    """By agent: how many errors a warning prevented."""
+    """By agent: how many errors were not repeated after a warning."""
 
     @property
     def cost_usd(self) -> float:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import BuiltinMethodType, MethodType
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, Undefined, nodes, pass_context
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, Undefined, UndefinedError, nodes, pass_context
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -234,6 +234,8 @@ def _told(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
         hint = "a template may only use what it is given"
     elif isinstance(error, TemplateSyntaxError):
         hint = "templates are written in Jinja2; mend that line"
+    elif not isinstance(error, UndefinedError):
+        hint = "mend what it does with its values"
     else:
         hint = f"it may use {', '.join(sorted(map(str, variables)))}; `default('')` stands in for what may be missing"
     return WrongRequest(f"{where}: {said}"[:500], hint=hint[:500])

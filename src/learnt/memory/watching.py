@@ -1,4 +1,4 @@
-"""What a person sees of learnt at work: what it did lately, how much today, and who asks it.
+"""What a person sees of learnt at work: what it did lately, how much today, who asks it, and what came of an attempt.
 
 All of it is of the project's own store.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 
-from learnt.errors import LearntError, WrongRequest
+from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.stores import check_rows
 from learnt.model import Value
-from learnt.store import PATIENCE_MS, activity, counters
+from learnt.store import PATIENCE_MS, activity, counters, fired, happened, tasks
+from learnt.text.ages import ago
 from learnt.text.client_names import client_name
 
 TYPE_CHECKING = False
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from learnt.memory.accumulating import Accumulating
+    from learnt.model import Attempt, Failure
     from learnt.store import Store
     from learnt.store.activity import Entry, Today
+    from learnt.store.fired import Fired
 
 _MONTH_MS = 30 * 24 * 60 * 60 * 1000
 
@@ -31,14 +34,31 @@ class Watched(Value):
     used: Mapping[str, int]
     """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
     prevented: Mapping[str, int]
-    """By agent: of how many missteps it was kept by a warning."""
+    """By agent: how many missteps were not repeated after a warning."""
+    fired: Mapping[str, Fired] = {}
+    """By client: the last event of its hooks that was served, whether or not there was something to say."""
     clients: tuple[str, ...] = ()
     """Those that there are, where nothing was found; likewise the agents."""
     agents: tuple[str, ...] = ()
 
 
+class Outcome(Value):
+    """What came of an attempt, as far as the store knows."""
+
+    attempt: Attempt
+    title: str
+    """Of its task."""
+    client: str
+    agent: str
+    learnings: Mapping[str, str]
+    """Those that it taught, with their titles; likewise those that it marked."""
+    helpful: Mapping[str, str]
+    not_helpful: Mapping[str, str]
+    failure: Failure | None
+
+
 def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: str) -> Watched:
-    """Return the last briefs, warnings and debriefs, who asked for learnings, and what was prevented."""
+    """Return the last briefs, warnings and debriefs, who asked for learnings, and what was not repeated."""
     check_rows(limit=limit)
     if what and what not in activity.KINDS:
         raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
@@ -49,9 +69,54 @@ def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: st
         entries=tuple(entries),
         used=activity.used(database, since=now - _MONTH_MS),
         prevented=memory.prevented(),
+        fired=_fired(memory),
         clients=tuple(clients),
         agents=tuple(agents),
     )
+
+
+def outcome(memory: Accumulating, id: str) -> Outcome:
+    """Return what came of an attempt, by its id."""
+    database = memory.store.database
+    attempt = tasks.find_attempt(database, id)
+    if attempt is None:
+        raise NotFound(f"no debrief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
+    task = tasks.get(database, attempt.task)
+    brief = "" if task.client else activity.latest_brief(database, task.id)
+    marks = activity.marked(database, id)
+    titles = memory.titles(list(marks))
+    return Outcome(
+        attempt=attempt,
+        title=task.title,
+        client=happened.get_brief(database, brief).client if brief else task.client,
+        agent=task.agent,
+        learnings=activity.taught(database, id),
+        helpful={one: titles.get(one, "") for one, helped in marks.items() if helped},
+        not_helpful={one: titles.get(one, "") for one, helped in marks.items() if not helped},
+        failure=tasks.failures(database, task.id).get(id),
+    )
+
+
+def latest_brief(memory: Accumulating, task: str) -> str:
+    """Return the id of the latest brief, of a task if one is named; where there is none, say why."""
+    found = activity.latest_brief(memory.store.database, task)
+    if found:
+        return found
+    if task:
+        tasks.get(memory.store.database, task)
+        raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
+    last = _fired(memory)
+    told = f"{told_fired(last, memory._clock())}, and nothing fitted so far; " if last else ""
+    raise NotFound("there is no brief yet", hint=f'{told}`learnt brief "what is to be done"` gives one')
+
+
+def told_fired(last: Mapping[str, Fired], now: int) -> str:
+    """Return in words when hooks of which client last fired."""
+    return ", ".join(f"hooks of {client} fired {ago(one.at, now)} ({one.event})" for client, one in last.items())
+
+
+def _fired(memory: Accumulating) -> dict[str, Fired]:
+    return {client_name(client): last for client, last in fired.read(memory.store.place.folder).items()}
 
 
 def today(memory: Accumulating) -> Today:

@@ -70,12 +70,14 @@ class Entry(Value):
     learnings: int = 0
     """How many the brief gave, or the debrief brought."""
     tokens: int | None = None
+    """Of the brief's text; of a debrief: all that the attempt used, as far as that is known."""
     duration_ms: int | None = None
+    """How long the making of the brief took, or the attempt."""
     command: str = ""
     """Of which the agent was warned."""
     outcome: str = ""
-    """Of a warning: prevented, repeated or needless, and empty where the same was warned of again in the conversation;
-    of a debrief: the attempt's result."""
+    """Of a warning: not repeated, repeated or needless, and empty where the same was warned of again in that
+    conversation; of a debrief: the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
 
@@ -175,6 +177,76 @@ def today(database: Database, *, since: int) -> Today:
     return Today(**{name: int(count) for name, count in (row or {}).items()})
 
 
+def latest_brief(database: Database, task: str) -> str:
+    """Return the id of the latest brief, of a task if one is named; empty where there is none."""
+    found = database.value(
+        f"""
+        select id
+          from brief
+         where project = :project
+           {"and task = :task" if task else ""}
+         order by created_at desc, id desc
+         limit 1
+        """,
+        **({"task": task} if task else {}),
+    )
+    return str(found or "")
+
+
+def taught(database: Database, attempt: str) -> dict[str, str]:
+    """Return the learnings that came of an attempt, the oldest first, with their titles."""
+    rows = database.rows(
+        f"""
+        select learning.id, learning.title
+          from attempt
+          join learning on learning.project = attempt.project and learning.task = attempt.task
+         where attempt.project = :project
+           and attempt.id = :attempt
+           and {_during("learning.created_at")}
+         order by learning.created_at, learning.id
+        """,
+        attempt=attempt,
+    )
+    return {row["id"]: row["title"] for row in rows}
+
+
+def marked(database: Database, attempt: str) -> dict[str, bool]:
+    """Return the learnings that the agent marked in an attempt, and whether each helped; people mark for themselves."""
+    rows = database.rows(
+        f"""
+        select mark.learning, mark.helpful
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+          join mark on mark.project = attempt.project and mark.task = attempt.task
+         where attempt.project = :project
+           and attempt.id = :attempt
+           and mark.who in ('agent', task.agent)
+           and {_during("mark.at")}
+         order by mark.at, mark.learning
+        """,
+        attempt=attempt,
+    )
+    return {row["learning"]: bool(row["helpful"]) for row in rows}
+
+
+def _during(moment: str) -> str:
+    """Return the condition that something of a task came of an attempt: it was before the next one began.
+
+    The first has what was before it, too: a conversation is one attempt, which begins anew with each turn.
+    """
+    return f"""
+        (attempt.number = 1 or {moment} >= attempt.started_at)
+        and not exists (
+            select 1
+              from attempt later
+             where later.project = attempt.project
+               and later.task = attempt.task
+               and later.number > attempt.number
+               and later.started_at <= {moment}
+        )
+    """
+
+
 def _spellings(database: Database, agent: str) -> list[str]:
     """Return how an agent's name is spelt in what was done."""
     if not agent:
@@ -233,7 +305,7 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
                coalesce(task.title, '') as title, coalesce(misstep.command, '') as command
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
                        case when warning.needless = 1 then 'needless'
-                            when {PREVENTED} then 'prevented'
+                            when {PREVENTED} then 'not repeated'
                             else 'repeated'
                        end as outcome
                   from warning
@@ -269,9 +341,12 @@ def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[
     """
     rows = database.rows(
         f"""
-        select ended.id, ended.at, ended.task, ended.outcome, task.title, task.agent, {of_client} as client
+        select ended.*, task.title, task.agent, {of_client} as client
           from (select attempt.id, attempt.started_at + coalesce(attempt.duration_ms, 0) as at, attempt.task,
-                       attempt.result as outcome
+                       attempt.result as outcome, attempt.duration_ms,
+                       case when attempt.tokens_in is not null or attempt.tokens_out is not null
+                            then coalesce(attempt.tokens_in, 0) + coalesce(attempt.tokens_out, 0)
+                       end as tokens
                   from attempt
                  where attempt.project = :project
                    and (:client = '' and :agent = ''
@@ -309,10 +384,7 @@ def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
 
 
 def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
-    """Return how many learnings came of each attempt: those of its task until the next one began.
-
-    The first has those from before, too: a conversation is one attempt, which begins anew with each turn.
-    """
+    """Return how many learnings came of each attempt."""
     rows: list[Row] = database.rows(
         f"""
         select attempt.id, count(*) as learnings
@@ -320,15 +392,7 @@ def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
           join learning on learning.project = attempt.project and learning.task = attempt.task
          where attempt.project = :project
            and {database.one_of("attempt.id", "ids")}
-           and (attempt.number = 1 or learning.created_at >= attempt.started_at)
-           and not exists (
-               select 1
-                 from attempt later
-                where later.project = attempt.project
-                  and later.task = attempt.task
-                  and later.number > attempt.number
-                  and later.started_at <= learning.created_at
-           )
+           and {_during("learning.created_at")}
          group by attempt.id
         """,
         ids=database.list_value(attempts),

@@ -10,17 +10,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HINT = 'name the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
+_VARIABLE = "LEARNT_AGENTS"
+_HINT_FOR_VARIABLE = f'name the categories of each agent: `{_VARIABLE}="engineer=git,pytest;tester=pytest"`'
 _LONGEST_MESSAGE = 300
 
 
 def read_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
     """Return the categories of each agent; raise on what is written otherwise, `where` it stands."""
     if not isinstance(value, dict):
-        raise _wrong(f"{where} sets `agents` to {value!r}")
+        raise _wrong(f"{where} sets `agents` to {value!r}", hint=_hint(where))
     agents: dict[str, tuple[str, ...]] = {}
     for name, entry in value.items():
         if not key_of(name):
-            raise _wrong(f"{where} gives categories to an agent without a name")
+            raise _wrong(f"{where} gives categories to an agent without a name", hint=_hint(where))
         if key_of(name) in agents:
             raise _wrong(f"{where} names the agent `{name}` twice", hint="case, `_` and blanks make no other of it")
         agents[key_of(name)] = _categories(entry, f"agents.{name}", where)
@@ -49,6 +51,10 @@ def _categories(entry: Any, key: str, where: str) -> tuple[str, ...]:
         example = f'`{key}.categories` is a list of texts, for example `["git", "pytest"]`'
         raise _wrong(f"{where} sets `{key}.categories` to {names!r}", hint=example)
     return tuple(dict.fromkeys(map(key_of, names)))
+
+
+def _hint(where: str) -> str:
+    return _HINT_FOR_VARIABLE if where == _VARIABLE else _HINT
 
 
 def _wrong(message: str, *, hint: str = _HINT) -> WrongRequest:

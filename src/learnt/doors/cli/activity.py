@@ -33,10 +33,15 @@ def activity_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--client", default="", metavar="NAME", help="only in this client: claude-code, codex, …")
     parser.add_argument("--agent", default="", metavar="NAME", help="only of this agent")
     parser.add_argument(
-        "--what", choices=(*_KINDS, *_KINDS.values()), metavar="WHAT", help=f"only {', '.join(_KINDS)}: one of these"
+        "--what", type=_plural, choices=tuple(_KINDS), metavar="WHAT", help=f"only {', '.join(_KINDS)}: one of these"
     )
     parser.add_argument("--ids", action="store_true", help="with ids, however narrow: `learnt explain ID` takes them")
     parser.add_argument("--line", action="store_true", help="one line on today, for a status bar; never fails")
+
+
+def _plural(what: str) -> str:
+    """Return a kind as the choices spell it: one of them may be named, too."""
+    return f"{what}s" if what in _KINDS.values() else what
 
 
 def activity_run(arguments: argparse.Namespace) -> None:
@@ -56,7 +61,7 @@ def activity_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         watched = memory.activity(
             limit=limit,
-            what=_KINDS.get(arguments.what or "", arguments.what or ""),
+            what=_KINDS.get(arguments.what or "", ""),
             client=arguments.client,
             agent=arguments.agent,
         )
@@ -64,16 +69,17 @@ def activity_run(arguments: argparse.Namespace) -> None:
         show_json(_record(watched))
         return
     if not watched.entries and limit:
-        _say_why_nothing(watched, arguments)
+        _say_why_nothing(watched, arguments, now=now_ms())
     _show(watched.entries, now=now_ms(), ids=arguments.ids)
     in_all = ", in all" if narrowed else ""
     if watched.used:
         total = sum(watched.used.values())
         counts = _counts(watched.used, _ASKERS, "nobody noted whom")
-        say(f"Asked in the last 30 days{in_all}: {total:,} times, {counts}")
+        say(f"Asked in the last 30 days{in_all}: {'once' if total == 1 else f'{total:,} times'}, {counts}")
     if watched.prevented:
         total = sum(watched.prevented.values())
-        say(f"Errors prevented{in_all}: {total:,}, {_counts(watched.prevented, {}, 'agents without a name')}")
+        counts = _counts(watched.prevented, {}, "agents without a name")
+        say(f"Errors not repeated after a warning{in_all}: {total:,} ({counts})")
 
 
 def _line(arguments: argparse.Namespace) -> str:
@@ -99,7 +105,7 @@ def _told(today: Today) -> str:
     parts = [
         f"{today.briefs:,} brief{'s' * (today.briefs != 1)} today",
         f"{today.warnings:,} warning{'s' * (today.warnings != 1)}" if today.warnings else "",
-        f"{today.prevented:,} prevented" if today.prevented else "",
+        f"{today.prevented:,} error{'s' * (today.prevented != 1)} not repeated" if today.prevented else "",
         f"{today.to_review:,} to review" if today.to_review else "",
     ]
     return ", ".join(part for part in parts if part)
@@ -117,7 +123,10 @@ def _take_what_was_sent() -> None:
         return  # closed, or nothing that can be looked at
 
 
-def _say_why_nothing(watched: Watched, arguments: argparse.Namespace) -> None:
+def _say_why_nothing(watched: Watched, arguments: argparse.Namespace, *, now: int) -> None:
+    from learnt.memory.watching import told_fired
+    from learnt.text.client_names import client_name
+
     if arguments.client or arguments.agent or arguments.what:
         say("Nothing of that kind yet; `learnt activity` shows everything.")
         for asked, noun, known in (
@@ -127,6 +136,13 @@ def _say_why_nothing(watched: Watched, arguments: argparse.Namespace) -> None:
             if asked:
                 names = ", ".join(_shortened(name, _LONGEST_NAME) for name in known)
                 say(f"The {noun} that there are: {names or 'none yet'}")
+        silent = {one: last for one, last in watched.fired.items() if one == client_name(arguments.client)}
+        if silent and not (arguments.agent or arguments.what):
+            say(f"But {told_fired(silent, now)}, and nothing fitted so far.")
+        return
+    if watched.fired:
+        say(f"Nothing yet: {told_fired(watched.fired, now)}, and nothing fitted so far.")
+        say('`learnt brief "what is to be done"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent was briefed, warned or debriefed in this project.")
     say("`learnt install claude-code` (or codex, gemini, opencode) lets a client do that by itself;")
@@ -206,4 +222,5 @@ def _record(watched: Watched) -> dict[str, Any]:
         "activity": [entry.as_dict() for entry in watched.entries],
         "used_in_30_days": dict(watched.used),
         "prevented": dict(watched.prevented),
+        "fired": {client: last.as_dict() for client, last in watched.fired.items()},
     }

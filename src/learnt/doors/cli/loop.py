@@ -1,4 +1,4 @@
-"""Commands around an agent's work: brief, debrief, feedback, explain."""
+"""Commands around an agent's work: brief, debrief, feedback."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import sys
 
 from learnt.brief.receipt import GIVEN_TO, NO_ROOM
 from learnt.doors.cli.arguments import add_situation, open_memory
-from learnt.doors.cli.screen import note, paint, say, show_json
+from learnt.doors.cli.screen import note, say, show_json
 from learnt.doors.deadline import Deadline
-from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.model import RESULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
     from typing import Any
 
-    from learnt.memory import Memory
     from learnt.model import Brief, Debrief
 
 
@@ -50,7 +47,7 @@ def brief_run(arguments: argparse.Namespace) -> None:
             asked_by="person",
         )
     if arguments.json:
-        show_json({**_brief_record(brief), "text": brief.text})
+        show_json({**brief_record(brief), "text": brief.text})
     elif brief.text:
         sys.stdout.write(brief.text)
     else:
@@ -181,101 +178,8 @@ def feedback_run(arguments: argparse.Namespace) -> None:
         say(f"Marked {learning.id} as {how}: confidence {learning.confidence:.2f}")
 
 
-def explain_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="BRIEF", nargs="?", help="the brief's id; without it, the latest")
-    parser.add_argument(
-        "--replay", action="store_true", help="render its text again, and check it against what was said"
-    )
-
-
-def explain_run(arguments: argparse.Namespace) -> None:
-    with open_memory(arguments) as memory:
-        brief = memory.explain(arguments.id or _latest(memory))
-        as_said = memory.is_as_said(brief)
-        other_version = memory.is_of_another_version(brief)
-        given = brief.receipt.get("beside", [])
-        titles = memory.titles([*(entry["id"] for entry in brief.receipt["considered"]), *given])
-    if arguments.replay and not as_said:
-        _refuse_replay(brief, titles, other_version=other_version)
-    if arguments.json:
-        show_json({**_brief_record(brief), "as_said": as_said, **({"text": brief.text} if arguments.replay else {})})
-    elif arguments.replay:
-        sys.stdout.write(brief.text)
-    else:
-        for line in explained(brief, titles):
-            say(line)
-
-
-def _latest(memory: Memory) -> str:
-    """Return the id of the latest brief."""
-    given = [entry for what in ("brief", "warning") for entry in memory.activity(limit=1, what=what).entries]
-    if not any(entry.id for entry in given):
-        raise NotFound("there is no brief yet", hint='`learnt brief "what is to be done"` gives one')
-    return max(given, key=lambda entry: (bool(entry.id), entry.at)).id
-
-
-def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool) -> None:
-    if other_version and brief.text:
-        raise LearntError(
-            f"{brief.id} was rendered by another version of learnt, which put it differently",
-            hint="`learnt explain` without --replay shows what stood in it",
-        )
-    gone = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in titles]
-    told = f"{brief.id} cannot be rendered as it was said"
-    if gone:
-        raise WrongRequest(f"{told}: {', '.join(gone)} was purged", hint="`learnt explain` still shows its receipt")
-    raise LearntError(told, hint="a purge changed a report in it, perhaps; `learnt explain` still shows its receipt")
-
-
-def explained(brief: Brief, titles: dict[str, str]) -> list[str]:
-    """Return the receipt of a brief in words."""
-    receipt = brief.receipt
-    warning = ", a stuck warning beside the budget included" if receipt["stuck"] else ""
-    budget = receipt["settings"]["budget_tokens"]
-    lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
-    cut = receipt.get("query_length", 0) - len(receipt["query"])
-    if receipt["query"]:
-        lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
-    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
-        value = receipt.get(name)
-        if value:
-            lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
-    if "mirror_age_s" in receipt:
-        lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
-    lines += _told_beside_learnings(receipt)
-    if receipt.get("attempts_left_out"):
-        lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
-    for entry in receipt["considered"]:
-        verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
-        trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
-        figures = (
-            f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, confidence {entry['confidence']:.2f}"
-        )
-        title = titles.get(entry["id"], "(purged)")
-        lines += [f"{entry['id']}  {verdict}", f"    {figures}{trigger}: {title}"]
-    for id in receipt.get("beside", ()):
-        given = paint("given by the learnings file of the prompt", "green")
-        lines.append(f"{id}  {given}: {titles.get(id, '(purged)')}")
-    if receipt["query"] and not receipt["considered"]:
-        lines.append("no learning shares a word or a trigger with it")
-    return lines
-
-
-def _told_beside_learnings(receipt: Mapping[str, Any]) -> list[str]:
-    """Return what a brief in a conversation says beside learnings: what failed before, what is unfinished, notes."""
-    lines = []
-    for one in receipt.get("failed", ()):
-        lines.append(f"failed before: {one['command']}" + (f": {one['error']}" if one["error"] else ""))
-        if one["worked"]:
-            lines.append(f"    then worked: {one['worked']}")
-    for one in receipt.get("unfinished", ()):
-        lines.append(f"unfinished: {one['task']}: {one['title']}")
-        lines += [f"    {told}" for told in (one["reason"], one["suggestion"]) if told]
-    lines += [f"note: {note}" for note in receipt.get("notes", ())]
-    return [line.rstrip().replace("\n", " ") for line in lines]
-
-
-def _brief_record(brief: Brief) -> dict[str, Any]:
+def brief_record(brief: Brief) -> dict[str, Any]:
+    """Return a brief as JSON tells it, without its text."""
     record = {name: value for name, value in brief.as_dict().items() if name not in ("injections", "text")}
     shown = [entry["id"] for entry in brief.receipt["shown"]]
     return {**record, "learning_ids": shown}

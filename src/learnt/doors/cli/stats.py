@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from learnt.doors.cli.arguments import open_memory
-from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
+from learnt.doors.cli.screen import counted, moment, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.project import user_settings_file
 from learnt.text.bars import bars
@@ -41,8 +41,8 @@ def stats_run(arguments: argparse.Namespace) -> None:
         return
     _show_ranked("Most followed", stats.helpful, "times_helpful", "helpful")
     _show_ranked("Most often not helpful", stats.not_helpful, "times_not_helpful", "not helpful")
-    _show_ranked("Learnt again most often", stats.recurring, "recurrences", "times")
-    _show_weeks("Length of new tasks", stats.task_tokens, "task")
+    _show_ranked("Learnt again most often", stats.recurring, "recurrences", "time")
+    _show_weeks("Length of new tasks, conversations left out", stats.task_tokens, "task")
     _show_weeks("Length of briefs", stats.brief_tokens, "brief")
     _show_gone(stats.gone)
     _show_prevented(stats)
@@ -90,7 +90,9 @@ def _show_ranked(title: str, ranked: Sequence[Ranked], field: str, unit: str) ->
         return
     for one in ranked:
         status = f"  ({one.status})" if one.status != "active" else ""
-        say(f"  {getattr(one, field):>4} {unit}{_of_shown(one, field)}  {one.id}  {one.title}{status}")
+        count = getattr(one, field)
+        units = f"{unit}{'s' * (unit == 'time' and count != 1)}"
+        say(f"  {count:>4} {units}{_of_shown(one, field)}  {one.id}  {one.title}{status}")
     say()
 
 
@@ -104,7 +106,7 @@ def _of_shown(one: Ranked, field: str) -> str:
 
 
 def _show_weeks(title: str, weeks: Sequence[Period], noun: str) -> None:
-    say(f"{paint(title, 'bold')}, estimated tokens each, by week since {weeks[0].start}")
+    say(f"{paint(title, 'bold')}: estimated tokens each, by week since {weeks[0].start}")
     if not any(week.count for week in weeks):
         say(f"  no {noun} yet\n")
         return
@@ -137,14 +139,14 @@ def _show_gone(gone: Sequence[GoneError]) -> None:
 
 
 def _show_prevented(stats: Stats) -> None:
-    say(paint("Errors that a warning prevented", "bold"))
+    say(paint("Errors not repeated after a warning", "bold"))
     for agent, count in stats.prevented.items():
         say(f"  {count:>4} {agent or '(no agent)'}")
     say("" if stats.prevented else "  none known\n")
 
 
 def _show_effect(stats: Stats) -> None:
-    say(paint("Effect", "bold"))
+    say(paint("Effect, conversations left out", "bold"))
     say(f"  before there was a learning: {_told(stats.before)}")
     say(f"  since then:                  {_told(stats.after)}")
     for month, outcomes in list(stats.by_month.items())[-6:]:
@@ -169,12 +171,15 @@ def _show_upkeep(stats: Stats) -> None:
     total = made.made + made.unchanged + made.failed
     say(paint("learnings.md", "bold"))
     if total:
-        say(f"  made {total:,} times: {made.unchanged:,} changed nothing, {made.failed:,} failed")
-        say(f"  {made.added:,} bullets came, {made.removed:,} went; {made.churn:.0%} of them with each on average")
+        often = "once" if total == 1 else f"{total:,} times"
+        came = counted(made.added, "bullet")
+        say(f"  made {often}: {made.unchanged:,} changed nothing, {made.failed:,} failed")
+        say(f"  {came} came, {made.removed:,} went; {made.churn:.0%} of them with each on average")
     else:
         say("  never made yet")
     answers = ", ".join(f"{count:,} {answer}" for answer, count in stats.opinions.items())
-    say(f"\n{paint('Did the learnings help?', 'bold')}\n  {answers or 'nobody has answered yet'}")
+    say(f"\n{paint('Did the learnings help? What people answered at the end of `learnt work`', 'bold')}")
+    say(f"  {answers or 'no person has answered yet; what agents marked stands above'}")
 
 
 def _show_spent(title: str, spent: Sequence[Spent]) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from learnt.doors.cli.loop import debriefed, explained, silence
+from learnt.doors.cli.explain import explained
+from learnt.doors.cli.loop import debriefed, silence
 from learnt.doors.mcp.words import as_data, prompt, told_brief, told_cache, told_learning, told_learnings
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
