@@ -219,7 +219,7 @@ def _take_away(folder: str, kept: _Kept) -> None:
         if os.path.exists(path):
             os.unlink(path)
     ours = [os.path.realpath(kept.folder)]
-    while len(ours) < made.folders:
+    while len(ours) < made.folders and ours[-1] != os.path.dirname(ours[-1]):
         ours.append(os.path.dirname(ours[-1]))
     for empty in ours[:_BELOW_THE_STORE]:
         remove_empty(empty)

@@ -83,7 +83,7 @@ def _examined(client: str, setting: Setting, held: list[Target], disk: Disk) -> 
         # it left traces they do lack them, also when it is not on this PATH: an editor starts it by its path.
         fine = client == "codex" and not _is_used(setting, disk)
         if fine:
-            reason = f"{reason}; but it is not on this machine, neither on PATH nor by anything that it left behind"
+            reason = f"{reason}; but Codex is not on this machine: it is not on PATH and has left nothing behind"
         elif client == "codex" and not disk.is_there(client):
             reason = f"{reason}; {client} is not on PATH, so that only its files could tell"
         unheard = tuple(target.path for target in held) if whole else ()
