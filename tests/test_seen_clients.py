@@ -167,6 +167,16 @@ class TestDoctor:
         assert told["facts"]["last_brief"]["id"] == brief.id
         assert "took 12 ms" in doctor.run("doctor").out
 
+    def test_a_client_that_a_plugin_set_up_is_told_of(self, doctor: Doctor) -> None:
+        fired.note(str(doctor.project / ".learnt"), "claude", "prompt", now_ms(), 12.3, 840)
+
+        told = doctor.says("claude")
+
+        assert told["fine"]
+        assert "by a plugin or by hand" in told["detail"]
+        assert "took 12 ms and gave 840 characters" in told["detail"]
+        assert (told["facts"]["installed"], told["facts"]["last_fired"]["chars"]) == (False, 840)
+
     def test_more_than_half_of_the_deadline_is_remarked(self, doctor: Doctor) -> None:
         del doctor.environ["LEARNT_HOOK_DEADLINE_MS"]
         doctor.run("install", "gemini")

@@ -277,7 +277,8 @@ def _examine_clients(
 ) -> Iterator[Finding]:
     """Say of each client whether it is set up, trusts our hooks, and when they last did what."""
     events = {client_name(client): last for client, last in fired.read(here.folder).items()} if here else {}
-    for one in installing.installed(start, ask=True):
+    installed = list(installing.installed(start, ask=True))
+    for one in installed:
         subject, name = f"client {one.client}", client_name(one.client)
         found = _believed(one, events.get(name))
         if found.twice or here is None or found.client == "aider":  # aider only reads a file
@@ -295,7 +296,27 @@ def _examine_clients(
             fine=found.fine,
             detail=f"{found.detail}; {detail}",
             remedy=found.remedy or remedy,
-            facts=_client_facts(found, last, brief),
+            facts=_client_facts(found.client, last, brief, installed=True, trusted=found.trusted),
+        )
+    known = {client_name(one.client) for one in installed}
+    if here is not None:
+        others = {name: last for name, last in events.items() if name not in known}
+        yield from _examine_others(here, others, settings, clock)
+
+
+def _examine_others(
+    here: Project, events: Mapping[str, Fired], settings: Settings, clock: Callable[[], int]
+) -> Iterator[Finding]:
+    """Say of clients whose hooks fired although nothing of ours is in their settings what they did."""
+    for name, last in events.items():
+        brief = _last_brief(places.own_place(here, settings), name, clock)
+        detail, remedy = _told_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
+        yield Finding(
+            subject=f"client {name}",
+            fine=True,
+            detail=f"not set up by `learnt install`, but by a plugin or by hand, now or before; {detail}",
+            remedy=remedy,
+            facts=_client_facts(name, last, brief, installed=False, trusted=None),
         )
 
 
@@ -336,11 +357,13 @@ def _told_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_
     return f"last fired {ago(last.at, now)} ({last.event}), {took}{given}", remedy
 
 
-def _client_facts(found: Found, last: Fired | None, brief: Entry | None) -> dict[str, Any]:
+def _client_facts(
+    client: str, last: Fired | None, brief: Entry | None, *, installed: bool, trusted: bool | None
+) -> dict[str, Any]:
     return {
-        "client": found.client,
-        "installed": True,
-        "trusted": found.trusted,
+        "client": client,
+        "installed": installed,
+        "trusted": trusted,
         "last_fired": last and last.as_dict(),
         "last_brief": brief
         and {name: getattr(brief, name) for name in ("id", "at", "occasion", "learnings", "tokens")},
