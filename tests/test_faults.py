@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import random
 import stat
 import sys
 import zlib
@@ -26,6 +27,7 @@ from tests.support.disk import Disk
 
 FLOWS = ("create", "add", "edit", "supersede", "import", "undo", "purge")
 MOST_STEPS = 200
+EACH = 4
 PAGE = 4096
 Learnt = Callable[..., Done]
 
@@ -34,12 +36,25 @@ Learnt = Callable[..., Done]
 
 
 @pytest.mark.parametrize("flow", FLOWS)
-def test_a_process_killed_between_any_two_statements_leaves_a_sound_store(
-    flow: str, engine: str, database: str, project: Path
+def test_a_process_killed_between_some_two_statements_leaves_a_sound_store(
+    flow: str, engine: str, database: str, project: Path, chance: random.Random
 ) -> None:
+    _kill_at_each(range(chance.randint(1, EACH), MOST_STEPS, EACH), flow, engine, project)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("flow", FLOWS)
+def test_a_process_killed_between_any_two_statements_leaves_a_sound_store(
+    flow: str, engine: str, database: str, project: Path, share: Callable[[int], int]
+) -> None:
+    _kill_at_each(range(1, MOST_STEPS, EACH // min(EACH, share(EACH))), flow, engine, project)
+
+
+def _kill_at_each(numbers: range, flow: str, engine: str, project: Path) -> None:
+    """Let a process die at each of these statements of its work, until it has fewer."""
     arguments = [] if flow == "create" else _ground(flow, project)
 
-    for number in range(1, MOST_STEPS):
+    for number in numbers:
         code, lines = faults.run("change_and_die", flow, engine, number, *arguments, cwd=project)
         with Memory.open(project) as memory:
             faults.wait_for_others(memory.store.database)

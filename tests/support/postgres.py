@@ -66,7 +66,9 @@ class PostgresServer:
 
     def __exit__(self, *_: object) -> None:
         self._run("pg_ctl", "-D", self._folder / "data", "-m", "immediate", "stop")
-        shutil.rmtree(self._folder, ignore_errors=True)
+        # A thousand databases are many files: nobody need wait until they are gone.
+        words = ["sh", "-c", 'rm -rf "$0" >/dev/null 2>&1 &', str(self._folder)]
+        subprocess.run(words, start_new_session=True, check=True)
 
     def address(self) -> str:
         """Create an empty database and return its address."""
