@@ -14,11 +14,13 @@ CHECKS = """
     npx playwright test; npx cypress run; ./gradlew test; ./mvnw test; mvn test; sbt test; ktlint; detekt; make ci
     bin/rails test; ./vendor/bin/pest; swift test; flutter test; dart analyze; bazel test //...; terraform validate
     hadolint Dockerfile; yamllint .; markdownlint .; go test ./...; cargo clippy; make test; make build; cargo build
+    docker compose build; make; bash ./test.sh
 """
 COMMANDS = """
     npm ci; npm install; git format-patch HEAD; git commit -m test; pip install pytest; python -m pip install pytest
     uv add ruff; cat tests/test_a.py; ls tests; ./deploy.sh --env prod; az boards query --wiql x; make deploy
-    gh pr view; python manage.py migrate; docker run web; curl http://x/test; kubectl get pods
+    psql -f test/seed.sql; node build.js; gh pr view; python manage.py migrate; docker run web; curl http://x/test
+    kubectl get pods
 """
 
 
@@ -70,6 +72,10 @@ def test_what_worked_stands_in_place_of_what_failed(failed: str, worked: str, er
         ("docker run web", "docker ps"),
         ("python app.py", "python -c 'import y'"),
         ("node a.js", "node b.js"),
+        ("python step1.py", "python step2.py"),
+        ("make deploy", "make clean"),
+        ("npm start", "npm ls"),
+        ("./scripts/deploy.sh prod", "cat scripts/deploy.sh"),
         ("ship --fast", "ls"),
     ],
 )
@@ -106,7 +112,14 @@ def test_a_command_that_does_something_else_is_another_one(written: str) -> None
 
 @pytest.mark.parametrize(
     "command",
-    ["kubectl get pods | grep web", "command -v jq", "grep -q sale a.py", "nc -z host 80", "git diff --exit-code"],
+    [
+        "kubectl get pods | grep web",
+        "command -v jq",
+        "grep -q sale a.py",
+        "nc -z host 80",
+        "git diff --exit-code",
+        "sudo grep x y",
+    ],
 )
 def test_a_command_that_fails_in_silence_may_only_say_no(command: str) -> None:
     assert is_question(command)

@@ -520,6 +520,7 @@ def test_a_hook_that_is_started_outside_a_project_works_where_its_event_happens(
 
     assert learning.id in hear("1", str(project))
     assert learning.id in hear("2", str(tmp_path), "-C", str(project))
+    assert hear("2", str(project), "-C", str(tmp_path)) == ""
     assert [hear("3", cwd) for cwd in (str(tmp_path), "/nowhere", None, 7, "\0")] == [""] * 5
 
 

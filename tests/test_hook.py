@@ -88,7 +88,7 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
         _event("UserPromptSubmit"),
         _event("UserPromptSubmit", prompt="<task-notification>cache the schema"),
         _event("UserPromptSubmit", prompt="/compact cache the schema"),
-        _event("UserPromptSubmit", prompt=" /Review\tcache the schema in src/cache"),
+        _event("UserPromptSubmit", prompt=" /Model\tcache the schema in src/cache"),
         _event("UserPromptSubmit", prompt="/cache-the-schema"),
         _event("PreToolUse", tool_name="Bash"),
         _event("Stop"),

@@ -65,7 +65,8 @@ def _ended_in_gemini(text: str) -> tuple[bool | None, str]:
     ended = {}
     while (line := text.rpartition("\n")[2]).startswith(_AT_THE_END):
         name, _, value = line.partition(": ")
-        ended[name] = value.strip()
+        if value.strip() != "(none)":  # as older versions say
+            ended[name] = value.strip()
         text = text[: -len(line)].rstrip("\n")
     failed = bool(ended.get("Exit Code", "0").strip("-0"))
     return None if "Signal" in ended else failed, text.removeprefix("Output: ")

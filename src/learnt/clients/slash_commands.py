@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-# What stands behind these is for the client itself; what stands behind `/plan` and `/goal` is work.
+# What stands behind these is for the client itself; what stands behind `/plan` and `/review` is work.
 _OWN = frozenset(
-    "about add-dir agent agents app approvals archive auth bashes branch bug cd chat clear color commands compact "
-    "compress config connect context copy corgi cost daemon debug debug-config delete desktop diff dir directory docs "
-    "doctor editor effort exit experimental export extensions extra-usage fast feedback fork help hooks ide import "
+    "about add-dir agent agents app approvals archive auth bashes bug cd chat clear color commands compact "
+    "compress config connect context copy corgi cost daemon debug-config delete desktop dir directory "
+    "doctor editor effort exit experimental export extensions extra-usage fast feedback fork help hooks ide "
     "init insights install-github-app keybindings keymap login logout mcp mcps memories memory mobile model models "
-    "move new open org output-style passes permissions personality plugin plugins policies pr-comments privacy "
+    "org output-style passes permissions personality plugin plugins policies pr-comments privacy "
     "privacy-settings ps pwd quit raw recap redo release-notes reload-plugins remote-control remote-env rename reset "
-    "restore resume review rewind rollout sandbox schedule security-review sessions settings setup-github share shells "
+    "restore resume rewind rollout sandbox sessions settings setup-github share shells "
     "skills stats status statusline stickers tasks terminal terminal-setup theme themes thinking timeline timestamps "
     "title todos tools tui undo unshare upgrade usage variants vim voice warp workspace workspaces".split()
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Who speaks, in the records of each client that keeps files.
 _SPEAKERS = (b'"assistant"', b'"gemini"')
+_BY_CLIENT = b'"isApiErrorMessage":true'  # Claude Code speaks for the agent when the service fails
 _LONGEST_READ = 2_000_000
 
 
@@ -12,6 +13,7 @@ def has_words(path: str) -> bool:
     try:
         with open(path, "rb") as file:
             beginning = file.read(_LONGEST_READ)
-        return len(beginning) == _LONGEST_READ or any(speaker in beginning for speaker in _SPEAKERS)
+        own = (line for line in beginning.split(b"\n") if _BY_CLIENT not in line)
+        return len(beginning) == _LONGEST_READ or any(speaker in line for line in own for speaker in _SPEAKERS)
     except (OSError, ValueError):
         return False

@@ -11,6 +11,7 @@ import os
 import re
 
 from learnt.debrief.shell import (
+    INTERPRETERS,
     changed_words,
     folder_of,
     hides_failures,
@@ -34,20 +35,18 @@ _MISUSE = re.compile(
     r"(?:flag|option|argument|shorthand|command|subcommand|switch|script|target|task)|flag provided but not defined",
     re.IGNORECASE,
 )
+_DIGITS = re.compile(r"\d+")
 _LONGEST = 4_000
 _ALIKE = 0.34
-_ALIKE_RUNS = 0.33
 _ALIKE_NAMES = 0.6
 _ALIKE_WORDS = 0.8
 _ASKS = frozenset(
     "grep egrep fgrep rg ag ack diff cmp test [ [[ which type command pgrep false jq find nc lsof".split()
 )
 _ASK_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
-# What starts something else: only the same thing is the same.
-_INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
-# What runs tasks under names that a project chooses.
-_RUNNERS = frozenset("make just task rake npm pnpm yarn bun mise".split())
-# What is used in place of each other.
+_NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
+# What is used in place of each other: programs, and words of one.
+_WORDS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 _FAMILIES = (
     frozenset("npm pnpm yarn bun".split()),
     frozenset("pip pip3 uv poetry pipx conda mamba".split()),
@@ -88,7 +87,7 @@ def may_replace(command: str) -> bool:
 
 
 def succeeded(command: str, output: str) -> bool:
-    """Say whether a command line that ended well did: behind a pipe or `|| true`, only what it printed tells."""
+    """Say whether a command line that ended well did: before a pipe or `|| true`, only what it printed tells."""
     if not hides_failures(command):
         return True
     from learnt.debrief.complaint import complaint
@@ -98,15 +97,17 @@ def succeeded(command: str, output: str) -> bool:
 
 def is_question(command: str) -> bool:
     """Say whether a command that fails without a word may only have answered no, like a search that finds nothing."""
-    asks = any(name.rpartition("/")[2] in _ASKS for name in programs(command))
+    asks = any(name in _ASKS for name in programs(command))
     return asks or any(word in _ASK_WORDS for part in parts(command) for word in part.words)
 
 
 def replaces(failed: str, worked: str, error: str) -> bool:
     """Say whether a command that worked was run in place of one that had failed."""
-    is_missing = bool(_NO_PROGRAM.search(error))
+    is_missing, is_no_task = bool(_NO_PROGRAM.search(error)), bool(_NO_TASK.search(error))
     return any(
-        _is_instead(one, other) or (is_missing and _is_instead_of_missing(one, other))
+        _is_instead(one, other)
+        or (is_missing and _is_instead_of_missing(one, other))
+        or (is_no_task and one.program == other.program)
         for one in parts(failed)
         for other in parts(worked)
     )
@@ -117,12 +118,11 @@ def _is_instead(one: Part, other: Part) -> bool:
     if one.program != other.program:
         is_family = any({one.program, other.program} <= family for family in _FAMILIES)
         return (is_family and one.words[-1] == other.words[-1]) or _starts(one, other) or _starts(other, one)
-    if one.program in _INTERPRETERS:
+    if one.program in INTERPRETERS:
         return _script(one) == _script(other) or _is_misspelt(one, other)
-    if one.intent == other.intent:
+    if one.intent == other.intent or {*one.intent[1:2], *other.intent[1:2]} in _WORDS:
         return True
-    least = _ALIKE_RUNS if one.program in _RUNNERS else _ALIKE
-    return likeness(one, other) >= least or _is_misspelt(one, other)
+    return likeness(one, other) >= _ALIKE or _is_misspelt(one, other)
 
 
 def _is_instead_of_missing(one: Part, other: Part) -> bool:
@@ -132,7 +132,8 @@ def _is_instead_of_missing(one: Part, other: Part) -> bool:
 
 def _starts(one: Part, other: Part) -> bool:
     """Say whether a program only starts the other one: `bash run.sh`, and `./run.sh`."""
-    return "/" in other.words[0] and other.program in [word.rpartition("/")[2] for word in one.words[1:2]]
+    started = [word.rpartition("/")[2] for word in one.words[1:2]]
+    return one.program in INTERPRETERS and "/" in other.words[0] and other.program in started
 
 
 def _script(part: Part) -> str:
@@ -144,9 +145,11 @@ def _script(part: Part) -> str:
 
 
 def _is_misspelt(one: Part, other: Part) -> bool:
-    """Say whether two parts differ only in how their words are spelt."""
+    """Say whether two parts differ only in how their words are spelt; another number is another word."""
     pairs = [(mine, theirs) for mine, theirs in zip(one.words, other.words, strict=False) if mine != theirs]
-    return len(one.words) == len(other.words) and all(_are_alike(*pair, _ALIKE_WORDS) for pair in pairs)
+    is_misspelt = all(_DIGITS.findall(mine) == _DIGITS.findall(theirs) for mine, theirs in pairs)
+    is_misspelt = is_misspelt and all(_are_alike(*pair, _ALIKE_WORDS) for pair in pairs)
+    return is_misspelt and len(one.words) == len(other.words)
 
 
 def _are_alike(one: str, other: str, least: float) -> bool:
@@ -166,13 +169,16 @@ def wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "
 
     Without any, only the very same command repeats the mistake.
     """
+    where = _where(failed, root, folder)
     for one in parts(failed):
         for other in parts(worked):
-            if one.intent == other.intent:
+            # A script of another folder is another one.
+            is_same = "/" not in one.words[0] or (one.words[0], where) == (other.words[0], _where(worked, root, folder))
+            if one.intent == other.intent and is_same:
                 removed, _ = changed_words(one, other)
                 wrong = [word for word in removed if _is_named(word, error)]
                 if wrong:
-                    return _asked(one, root, _where(failed, root, folder)), tuple(wrong[:_MOST_WRONG])
+                    return _asked(one, root, where), tuple(wrong[:_MOST_WRONG])
     return "", ()
 
 

@@ -50,7 +50,9 @@ _CHECKS = frozenset(
 )
 _BUILDS = frozenset(("build", "compile"))
 _CHECK_OPTIONS = frozenset(("--check", "--test", "--lint"))
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*[_.]test\.\w+$)")
+_OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)")
+# What starts something else.
+INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
 _INSTALLERS = frozenset(
     "npm pnpm yarn bun pip pip3 pipx python python3 uv poetry conda apt apt-get brew cargo go gem bundle".split()
 )
@@ -102,7 +104,7 @@ def folder_of(command: str) -> str:
 
 
 def hides_failures(command: str) -> bool:
-    """Say whether a command line may end well although something in it failed: behind `|`, `||`, `;` or `&`."""
+    """Say whether a command line may end well although something in it failed: before `|`, `||`, `;` or `&`."""
     found = [(part, joint) for part, joint in _split(_plain(command)) if part.words]
     hidden = any(joint != "&&" and part.program not in _TRIFLES for part, joint in found[:-1])
     return hidden or any(joint == "&" for _, joint in found[-1:])
@@ -115,8 +117,9 @@ def settings_of(command: str) -> tuple[str, ...]:
 
 
 def programs(command: str) -> tuple[str, ...]:
-    """Return the first words of all that a command line starts, also of what only shortens output."""
-    return tuple(line[0][0] for line in _split_words(_plain(command)) if line[0])
+    """Return the names of all that a command line starts, also of what only shortens output or starts another."""
+    lines = [words for words, _ in _split_words(_plain(command))]
+    return tuple(_name(words[place]) for words in lines for place in {0, _prepared(words)} if words[place:])
 
 
 def is_check(part: Part) -> bool:
@@ -136,12 +139,15 @@ def _checks_of(part: Part) -> set[str]:
     installs = part.program in _INSTALLERS and (_INSTALLS & set(plain[:2]) or plain[:1] == ["ci"])
     if installs or part.program in _OF_FILES | _FILTERS | _TRIFLES:
         return set()
-    asked = part.intent if part.intent[1:] else (part.program, *(word for word in plain[:1] if "/" not in word))
-    asked = asked[1:] if part.program == "gh" else asked
+    asked = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
+    asked = (*asked, *plain[1:2]) if plain[:1] == ["compose"] else asked
+    asked = asked if part.program == "gh" else (part.program, *asked)
     found = {word for given in asked for word in _WORD_PARTS.split(given.lower())} & _CHECKS
+    found |= {"build"} if part.words == ("make",) else set()
     found |= {word for word in map(_name, part.words) if word in _CHECKERS or word.endswith("lint")}
     found |= _CHECK_OPTIONS & set(part.words)
-    return found | {word for word in (part.words[0], *plain[:1]) if _OF_TESTS.search(word)}
+    scripts = plain[:1] if part.program in INTERPRETERS else []
+    return found | {word for word in (part.words[0], *scripts) if _OF_TESTS.search(word)}
 
 
 def is_formatter(part: Part) -> bool:

@@ -50,7 +50,7 @@ def run_hook() -> int:
         here = find_project(_given("-C") or ".")
         if here is not None and os.path.isdir(here.folder):
             _serve(here, None, began_ns)
-        else:
+        elif not _given("-C"):
             told = _read(_sent(_PATIENCE_MS))
             folder = told.get("cwd")
             here = find_project(folder) if isinstance(folder, str) and os.path.isdir(folder) else None

@@ -39,6 +39,7 @@ _MOST_UNFINISHED = 3
 _UNFINISHED_MS = 14 * 24 * 3600 * 1000
 _FORGETS = ("compact", "clear")
 _AT_CALL = ("files", "commands", "tools")
+_IN_LOOP = ("agent", "call", "result")
 _LOCKS, _MOST_LOCKS = "conversations", 64
 _STOPPED = (
     "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
@@ -61,13 +62,15 @@ class Conversing:
         """`of_task`: the task that `learnt work` has an agent do, which it briefs and debriefs itself."""
         self._memory = memory
         self._event = event
-        # A sub-agent has not seen the prompt that the loop made.
-        self._of_loop = bool(of_task) and event.kind != "agent"
+        self._of_task = of_task
         self._began_ns = began_ns
-        self._id = of_task if self._of_loop else text_id("task", event.conversation)
+        # A sub-agent has not seen the prompt that the loop made: its conversation is its own there, too.
+        self._is_loops = bool(of_task) and not event.agent_id
+        self._id = of_task if self._is_loops else text_id("task", event.conversation)
         self._now = memory._clock()
         self._known: Task | None = None
         self._repeated: list[Misstep] | None = None
+        self._signed: str | None = None
 
     def serve(self) -> Reply:
         """Do what the event asks for, and return what the client is told."""
@@ -75,12 +78,14 @@ class Conversing:
             "session": self._session,
             "prompt": self._prompt,
             "agent": self._agent,
+            "call": self._call,
+            "result": self._result,
             "compaction": self._compaction,
             "stop": self._stop,
-            "end": self._end,
+            "end": self._stop,
         }
-        in_calls = {"call": self._call, "result": self._result}
-        asked = in_calls.get(self._event.kind) or (None if self._of_loop else serve.get(self._event.kind))
+        kind = self._event.kind
+        asked = serve.get(kind) if kind in _IN_LOOP or not self._of_task else None
         if asked is None or self._event.is_end:
             return asked() if asked else Reply()
         # Calls are made side by side: what one of them hears, the others must know.
@@ -177,7 +182,13 @@ class Conversing:
         return Reply(text=text)
 
     def _stop(self) -> Reply:
+        """A turn is over, or the conversation: perhaps within a turn that nothing told the end of."""
+        from learnt.clients.spoken import has_words
+
         event = self._event
+        if event.said is None and not has_words(event.transcript):
+            self._memory.start_worker()
+            return Reply()
         self._memory.end_turn(
             self._id,
             event.said or "",
@@ -188,25 +199,17 @@ class Conversing:
         )
         return Reply()
 
-    def _end(self) -> Reply:
-        """A conversation is over, perhaps within a turn that nothing told the end of."""
-        from learnt.clients.spoken import has_words
-
-        event = self._event
-        if not has_words(event.transcript):
-            self._memory.start_worker()
-            return Reply()
-        return self._stop()
-
     @property
     def _database(self) -> Any:
         return self._memory.store.database
 
     @property
     def _parent(self) -> str:
-        """The conversation that a sub-agent works for; empty for one with a person."""
+        """What a sub-agent works for, a conversation or a task of the loop; empty for a conversation with a person."""
         event = self._event
-        return text_id("task", event.replace(agent_id="").conversation) if event.agent_id else ""
+        if not event.agent_id:
+            return ""
+        return self._of_task or text_id("task", event.replace(agent_id="").conversation)
 
     @property
     def _task(self) -> Task:
@@ -222,7 +225,7 @@ class Conversing:
                 updated_at=self._now,
             )
             self._known = tasks.find(self._database, self._id) or new
-            if self._of_loop:
+            if self._is_loops:
                 # Each attempt is a conversation of its own, which begins with its claim.
                 held = [one.started_at for one in claims.all_of(self._database) if one.task == self._id]
                 self._known = self._known.replace(fresh_since=max((*held, self._known.fresh_since)))
@@ -270,17 +273,21 @@ class Conversing:
     def _brief(self, everything: Content, hits: Sequence[Hit], occasion: str) -> Brief:
         from learnt.brief.select import Choice
 
+        event = self._event
+        # A warning tells the command itself, and a purge must find it there.
+        command = self._line(event.command, _LONGEST_COMMAND) if event.command and not everything.failed else ""
+        tools = (self._memory._line(event.tool),) if event.tool else ()
         content, receipt = fitted(
             everything,
             [Choice(hit=hit) for hit in hits],
             "",
-            asked(Situation(paths=self._event.paths), only_new=True),
+            asked(Situation(paths=event.paths, command=command, tools=tools), only_new=True),
             (),
             settings={"budget_tokens": self._memory.settings.brief_tokens},
             max_chars=LONGEST_TEXT,
         )
-        made = made_brief(self._task, content, receipt, agent=self._memory._line(self._event.agent))
-        return made.replace(client=self._event.client, occasion=occasion, asked_by="hook")
+        made = made_brief(self._task, content, receipt, agent=self._memory._line(event.agent))
+        return made.replace(client=event.client, occasion=occasion, asked_by="hook")
 
     def _misstep(self) -> Misstep | None:
         """Return what the command did the last time, if it is known and this conversation was not told yet."""
@@ -312,11 +319,12 @@ class Conversing:
         return self._repeated
 
     def _sign(self) -> str:
-        if not self._event.command:
-            return ""
-        from learnt.debrief.missteps import sign_of
+        if self._signed is None:
+            from learnt.debrief.missteps import sign_of
 
-        return sign_of(self._event.command, self._memory.root, self._event.folder)
+            event = self._event
+            self._signed = sign_of(event.command, self._memory.root, event.folder) if event.command else ""
+        return self._signed
 
     def _note_failure(self) -> None:
         """Remember that a command failed; that of a test or a linter says nothing about the command."""
