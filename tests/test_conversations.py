@@ -908,3 +908,39 @@ def test_a_command_that_opencode_broke_off_has_not_succeeded(
     opencode(f"""await before("c1", "{FAILS}"); told.push(await after("c1", "shipped", {exit_code}))""")
 
     assert (ERROR in shop(session="later").call(FAILS)) is is_known
+
+
+def test_a_sub_agent_of_the_loop_hears_nothing_twice_and_works_for_its_task(
+    project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
+        memory.pin(gotcha.id)
+        task = memory.add_task("Mend the docs").id
+    monkeypatch.setenv("LEARNT_TASK", task)
+    sub_agent = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": str(project / "docs" / "commands.md")}}
+
+    assert gotcha.id in sub_agent.hear("SubagentStart")
+    assert sub_agent.hear("PreToolUse", **edit) == ""
+    assert gotcha.id in Client(learnt, "claude").hear("PreToolUse", **edit)
+
+    with Memory.open(project) as memory:
+        assert memory.get_task(text_id("task", "claude s1 a1")).parent == task
+
+
+def test_a_turn_in_which_only_the_client_spoke_leaves_nothing(project: Path, learnt: Learnt, tmp_path: Path) -> None:
+    with Memory.open(project):
+        pass
+    said = {"role": "assistant", "content": [{"type": "text", "text": "API Error: 529"}]}
+    record = {"type": "assistant", "isApiErrorMessage": True, "message": said}
+    transcript = tmp_path / "s1.jsonl"
+    transcript.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    client = Client(learnt, "claude", transcript_path=str(transcript))
+
+    client.tell("StopFailure", error="API Error: 529")
+    client.tell("SessionEnd", reason="other")
+
+    with Memory.open(project) as memory:
+        memory.catch_up()
+        assert memory.activity().entries == ()
