@@ -375,6 +375,47 @@ def test_what_is_too_short_to_be_looked_for_leaves_the_receipts_too(shop: Shop) 
     assert "pay -" not in str(shop.rows("brief"))
 
 
+def test_a_purge_leaves_other_missteps_and_tasks_as_they_are(shop: Shop) -> None:
+    wrong, right, other = "npm run serv:web", "npm run serve:web", "npm run serve:web -- --prot 3"
+    missing = 'npm error Missing script: "serv:web"'
+    shop.fail("earlier", wrong, missing)
+    shop.work("earlier", right)
+    shop.fail("other", other, "error: unknown option --prot")
+    shop.work("other", "npm run serve:web -- --port 3")
+    shop.memory.brief("Let npm run serve:web start faster", task="task_1")
+    shop.memory.brief(f"Find out about {missing}", task="task_2")
+    shop.memory.brief("Let npm run serv:web work as well", task="task_3")
+    warning, kept = shop.warning(command=wrong), shop.warning("later", other)
+
+    shop.memory.purge(warning)
+
+    (left,) = shop.rows("misstep")
+    assert (left["command"], left["worked"]) == (other, "npm run serve:web -- --port 3")
+    assert [row["brief"] for row in shop.rows("warning")] == [kept]
+    assert shop.call("last", other)
+    titles = {row["id"]: row["title"] for row in shop.rows("task")}
+    assert titles["task_1"] == "Let npm run serve:web start faster"
+    assert titles["task_2"] == f"Find out about {missing}"
+    assert titles["task_3"] == "Let [purged] work as well"
+    assert {*shop.memory.explain(warning).receipt["failed"][0].values()} >= {"[purged]"}
+    assert right not in str(shop.memory.explain(warning).receipt)
+    assert shop.memory.explain(kept).receipt["failed"][0]["command"] == other
+
+
+def test_a_command_that_was_purged_is_no_advice_for_another_misstep(shop: Shop) -> None:
+    shop.fail("earlier", FAILS)
+    shop.work("earlier", WORKS)
+    shop.fail("later", WORKS, "deploy: error: unknown option --retry")
+    shop.work("later", "deploy --again now")
+    warning = shop.warning(command=WORKS)
+    assert shop.call("before", FAILS)
+
+    shop.memory.purge(warning)
+
+    assert [(row["command"], row["worked"]) for row in shop.rows("misstep")] == [(FAILS, "")]
+    assert shop.call("after", FAILS) == ""
+
+
 def test_a_purge_of_a_learning_reaches_missteps_with_its_text(shop: Shop) -> None:
     learning = shop.memory.add(f"pay --as {SECRET} -x")
     shop.fail("earlier", f"pay --as {SECRET} -x")
