@@ -17,7 +17,7 @@ from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.events import read_event
 from learnt.memory import background
 from learnt.memory.conversing import Conversing
-from learnt.store import mirror, missteps
+from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Record, Spool
 from tests.conftest import Clock, Done
 
@@ -348,6 +348,27 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     assert holding(shop.project / ".learnt", SECRET) == []
     assert shop.memory.purge(warning) == 0, "it can be repeated"
     assert shop.memory.forget(warning) is None
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_a_mirror_that_is_refreshed_while_the_server_is_purged_is_thrown_away(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = leak(shop)
+    throw_away, folder = mirror.throw_away, shop.project / ".learnt"
+    refreshes = iter([mirror.refresh])
+
+    def and_refresh_once(place: Place) -> None:
+        throw_away(place)
+        for refresh in refreshes:
+            refresh(shop.memory.store)
+            assert holding(folder, SECRET)
+
+    monkeypatch.setattr(mirror, "throw_away", and_refresh_once)
+
+    shop.memory.purge(warning)
+
+    assert holding(folder, SECRET) == []
 
 
 def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:

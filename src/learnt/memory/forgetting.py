@@ -53,6 +53,8 @@ def purge(store: Store, id: str) -> int:
             throw_away(store.place)
         with store.transaction():
             missteps.purge(store.database, signs, commands)
+        if store.place.address:
+            throw_away(store.place)  # a worker may have made it anew, while the server still knew
     return backups
 
 
