@@ -263,6 +263,15 @@ def test_a_misstep_that_a_person_hides_is_told_of_only_when_it_happens_anew(warn
     assert len(warned.rows("warning")) == 2, "what came of warnings stays"
 
 
+def test_of_a_warning_that_a_person_hid_the_activity_tells_the_command(warned: Shop) -> None:
+    warning = warned.warning()
+    warned.memory.forget(warning)
+
+    (entry,) = warned.memory.activity(what="warning").entries
+
+    assert (entry.id, entry.command) == (warning, FAILS)
+
+
 def test_a_warning_that_a_later_one_replaced_can_be_hidden_too(warned: Shop) -> None:
     first = warned.warning("long")
     warned.hear("long", "SessionStart", source="compact")
