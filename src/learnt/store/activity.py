@@ -76,7 +76,7 @@ class Entry(Value):
     command: str = ""
     """Of which the agent was warned."""
     outcome: str = ""
-    """Of a warning: not repeated, repeated or needless, and empty where the same was warned of again in that
+    """Of a warning: prevented, repeated or needless, and empty where the same was warned of again in that
     conversation; of a debrief: the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
@@ -304,7 +304,7 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
                case when misstep.command is null then brief.receipt end as receipt
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
                        case when warning.needless = 1 then 'needless'
-                            when {PREVENTED} then 'not repeated'
+                            when {PREVENTED} then 'prevented'
                             else 'repeated'
                        end as outcome
                   from warning

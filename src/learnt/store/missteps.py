@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 TOLD_FOR_MS = 90 * 24 * 3600 * 1000
 _MOST_OPEN = 10
 _MOST_OF_ASKED = 20
-# The warning was no mistake, and the command did not fail again; where it did not stop the call, that one may fail.
+# An error is prevented that was not repeated after a warning: the warning was no mistake, and the command did not fail
+# again in that conversation. Where the warning did not stop the call, that call itself still ran, and may have failed.
 PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
@@ -111,7 +112,10 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
 
 
 def prevented(database: Database, since: int | None = None) -> dict[str, int]:
-    """Return how many errors warnings prevented, by the agent that was warned; `since`: warned from that moment on."""
+    """Return how many errors were prevented (not repeated after a warning), by the agent that was warned.
+
+    `since`: warned from that moment on.
+    """
     rows = database.rows(
         f"""
         select agent, count(*) as prevented
