@@ -303,11 +303,14 @@ def test_what_was_hidden_elsewhere_leaves_the_mirror_with_the_next_refresh(warne
 
 def test_only_a_brief_that_warned_of_a_command_can_be_forgotten(shop: Shop) -> None:
     brief = shop.memory.brief("mend the till")
-    for act in (shop.memory.forget, shop.memory.purge):
+    for act in (shop.memory.forget, shop.memory.purge_warned, shop.memory.warned_of):
         with pytest.raises(WrongRequest, match="warned of no command"):
             act(brief.id)
         with pytest.raises(NotFound):
             act("brief_0")
+    for act_on_learning in (shop.memory.hide, shop.memory.purge):
+        with pytest.raises(NotFound):
+            act_on_learning(brief.id)
 
 
 # Deleting for good
@@ -346,7 +349,7 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     warning = leak(shop)
     shop.memory.add("Keep this")
 
-    assert shop.memory.purge(warning) == 1
+    assert shop.memory.purge_warned(warning) == 1
 
     tables = ("misstep", "warning", "brief", "task", "operation")
     assert SECRET not in str([shop.rows(table) for table in tables])
@@ -355,7 +358,7 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     assert "[purged]" in str(shop.memory.explain(warning).receipt["failed"])
     shop.memory.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
-    assert shop.memory.purge(warning) == 0, "it can be repeated"
+    assert shop.memory.purge_warned(warning) == 0, "it can be repeated"
     assert shop.memory.forget(warning) is None
 
 
@@ -375,7 +378,7 @@ def test_a_mirror_that_is_refreshed_while_the_server_is_purged_is_thrown_away(
 
     monkeypatch.setattr(mirror, "throw_away", and_refresh_once)
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     assert holding(folder, SECRET) == []
 
@@ -385,10 +388,10 @@ def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:
     damaged = shop.project / ".learnt" / "backups" / "zz.db"
     damaged.write_bytes(b"not a database, but of some length" * 100)
     with pytest.raises(Exception, match="cannot be read"):
-        shop.memory.purge(warning)
+        shop.memory.purge_warned(warning)
     damaged.unlink()
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     shop.memory.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
@@ -399,7 +402,7 @@ def test_what_is_too_short_to_be_looked_for_leaves_the_receipts_too(shop: Shop) 
     shop.work("earlier", "pay -y")
     warning = shop.warning(command="pay -x")
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     assert "pw7" not in str(shop.rows("brief"))
     assert "pay -" not in str(shop.rows("brief"))
@@ -417,7 +420,7 @@ def test_a_purge_leaves_other_missteps_and_tasks_as_they_are(shop: Shop) -> None
     shop.memory.brief("Let npm run serv:web work as well", task="task_3")
     warning, kept = shop.warning(command=wrong), shop.warning("later", other)
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     (left,) = shop.rows("misstep")
     assert (left["command"], left["worked"]) == (other, "npm run serve:web -- --port 3")
@@ -440,7 +443,7 @@ def test_a_command_that_was_purged_is_no_advice_for_another_misstep(shop: Shop) 
     warning = shop.warning(command=WORKS)
     assert shop.call("before", FAILS)
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     assert [(row["command"], row["worked"]) for row in shop.rows("misstep")] == [(FAILS, "")]
     assert shop.call("after", FAILS) == ""

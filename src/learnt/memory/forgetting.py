@@ -58,6 +58,11 @@ def purge(store: Store, id: str) -> int:
     return backups
 
 
+def warned_of(store: Store, id: str) -> str:
+    """Return the command that a brief warned of."""
+    return str(_warning(store, id).receipt["failed"][0]["command"])
+
+
 def _warning(store: Store, id: str) -> Brief:
     """Return a brief that warned of a command."""
     brief = get_brief(store.database, id)
