@@ -265,9 +265,7 @@ class TestTheList:
                 values (:project, 'task_gone', 'x', '', 5)
                 """
             )
-        assert memory.activity().entries == (
-            Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),
-        )
+        assert memory.activity().entries == (Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),)
         assert dict(memory.activity().prevented) == {"": 1}
 
     def test_today_begins_at_midnight(self, memory: Memory, clock: Clock) -> None:
@@ -365,7 +363,8 @@ class TestTheCommand:
         assert "The clients that there are: claude, codex\n" in learnt("activity", "--client", "foo").out
         assert "The agents that there are: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
         assert (
-            "Errors prevented (not repeated after a warning), in all: 1 (tester 1)" in learnt("activity", "--what", "debrief").out
+            "Errors prevented (not repeated after a warning), in all: 1 (tester 1)"
+            in learnt("activity", "--what", "debrief").out
         )
 
     def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
@@ -493,9 +492,7 @@ class TestTheLine:
         warned(sqlite_memory, "make none", failures=5)
         record = {"title": "Paint it green", "status": "proposed"}
         assert learnt("import", "-", stdin=json.dumps(record)).code == 0
-        assert (
-            learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 error prevented, 1 to review\n"
-        )
+        assert learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 error prevented, 1 to review\n"
         told = json.loads(learnt("activity", "--line", "--json").out)
         assert told == {"id": "today", "briefs": 1, "warnings": 2, "prevented": 1, "to_review": 1}
 
