@@ -289,8 +289,8 @@ def forget(database: Database, signs: Sequence[str]) -> list[Misstep]:
 def purge(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
     """Delete missteps with the warnings of them, and their commands wherever those stand; say whether any was there.
 
-    Errors, and what worked then, go from the briefs that told of these very missteps: elsewhere the same words are about
-    something else. `commands`: what a brief that told of them called them. Only a person's purge does this.
+    Errors, and what worked then, go from the receipts that told of these very missteps: elsewhere the same words are
+    about something else. `commands`: what a brief that told of them called them. Only a person's purge does this.
     """
     known = forget(database, signs)
     told = {*commands, *(one.command for one in known)} - {PURGED}
