@@ -151,7 +151,7 @@ class TestTheList:
         assert (given.client, given.agent, given.occasion) == ("codex", "engineer", "task")
         assert (given.learnings, given.tokens, given.duration_ms) == (1, brief.tokens, brief.duration_ms)
         assert brief.learning_ids == (learning.id,)
-        assert (warning.what, warning.command, warning.outcome) == ("warning", "make all", "not repeated")
+        assert (warning.what, warning.command, warning.outcome) == ("warning", "make all", "prevented")
         assert (warning.client, warning.agent, warning.occasion) == ("claude", "engineer", "tool")
         assert (debrief.what, debrief.outcome, debrief.learnings) == ("debrief", "done", 1)
         assert (debrief.client, debrief.agent) == ("codex", "engineer")
@@ -198,7 +198,7 @@ class TestTheList:
 
         entries = memory.activity().entries
         assert [(entry.what, entry.command, entry.outcome) for entry in entries] == [
-            ("warning", "ship --fast", "not repeated"),
+            ("warning", "ship --fast", "prevented"),
             ("warning", "ship --fast", ""),
         ]
         assert [entry.what for entry in memory.activity(what="brief").entries] == []
@@ -208,10 +208,10 @@ class TestTheList:
     @pytest.mark.parametrize(
         ("fields", "outcome", "prevented"),
         [
-            ({}, "not repeated", 1),
-            ({"failures": 1}, "not repeated", 1),  # the call itself, which was made all the same
+            ({}, "prevented", 1),
+            ({"failures": 1}, "prevented", 1),  # the call itself, which was made all the same
             ({"failures": 2}, "repeated", 0),
-            ({"denied": 1}, "not repeated", 1),
+            ({"denied": 1}, "prevented", 1),
             ({"denied": 1, "failures": 1}, "repeated", 0),
             ({"needless": 1}, "needless", 0),
             ({"needless": 1, "failures": 3}, "needless", 0),
@@ -265,9 +265,7 @@ class TestTheList:
                 values (:project, 'task_gone', 'x', '', 5)
                 """
             )
-        assert memory.activity().entries == (
-            Entry(what="warning", id="", at=5, task="task_gone", outcome="not repeated"),
-        )
+        assert memory.activity().entries == (Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),)
         assert dict(memory.activity().prevented) == {"": 1}
 
     def test_today_begins_at_midnight(self, memory: Memory, clock: Clock) -> None:
@@ -320,12 +318,12 @@ class TestTheCommand:
 
         told = learnt("activity").out
 
-        assert "not repeated, denied" in told
+        assert "prevented, denied" in told
         assert "make all" in told
         assert "repeated" in told
         assert "the shop…" in told or "the sho…" in told
         assert "Asked in the last 30 days: 4 times, hooks 3, people 1" in told
-        assert "Errors not repeated after a warning: 1 (engineer 1)\n" in told
+        assert "Errors prevented (not repeated after a warning): 1 (engineer 1)\n" in told
         assert "make all" not in learnt("activity", "--what", "briefs").out
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
@@ -347,7 +345,7 @@ class TestTheCommand:
         narrow, told = shown(80)
         assert narrow == ["what", "client", "outcome"]
         assert "Paint the shop in red" in told
-        assert "not repeated, denied" in told
+        assert "prevented, denied" in told
         wider, told = shown(120)  # "just now" takes less room than "12 seconds ago"
         assert wider[:3] == ["what", "client", "agent"]
         assert "ms" not in wider
@@ -365,7 +363,8 @@ class TestTheCommand:
         assert "The clients that there are: claude, codex\n" in learnt("activity", "--client", "foo").out
         assert "The agents that there are: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
         assert (
-            "Errors not repeated after a warning, in all: 1 (tester 1)" in learnt("activity", "--what", "debrief").out
+            "Errors prevented (not repeated after a warning), in all: 1 (tester 1)"
+            in learnt("activity", "--what", "debrief").out
         )
 
     def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
@@ -393,7 +392,7 @@ class TestTheCommand:
         warning, given = told["activity"]
         assert (given["id"], given["at"], given["occasion"]) == (brief.id, brief.created_at, "prompt")
         assert (given["client"], given["asked_by"], given["title"]) == ("codex", "hook", "Paint the shop")
-        assert (warning["command"], warning["outcome"], warning["denied"]) == ("make all", "not repeated", False)
+        assert (warning["command"], warning["outcome"], warning["denied"]) == ("make all", "prevented", False)
         assert told["used_in_30_days"] == {"hook": 2}
         assert told["prevented"] == {"engineer": 1}
         assert learnt("activity", "--what", "gossip").code == 2
@@ -493,9 +492,7 @@ class TestTheLine:
         warned(sqlite_memory, "make none", failures=5)
         record = {"title": "Paint it green", "status": "proposed"}
         assert learnt("import", "-", stdin=json.dumps(record)).code == 0
-        assert (
-            learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 error not repeated, 1 to review\n"
-        )
+        assert learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 error prevented, 1 to review\n"
         told = json.loads(learnt("activity", "--line", "--json").out)
         assert told == {"id": "today", "briefs": 1, "warnings": 2, "prevented": 1, "to_review": 1}
 

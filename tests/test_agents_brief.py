@@ -699,7 +699,8 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
     assert memory.prevented(since=1_003) == {"": 1, "engineer": 1}
     learnt = command_line(project)
     assert json.loads(learnt("stats", "--json").out)["prevented"] == {"engineer": 3, "": 1}
-    assert "     3 engineer\n     1 (no agent)\n" in learnt("stats").out
+    told = learnt("stats").out
+    assert "Errors prevented (not repeated after a warning)\n     3 engineer\n     1 (no agent)\n" in told
 
 
 @pytest.mark.parametrize(("agent", "loads"), [([], False), (["--agent", "tester"], True)], ids=["none", "tester"])

@@ -1107,6 +1107,23 @@ def findings(learnt: Learnt, client: str, **options: Any) -> list[dict[str, Any]
     return [one for one in told if one["subject"] == f"client {client}"]
 
 
+def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
+    learnt: Learnt, project: Path, tmp_path: Path
+) -> None:
+    learnt("init")
+    learnt("install", "claude-code")
+    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    path = project / ".claude" / "settings.json"
+    content = json.loads(path.read_text())
+    del content["hooks"]["PreToolUse"]
+    path.write_text(json.dumps({**content, "disableAllHooks": True}))
+
+    (found,) = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
+
+    assert ", but Claude Code runs no hook of ours here (" in found["detail"]
+    assert f" in {path}), and what is there is incomplete, or of an older version; " in found["detail"]
+
+
 def test_the_doctor_says_whether_a_client_can_start_learnt(learnt: Learnt, project: Path, tmp_path: Path) -> None:
     learnt("init")
     learnt("install", "claude-code")

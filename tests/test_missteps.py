@@ -17,7 +17,7 @@ from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.events import read_event
 from learnt.memory import background
 from learnt.memory.conversing import Conversing
-from learnt.store import mirror, missteps
+from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Record, Spool
 from tests.conftest import Clock, Done
 
@@ -263,6 +263,15 @@ def test_a_misstep_that_a_person_hides_is_told_of_only_when_it_happens_anew(warn
     assert len(warned.rows("warning")) == 2, "what came of warnings stays"
 
 
+def test_of_a_warning_that_a_person_hid_the_activity_tells_the_command(warned: Shop) -> None:
+    warning = warned.warning()
+    warned.memory.forget(warning)
+
+    (entry,) = warned.memory.activity(what="warning").entries
+
+    assert (entry.id, entry.command) == (warning, FAILS)
+
+
 def test_a_warning_that_a_later_one_replaced_can_be_hidden_too(warned: Shop) -> None:
     first = warned.warning("long")
     warned.hear("long", "SessionStart", source="compact")
@@ -294,11 +303,14 @@ def test_what_was_hidden_elsewhere_leaves_the_mirror_with_the_next_refresh(warne
 
 def test_only_a_brief_that_warned_of_a_command_can_be_forgotten(shop: Shop) -> None:
     brief = shop.memory.brief("mend the till")
-    for act in (shop.memory.forget, shop.memory.purge):
+    for act in (shop.memory.forget, shop.memory.purge_warned, shop.memory.warned_of):
         with pytest.raises(WrongRequest, match="warned of no command"):
             act(brief.id)
         with pytest.raises(NotFound):
             act("brief_0")
+    for act_on_learning in (shop.memory.hide, shop.memory.purge):
+        with pytest.raises(NotFound):
+            act_on_learning(brief.id)
 
 
 # Deleting for good
@@ -337,7 +349,7 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     warning = leak(shop)
     shop.memory.add("Keep this")
 
-    assert shop.memory.purge(warning) == 1
+    assert shop.memory.purge_warned(warning) == 1
 
     tables = ("misstep", "warning", "brief", "task", "operation")
     assert SECRET not in str([shop.rows(table) for table in tables])
@@ -346,8 +358,29 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     assert "[purged]" in str(shop.memory.explain(warning).receipt["failed"])
     shop.memory.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
-    assert shop.memory.purge(warning) == 0, "it can be repeated"
+    assert shop.memory.purge_warned(warning) == 0, "it can be repeated"
     assert shop.memory.forget(warning) is None
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_a_mirror_that_is_refreshed_while_the_server_is_purged_is_thrown_away(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warning = leak(shop)
+    throw_away, folder = mirror.throw_away, shop.project / ".learnt"
+    refreshes = iter([mirror.refresh])
+
+    def and_refresh_once(place: Place) -> None:
+        throw_away(place)
+        for refresh in refreshes:
+            refresh(shop.memory.store)
+            assert holding(folder, SECRET)
+
+    monkeypatch.setattr(mirror, "throw_away", and_refresh_once)
+
+    shop.memory.purge_warned(warning)
+
+    assert holding(folder, SECRET) == []
 
 
 def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:
@@ -355,10 +388,10 @@ def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:
     damaged = shop.project / ".learnt" / "backups" / "zz.db"
     damaged.write_bytes(b"not a database, but of some length" * 100)
     with pytest.raises(Exception, match="cannot be read"):
-        shop.memory.purge(warning)
+        shop.memory.purge_warned(warning)
     damaged.unlink()
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     shop.memory.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
@@ -369,10 +402,51 @@ def test_what_is_too_short_to_be_looked_for_leaves_the_receipts_too(shop: Shop) 
     shop.work("earlier", "pay -y")
     warning = shop.warning(command="pay -x")
 
-    shop.memory.purge(warning)
+    shop.memory.purge_warned(warning)
 
     assert "pw7" not in str(shop.rows("brief"))
     assert "pay -" not in str(shop.rows("brief"))
+
+
+def test_a_purge_leaves_other_missteps_and_tasks_as_they_are(shop: Shop) -> None:
+    wrong, right, other = "npm run serv:web", "npm run serve:web", "npm run serve:web -- --prot 3"
+    missing = 'npm error Missing script: "serv:web"'
+    shop.fail("earlier", wrong, missing)
+    shop.work("earlier", right)
+    shop.fail("other", other, "error: unknown option --prot")
+    shop.work("other", "npm run serve:web -- --port 3")
+    shop.memory.brief("Let npm run serve:web start faster", task="task_1")
+    shop.memory.brief(f"Find out about {missing}", task="task_2")
+    shop.memory.brief("Let npm run serv:web work as well", task="task_3")
+    warning, kept = shop.warning(command=wrong), shop.warning("later", other)
+
+    shop.memory.purge_warned(warning)
+
+    (left,) = shop.rows("misstep")
+    assert (left["command"], left["worked"]) == (other, "npm run serve:web -- --port 3")
+    assert [row["brief"] for row in shop.rows("warning")] == [kept]
+    assert shop.call("last", other)
+    titles = {row["id"]: row["title"] for row in shop.rows("task")}
+    assert titles["task_1"] == "Let npm run serve:web start faster"
+    assert titles["task_2"] == f"Find out about {missing}"
+    assert titles["task_3"] == "Let [purged] work as well"
+    assert {*shop.memory.explain(warning).receipt["failed"][0].values()} >= {"[purged]"}
+    assert right not in str(shop.memory.explain(warning).receipt)
+    assert shop.memory.explain(kept).receipt["failed"][0]["command"] == other
+
+
+def test_a_command_that_was_purged_is_no_advice_for_another_misstep(shop: Shop) -> None:
+    shop.fail("earlier", FAILS)
+    shop.work("earlier", WORKS)
+    shop.fail("later", WORKS, "deploy: error: unknown option --retry")
+    shop.work("later", "deploy --again now")
+    warning = shop.warning(command=WORKS)
+    assert shop.call("before", FAILS)
+
+    shop.memory.purge_warned(warning)
+
+    assert [(row["command"], row["worked"]) for row in shop.rows("misstep")] == [(FAILS, "")]
+    assert shop.call("after", FAILS) == ""
 
 
 def test_a_purge_of_a_learning_reaches_missteps_with_its_text(shop: Shop) -> None:

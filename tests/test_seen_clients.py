@@ -170,10 +170,14 @@ class TestDoctor:
     def test_a_client_that_a_plugin_set_up_is_told_of(self, doctor: Doctor) -> None:
         fired.note(str(doctor.project / ".learnt"), "claude", "prompt", now_ms(), 12.3, 840)
 
-        told = doctor.says("claude")
+        told = doctor.says("claude-code")
 
         assert told["fine"]
-        assert "by a plugin or by hand" in told["detail"]
+        assert told["facts"]["client"] == "claude-code"
+        assert told["detail"].startswith(
+            "`learnt install` has written nothing here: a plugin or a person set its hooks up, or they were taken out "
+            "since; last fired"
+        )
         assert "took 12 ms and gave 840 characters" in told["detail"]
         assert (told["facts"]["installed"], told["facts"]["last_fired"]["chars"]) == (False, 840)
 

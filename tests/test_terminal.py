@@ -155,6 +155,14 @@ def test_purge_with_yes_does_not_ask(terminal: Terminal, learning: Learning) -> 
     assert "[y/N]" not in terminal.text("purge", learning.id, "--yes")
 
 
+def test_purge_refuses_a_brief_that_warned_of_nothing_without_asking(terminal: Terminal, sqlite_memory: Memory) -> None:
+    brief = sqlite_memory.brief("Paint the shop")
+    code, screen = terminal.run("purge", brief.id)
+    assert code == 2
+    assert f"`{brief.id}` warned of no command" in screen
+    assert "[y/N]" not in screen
+
+
 def test_purge_asks_although_its_output_goes_into_a_pipe(terminal: Terminal, learning: Learning) -> None:
     ours, theirs = pty.openpty()
     os.write(ours, b"n\n")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from learnt.model import Learning, Triggers
 from learnt.text.address import without_password
-from learnt.text.clean import clean, fold
+from learnt.text.clean import clean, first_words, fold, last_words
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record, read_fields
 
@@ -54,6 +54,23 @@ def test_what_steers_a_terminal_goes_as_a_whole() -> None:
 def test_joiners_stay_where_they_join_and_go_where_they_hide() -> None:
     assert clean("👩‍👩‍👧 نمی‌خواهم ❤️") == "👩‍👩‍👧 نمی‌خواهم ❤️"
     assert clean("pass\u200dword \u200c") == "password "
+
+
+def test_a_word_that_a_cut_would_tear_is_dropped() -> None:
+    token = "ghp_" + "a1B2" * 9
+    assert first_words(f"deploy now {token}", 20) == "deploy now "
+    assert last_words(f"{token} is no token", 20) == " is no token"
+    assert first_words(f"{'part ' * 100}{'x' * 299} end", 798) == "part " * 100
+    assert last_words(f"end {'x' * 299}{' part' * 100}", 798) == " part" * 100
+    assert first_words(token, 20) == last_words(token, 20) == ""
+    assert first_words(token, 40) == last_words(token, 40) == token
+
+
+def test_of_a_long_text_without_blanks_only_what_is_near_the_cut_is_dropped() -> None:
+    packed = '{"name":"shop","open":true}' * 900
+    assert first_words(packed, 20_000) == packed[:19_700]
+    assert last_words(packed, 20_000) == packed[-19_700:]
+    assert first_words(f"curl -d {packed}", 20_000).startswith('curl -d {"name"')
 
 
 @settings(max_examples=300)

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 _LITTLE_SPACE = 100 * 1024 * 1024
 _SOME_MODEL = "some-model"
+_NOT_BY_US = (
+    "`learnt install` has written nothing here: a plugin or a person set its hooks up, or they were taken out since"
+)
 # What it means when reading what a client sent fails.
 _SENT = {
     "JSONDecodeError": "a client sent what is no JSON",
@@ -308,15 +311,18 @@ def _examine_others(
     here: Project, events: Mapping[str, Fired], settings: Settings, clock: Callable[[], int]
 ) -> Iterator[Finding]:
     """Say of clients whose hooks fired although nothing of ours is in their settings what they did."""
+    from learnt.clients.setup import CLIENTS
+
     for name, last in events.items():
+        client = next((one for one in CLIENTS if client_name(one) == name), name)
         brief = _last_brief(places.own_place(here, settings), name, clock)
         detail, remedy = _told_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
         yield Finding(
-            subject=f"client {name}",
+            subject=f"client {client}",
             fine=True,
-            detail=f"not set up by `learnt install`, but by a plugin or by hand, now or before; {detail}",
+            detail=f"{_NOT_BY_US}; {detail}",
             remedy=remedy,
-            facts=_client_facts(name, last, brief, installed=False, trusted=None),
+            facts=_client_facts(client, last, brief, installed=False, trusted=None),
         )
 
 

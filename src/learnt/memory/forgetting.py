@@ -53,7 +53,14 @@ def purge(store: Store, id: str) -> int:
             throw_away(store.place)
         with store.transaction():
             missteps.purge(store.database, signs, commands)
+        if store.place.address:
+            throw_away(store.place)  # a worker may have made it anew, while the server still knew
     return backups
+
+
+def warned_of(store: Store, id: str) -> str:
+    """Return the command that a brief warned of."""
+    return str(_warning(store, id).receipt["failed"][0]["command"])
 
 
 def _warning(store: Store, id: str) -> Brief:

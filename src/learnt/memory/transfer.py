@@ -104,14 +104,9 @@ class Transfer(Stores):
     def purge(self, id: str) -> int:
         """Really delete a learning: rows, history, spool, backups, log, and the learnings files of this worktree.
 
-        Of a brief that warned of a command, all that is kept of that command goes. Return how many backups held it.
-        Interrupted, it can be repeated: the traces are looked for even when the learning itself is gone. From no file
-        or branch does it come back.
+        Return how many backups held it. Interrupted, it can be repeated: the traces are looked for even when the
+        learning itself is gone. From no file or branch does it come back.
         """
-        if is_id("brief", id):
-            from learnt.memory.forgetting import purge
-
-            return purge(self.store, id)
         from learnt.memory.disk import alone
 
         own = [store for store in self.sound_stores() if not store.place.read_only]
@@ -130,6 +125,18 @@ class Transfer(Stores):
         from learnt.memory.forgetting import forget
 
         return forget(self.store, brief)
+
+    def purge_warned(self, brief: str) -> int:
+        """Really delete all that is kept of the command that a brief warned of; return how many backups held it."""
+        from learnt.memory.forgetting import purge
+
+        return purge(self.store, brief)
+
+    def warned_of(self, brief: str) -> str:
+        """Return the command that a brief warned of."""
+        from learnt.memory.forgetting import warned_of
+
+        return warned_of(self.store, brief)
 
     def _purge_from(self, store: Store, id: str) -> int:
         """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""

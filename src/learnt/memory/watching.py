@@ -34,7 +34,7 @@ class Watched(Value):
     used: Mapping[str, int]
     """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
     prevented: Mapping[str, int]
-    """By agent: how many missteps were not repeated after a warning."""
+    """By agent: how many errors were prevented: not repeated after a warning."""
     fired: Mapping[str, Fired] = {}
     """By client: the last event of its hooks that was served, whether or not there was something to say."""
     clients: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Outcome(Value):
 
 
 def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: str) -> Watched:
-    """Return the last briefs, warnings and debriefs, who asked for learnings, and what was not repeated."""
+    """Return the last briefs, warnings and debriefs, who asked for learnings, and which errors were prevented."""
     check_rows(limit=limit)
     if what and what not in activity.KINDS:
         raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")

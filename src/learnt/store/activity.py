@@ -76,7 +76,7 @@ class Entry(Value):
     command: str = ""
     """Of which the agent was warned."""
     outcome: str = ""
-    """Of a warning: not repeated, repeated or needless, and empty where the same was warned of again in that
+    """Of a warning: prevented, repeated or needless, and empty where the same was warned of again in that
     conversation; of a debrief: the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
@@ -270,9 +270,7 @@ def _briefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[En
 
 def _earlier_warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = _given_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
-    return [
-        Entry(what="warning", command=json.loads(row.pop("receipt"))["failed"][0]["command"], **row) for row in rows
-    ]
+    return [Entry(what="warning", command=_told_command(row.pop("receipt")), **row) for row in rows]
 
 
 def _given_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
@@ -302,10 +300,11 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
         select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
                coalesce(brief.occasion, '') as occasion, coalesce(brief.asked_by, '') as asked_by,
                coalesce(brief.client, '') as client, brief.tokens, brief.duration_ms,
-               coalesce(task.title, '') as title, coalesce(misstep.command, '') as command
+               coalesce(task.title, '') as title, coalesce(misstep.command, '') as command,
+               case when misstep.command is null then brief.receipt end as receipt
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
                        case when warning.needless = 1 then 'needless'
-                            when {PREVENTED} then 'not repeated'
+                            when {PREVENTED} then 'prevented'
                             else 'repeated'
                        end as outcome
                   from warning
@@ -324,7 +323,16 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
         **whose,
         limit=limit,
     )
-    return [Entry(what="warning", **{**row, "denied": bool(row["denied"])}) for row in rows]
+    for row in rows:
+        receipt = row.pop("receipt")  # only where the misstep is gone
+        row.update(command=row["command"] or _told_command(receipt), denied=bool(row["denied"]))
+    return [Entry(what="warning", **row) for row in rows]
+
+
+def _told_command(receipt: str | None) -> str:
+    """Return the command of which a brief warned, by its receipt."""
+    told = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
+    return str(told[0]["command"])
 
 
 def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:

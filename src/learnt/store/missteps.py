@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 TOLD_FOR_MS = 90 * 24 * 3600 * 1000
 _MOST_OPEN = 10
 _MOST_OF_ASKED = 20
-# The warning was no mistake, and the command did not fail again; where it did not stop the call, that one may fail.
+# An error is prevented that was not repeated after a warning: the warning was no mistake, and the command did not fail
+# again in that conversation. Where the warning did not stop the call, that call itself still ran, and may have failed.
 PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
@@ -111,7 +112,10 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
 
 
 def prevented(database: Database, since: int | None = None) -> dict[str, int]:
-    """Return how many errors warnings prevented, by the agent that was warned; `since`: warned from that moment on."""
+    """Return how many errors were prevented (not repeated after a warning), by the agent that was warned.
+
+    `since`: warned from that moment on.
+    """
     rows = database.rows(
         f"""
         select agent, count(*) as prevented
@@ -266,7 +270,7 @@ def signs_in(database: Database, brief: Brief) -> list[str]:
     """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
     rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
     if not rows:
-        told = [one["command"] for one in brief.receipt.get("failed", ())]
+        told = [one["command"] for one in brief.receipt.get("failed", ()) if one["command"] != PURGED]
         rows = database.rows(
             f"select sign from misstep where project = :project and {database.one_of('command', 'told')} order by sign",
             told=database.list_value(told),
@@ -283,34 +287,33 @@ def forget(database: Database, signs: Sequence[str]) -> list[Misstep]:
 
 
 def purge(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
-    """Delete missteps with the warnings of them, and their texts wherever they are repeated; say whether any was there.
+    """Delete missteps with the warnings of them, and their commands wherever those stand; say whether any was there.
 
-    `commands`: what a brief that told of them called them. Only a person's purge does this.
+    Errors, and what worked then, go from the receipts that told of these very missteps: elsewhere the same words are
+    about something else. `commands`: what a brief that told of them called them. Only a person's purge does this.
     """
     known = forget(database, signs)
-    gone = len(known)
     told = {*commands, *(one.command for one in known)} - {PURGED}
-    texts = {text for one in known for text in (one.error, one.worked)} | told
+    gone = len(known) + database.execute(
+        f"delete from misstep where project = :project and {database.one_of('command', 'told')}",
+        told=database.list_value(sorted(told)),
+    )
     for sign in signs:
         gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
     for id, receipt in _receipts_with(database, told):
         for one in receipt["failed"]:
-            texts |= {one["error"], one["worked"]}
-            one.update(command=PURGED, error=PURGED, worked=PURGED)  # also what is too short to be looked for
+            if one["command"] in told:  # also one that is too short to be looked for
+                one.update(command=PURGED, error=PURGED, worked=PURGED)
         gone += database.execute("delete from warning where project = :project and brief = :id", id=id)
         gone += database.execute(
             "update brief set receipt = :receipt where project = :project and id = :id",
             id=id,
             receipt=json.dumps(receipt, ensure_ascii=False),
         )
-    gone += black_out(database, texts - {PURGED})
+    gone += black_out(database, told)
+    # Of another misstep, this may be what worked then: blacked out, that is no advice.
     database.execute(
-        f"""
-        delete from misstep
-         where project = :project
-           and ({database.one_of("command", "told")} or command like :purged or worked like :purged)
-        """,
-        told=database.list_value(sorted(told)),
+        "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
         purged=f"%{PURGED}%",
     )
     return gone > 0

@@ -45,6 +45,7 @@ _INVISIBLE = (
     (0xE0000, 0xE0FFF),
 )
 _PLAIN = "".join(map(chr, range(ord("!"), ord("~") + 1)))  # what secrets are made of: some scripts put no blanks
+_LONGEST_TORN = 300  # longer ones are data without blanks, and most of it is fit to be read
 _DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1) if last < 0xE0000}
 
 
@@ -92,13 +93,22 @@ def _joins(letter: str) -> bool:
 
 
 def first_words(text: str, limit: int) -> str:
-    """Return the beginning of a text, without a word that the cut would tear: a part of a secret looks like none."""
-    return text if len(text) <= limit else text[:limit].rstrip(_PLAIN)
+    """Return the beginning of a text, without a word that the cut would tear: a part of a secret looks like none.
+
+    Of a very long word, only the last characters before the cut go.
+    """
+    if len(text) <= limit:
+        return text
+    sure = max(0, limit - _LONGEST_TORN)
+    return text[:sure] + text[sure:limit].rstrip(_PLAIN)
 
 
 def last_words(text: str, limit: int) -> str:
-    """Return the end of a text, without a word that the cut would tear."""
-    return text if len(text) <= limit else text[-limit:].lstrip(_PLAIN)
+    """Return the end of a text, without a word that the cut would tear; of a very long one, as `first_words`."""
+    if len(text) <= limit:
+        return text
+    sure = len(text) - max(0, limit - _LONGEST_TORN)
+    return text[len(text) - limit : sure].lstrip(_PLAIN) + text[sure:]
 
 
 def ends_of(text: str, limit: int) -> str:

@@ -103,7 +103,7 @@ def _unready(client: str, setting: Setting, held: list[Target], disk: Disk) -> t
         return f"{program} is not {'on PATH' if on_path else 'there'}", f"put {NAME} on PATH" if on_path else again
     there = setting.replace(program=(program, *setting.program[1:]))
     if any(_is_stale(target, disk) for target in setup.targets(client, there)):
-        return "not all of it, or an older one", again
+        return "what is there is incomplete, or of an older version", again
     return None
 
 

@@ -79,7 +79,7 @@ def activity_run(arguments: argparse.Namespace) -> None:
     if watched.prevented:
         total = sum(watched.prevented.values())
         counts = _counts(watched.prevented, {}, "agents without a name")
-        say(f"Errors not repeated after a warning{in_all}: {total:,} ({counts})")
+        say(f"Errors prevented (not repeated after a warning){in_all}: {total:,} ({counts})")
 
 
 def _line(arguments: argparse.Namespace) -> str:
@@ -105,7 +105,7 @@ def _told(today: Today) -> str:
     parts = [
         f"{today.briefs:,} brief{'s' * (today.briefs != 1)} today",
         f"{today.warnings:,} warning{'s' * (today.warnings != 1)}" if today.warnings else "",
-        f"{today.prevented:,} error{'s' * (today.prevented != 1)} not repeated" if today.prevented else "",
+        f"{today.prevented:,} error{'s' * (today.prevented != 1)} prevented" if today.prevented else "",
         f"{today.to_review:,} to review" if today.to_review else "",
     ]
     return ", ".join(part for part in parts if part)

@@ -51,7 +51,10 @@ COMMANDS = (
     Command(name="debrief", group=_WORK, summary="Read an agent's output (on stdin) after a task", module="loop"),
     Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="loop"),
     Command(
-        name="explain", group=_WORK, summary="Show why a brief says what it says, and what came of it", module="explain"
+        name="explain",
+        group=_WORK,
+        summary="Show why a brief says what it says, or what came of an attempt",
+        module="explain",
     ),
     Command(name="hook", group=_WORK, summary="Serve an agent client: its event on stdin, a brief back", module="hook"),
     Command(name="mcp", group=_WORK, summary="Serve agent clients over the Model Context Protocol", module="mcp"),

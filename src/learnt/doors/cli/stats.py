@@ -139,7 +139,7 @@ def _show_gone(gone: Sequence[GoneError]) -> None:
 
 
 def _show_prevented(stats: Stats) -> None:
-    say(paint("Errors not repeated after a warning", "bold"))
+    say(paint("Errors prevented (not repeated after a warning)", "bold"))
     for agent, count in stats.prevented.items():
         say(f"  {count:>4} {agent or '(no agent)'}")
     say("" if stats.prevented else "  none known\n")

@@ -108,17 +108,18 @@ def purge_run(arguments: argparse.Namespace) -> int:
             note("Nothing was deleted.")
             return 0
         told = len(memory.remarks)
-        backups = memory.purge(arguments.id)
+        backups = (memory.purge_warned if is_id("brief", arguments.id) else memory.purge)(arguments.id)
         for remark in memory.remarks[told:]:
             note(remark)
         on_server = bool(memory.store.place.address)
     if arguments.json:
         show_json({"id": arguments.id, "backups": backups})
     elif is_id("brief", arguments.id):
-        say(f"Purged the command that {arguments.id} warned of, its error and what worked then, from the store")
+        say(f"Purged the command that {arguments.id} warned of, with its error and what worked then")
         say(f"Backups beside the store that held it: {backups}")
-        elsewhere = "transcripts of clients, learnings, other backups" + on_server * ", the server's own log"
-        say(f"Copies elsewhere are yours to find: {elsewhere}")
+        log = on_server * ", the server's own log"
+        elsewhere = "tasks and reports with its error, transcripts of clients, learnings, other backups"
+        say(f"Copies elsewhere are yours to find: {elsewhere}{log}")
     else:
         say(f"Purged {arguments.id} from the store, its history and the learnings files of this worktree")
         say(f"Backups beside the store that held it: {backups}")
@@ -129,8 +130,7 @@ def purge_run(arguments: argparse.Namespace) -> int:
 
 def _what_goes(memory: Memory, id: str) -> str:
     if is_id("brief", id):
-        told = [one["command"] for one in memory.explain(id).receipt.get("failed", ())]
-        return f"Delete all that is kept of the command that {id} warned of: {''.join(told)}?"
+        return f"Delete all that is kept of the command that {id} warned of: {memory.warned_of(id)}?"
     try:
         return f"Delete {id} for good: {memory.get(id).title}?"
     except NotFound:
