@@ -410,7 +410,7 @@ class TestExplainingWhatCameOfIt:
         memory.debrief("task_1", "<learning>Blue is out.</learning>\n<task-done/>", duration_ms=0, cost_usd=0.5)
         done, failed = memory.attempts("task_1")
 
-        first, second = memory.outcome(failed.id), memory.outcome(done.id)
+        first, second = memory.attempted(failed.id), memory.attempted(done.id)
 
         assert (first.attempt, first.title, first.client, first.agent) == (
             failed,
@@ -446,7 +446,7 @@ class TestExplainingWhatCameOfIt:
             memory.catch_up()
             clock.advance(days=1)
         (entry,) = memory.activity(what="debrief").entries
-        outcome = memory.outcome(entry.id)
+        outcome = memory.attempted(entry.id)
         assert list(outcome.learnings.values()) == ["Red dries slowly.", "Blue is out."]
         assert (outcome.client, outcome.attempt.result) == ("claude", "incomplete")
 

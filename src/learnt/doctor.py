@@ -279,7 +279,7 @@ def _examine_clients(
     start: str, here: Project | None, settings: Settings, clock: Callable[[], int]
 ) -> Iterator[Finding]:
     """Say of each client whether it is set up, trusts our hooks, and when they last did what."""
-    events = {client_name(client): last for client, last in fired.read(here.folder).items()} if here else {}
+    events = fired.read(here.folder) if here else {}
     installed = list(installing.installed(start, ask=True))
     for one in installed:
         subject, name = f"client {one.client}", client_name(one.client)

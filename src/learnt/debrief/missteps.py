@@ -146,10 +146,13 @@ def _script(part: Part) -> str:
 
 def _is_misspelt(one: Part, other: Part) -> bool:
     """Say whether two parts differ only in how their words are spelt; another number is another word."""
-    pairs = [(mine, theirs) for mine, theirs in zip(one.words, other.words, strict=False) if mine != theirs]
-    is_misspelt = all(_DIGITS.findall(mine) == _DIGITS.findall(theirs) for mine, theirs in pairs)
-    is_misspelt = is_misspelt and all(_are_alike(*pair, _ALIKE_WORDS) for pair in pairs)
-    return is_misspelt and len(one.words) == len(other.words)
+    if len(one.words) != len(other.words):
+        return False
+    pairs = [(mine, theirs) for mine, theirs in zip(one.words, other.words, strict=True) if mine != theirs]
+    return all(
+        _DIGITS.findall(mine) == _DIGITS.findall(theirs) and _are_alike(mine, theirs, _ALIKE_WORDS)
+        for mine, theirs in pairs
+    )
 
 
 def _are_alike(one: str, other: str, least: float) -> bool:

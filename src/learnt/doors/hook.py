@@ -43,22 +43,26 @@ def run_hook() -> int:
         return 0
     began_ns = time.perf_counter_ns()
     sys.unraisablehook = lambda _: None  # a deadline that falls into a callback of Python's own is told on stderr
-    here = None
+    here, told = None, None
     try:
-        from learnt.project import find_project
-
-        here = find_project(_given("-C") or ".")
-        if here is not None and os.path.isdir(here.folder):
-            _serve(here, None, began_ns)
-        elif not _given("-C"):
+        here = _with_store(_given("-C") or ".")
+        if here is None and not _given("-C"):
             told = _read(_sent(_PATIENCE_MS))
             folder = told.get("cwd")
-            here = find_project(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
-            if here is not None and os.path.isdir(here.folder):
-                _serve(here, told, began_ns)
+            here = _with_store(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
+        if here is not None:
+            _serve(here, told, began_ns)
     except Exception as error:  # the one place that must never disturb whom it serves
         _log(here, f"{type(error).__name__}: {_reason(error)}")
     return 0
+
+
+def _with_store(start: str) -> Project | None:
+    """Return the project around a folder, if it has a store."""
+    from learnt.project import find_project
+
+    here = find_project(start)
+    return here if here is not None and os.path.isdir(here.folder) else None
 
 
 def _serve(here: Project, told: dict[str, Any] | None, began_ns: int) -> None:

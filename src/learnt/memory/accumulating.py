@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from learnt.memory.looking_back import Past
     from learnt.memory.mining import Mined
     from learnt.memory.reporting import Stats, Usage
-    from learnt.memory.watching import Outcome, Watched
+    from learnt.memory.watching import Attempted, Watched
     from learnt.model import Debrief, Learning, Task
     from learnt.store.activity import Today
     from learnt.store.calls import ModelCall
@@ -268,11 +268,11 @@ class Accumulating(Debriefing, ByHand):
 
         return watching.watch(self, limit=limit, what=what, client=client, agent=agent)
 
-    def outcome(self, attempt: str) -> Outcome:
+    def attempted(self, attempt: str) -> Attempted:
         """Return what came of an attempt: its result, what it taught, which learnings it marked, and its report."""
         from learnt.memory import watching
 
-        return watching.outcome(self, attempt)
+        return watching.attempted(self, attempt)
 
     def latest_brief(self, *, task: str = "") -> str:
         """Return the id of the latest brief, of a task if one is named; raise NotFound, with the reason, for none."""

@@ -65,15 +65,11 @@ class Change(Value):
     @property
     def diff(self) -> str:
         """What changes, as a unified diff."""
-        then, now = ((content or b"").decode("utf-8", "replace") for content in (self.before, self.after))
-        told = diff(then.removesuffix("\n"), now.removesuffix("\n"), name=self.path, done=self.done)
-        first, _, rest = told.partition("\n")
-        second, _, hunks = rest.partition("\n")
-        if told and self.before is None:
-            first = f"--- {self.path} (a new file)"
-        if told and self.after is None:
-            second = f"+++ {self.path} (no file any more)"
-        return f"{first}\n{second}\n{hunks}" if told else ""
+        then, now = (
+            None if content is None else content.decode("utf-8", "replace").removesuffix("\n")
+            for content in (self.before, self.after)
+        )
+        return diff(then, now, name=self.path, done=self.done)
 
 
 class Outcome(Value):

@@ -10,7 +10,7 @@ import time
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory.stores import check_rows
 from learnt.model import Value
-from learnt.store import PATIENCE_MS, activity, counters, fired, happened, tasks
+from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
 from learnt.text.ages import ago
 from learnt.text.client_names import client_name
 
@@ -42,8 +42,8 @@ class Watched(Value):
     agents: tuple[str, ...] = ()
 
 
-class Outcome(Value):
-    """What came of an attempt, as far as the store knows."""
+class Attempted(Value):
+    """An attempt and what came of it, as far as the store knows."""
 
     attempt: Attempt
     title: str
@@ -69,26 +69,25 @@ def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: st
         entries=tuple(entries),
         used=activity.used(database, since=now - _MONTH_MS),
         prevented=memory.prevented(),
-        fired=_fired(memory),
+        fired=fired.read(memory.store.place.folder),
         clients=tuple(clients),
         agents=tuple(agents),
     )
 
 
-def outcome(memory: Accumulating, id: str) -> Outcome:
+def attempted(memory: Accumulating, id: str) -> Attempted:
     """Return what came of an attempt, by its id."""
     database = memory.store.database
     attempt = tasks.find_attempt(database, id)
     if attempt is None:
         raise NotFound(f"no debrief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
     task = tasks.get(database, attempt.task)
-    brief = "" if task.client else activity.latest_brief(database, task.id)
     marks = activity.marked(database, id)
     titles = memory.titles(list(marks))
-    return Outcome(
+    return Attempted(
         attempt=attempt,
         title=task.title,
-        client=happened.get_brief(database, brief).client if brief else task.client,
+        client=activity.client_of(database, task.id),
         agent=task.agent,
         learnings=activity.taught(database, id),
         helpful={one: titles.get(one, "") for one, helped in marks.items() if helped},
@@ -105,7 +104,7 @@ def latest_brief(memory: Accumulating, task: str) -> str:
     if task:
         tasks.get(memory.store.database, task)
         raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
-    last = _fired(memory)
+    last = fired.read(memory.store.place.folder)
     told = f"{told_fired(last, memory._clock())}, and nothing fitted so far; " if last else ""
     raise NotFound("there is no brief yet", hint=f'{told}`learnt brief "what is to be done"` gives one')
 
@@ -113,10 +112,6 @@ def latest_brief(memory: Accumulating, task: str) -> str:
 def told_fired(last: Mapping[str, Fired], now: int) -> str:
     """Return in words when hooks of which client last fired."""
     return ", ".join(f"hooks of {client} fired {ago(one.at, now)} ({one.event})" for client, one in last.items())
-
-
-def _fired(memory: Accumulating) -> dict[str, Fired]:
-    return {client_name(client): last for client, last in fired.read(memory.store.place.folder).items()}
 
 
 def today(memory: Accumulating) -> Today:

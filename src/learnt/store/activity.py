@@ -49,6 +49,17 @@ _WARNED_BEFORE = f"""
            and not {_NAMED_BY_A_WARNING}
     )
 """
+# The client of a conversation is known; that of another task is the one in which it was briefed.
+_OF_CLIENT = """
+    coalesce(nullif(task.client, ''),
+             (select brief.client
+                from brief
+               where brief.project = task.project
+                 and brief.task = task.id
+               order by brief.created_at desc
+               limit 1),
+             '')
+"""
 _CARRIED_A_WARNING = f"({_NAMED_BY_A_WARNING} or {_WARNED_BEFORE})"
 
 
@@ -191,6 +202,12 @@ def latest_brief(database: Database, task: str) -> str:
         **({"task": task} if task else {}),
     )
     return str(found or "")
+
+
+def client_of(database: Database, task: str) -> str:
+    """Return the client in which a task is worked at; nothing where none is known."""
+    query = f"select {_OF_CLIENT} as client from task where task.project = :project and task.id = :task"
+    return str(database.value(query, task=task) or "")
 
 
 def taught(database: Database, attempt: str) -> dict[str, str]:
@@ -336,20 +353,9 @@ def _told_command(receipt: str | None) -> str:
 
 
 def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    # The client of a conversation is known; that of another task is the one in which it was briefed.
-    of_client = """
-        coalesce(nullif(task.client, ''),
-                 (select brief.client
-                    from brief
-                   where brief.project = task.project
-                     and brief.task = task.id
-                   order by brief.created_at desc
-                   limit 1),
-                 '')
-    """
     rows = database.rows(
         f"""
-        select ended.*, task.title, task.agent, {of_client} as client
+        select ended.*, task.title, task.agent, {_OF_CLIENT} as client
           from (select attempt.id, attempt.started_at + coalesce(attempt.duration_ms, 0) as at, attempt.task,
                        attempt.result as outcome, attempt.duration_ms,
                        case when attempt.tokens_in is not null or attempt.tokens_out is not null
@@ -362,7 +368,7 @@ def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[
                                      from task
                                     where task.project = attempt.project
                                       and task.id = attempt.task
-                                      and (:client = '' or {of_client} = :client)
+                                      and (:client = '' or {_OF_CLIENT} = :client)
                                       and (:agent = '' or {database.one_of("task.agent", "spelt")})))
                  order by attempt.started_at desc, attempt.id desc
                  limit :limit) ended

@@ -142,15 +142,15 @@ def churn(before: Rendering | None, after: Rendering) -> Delta:
     )
 
 
-def diff(before: str, after: str, *, name: str = "learnings.md", done: bool = False) -> str:
-    """Return what would change in the file, or has, as a unified diff; empty if nothing would."""
+def diff(before: str | None, after: str | None, *, name: str = "learnings.md", done: bool = False) -> str:
+    """Return what would change in the file, or has, as a unified diff; empty if nothing would. None: there is none."""
     import difflib
 
     lines = difflib.unified_diff(
         split_lines(before) if before else [],
         split_lines(after) if after else [],
-        f"{name} (as it {'was' if done else 'is'})",
-        f"{name} (as it {'is' if done else 'would be'})",
+        f"{name} ({'a new file' if before is None else 'as it was' if done else 'as it is'})",
+        f"{name} ({'no file any more' if after is None else 'as it is' if done else 'as it would be'})",
         lineterm="",
     )
     return "".join(f"{line}\n" for line in lines)

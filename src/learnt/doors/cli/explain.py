@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.memory.watching import Outcome
+    from learnt.memory.watching import Attempted
     from learnt.model import Brief, Failure
 
 
@@ -57,17 +57,17 @@ def _explain_attempt(id: str, arguments: argparse.Namespace) -> None:
     if arguments.replay:
         raise WrongRequest("only a brief can be rendered again", hint="leave --replay out, or name a brief")
     with open_memory(arguments) as memory:
-        outcome = memory.outcome(id)
+        attempted = memory.attempted(id)
     if arguments.json:
-        show_json(_outcome_record(outcome))
+        show_json(_attempt_record(attempted))
         return
-    for line in _told_outcome(outcome):
+    for line in _told_attempt(attempted):
         say(line)
 
 
-def _told_outcome(outcome: Outcome) -> list[str]:
+def _told_attempt(attempted: Attempted) -> list[str]:
     """Return what came of an attempt in words."""
-    attempt = outcome.attempt
+    attempt = attempted.attempt
     figures = {
         "duration": "" if attempt.duration_ms is None else f"{attempt.duration_ms:,} ms",
         "tokens in": "" if attempt.tokens_in is None else f"{attempt.tokens_in:,}",
@@ -76,16 +76,16 @@ def _told_outcome(outcome: Outcome) -> list[str]:
     }
     lines = [
         f"{paint(attempt.id, 'bold')} at {attempt.task}: {attempt.result}",
-        _named({"agent": outcome.agent, "client": outcome.client, "model": attempt.model}),
-        f"task: {outcome.title}",
+        _named({"agent": attempted.agent, "client": attempted.client, "model": attempt.model}),
+        f"task: {attempted.title}",
         _named(figures),
     ]
-    told = {"taught": outcome.learnings, "helpful": outcome.helpful, "not helpful": outcome.not_helpful}
+    told = {"taught": attempted.learnings, "helpful": attempted.helpful, "not helpful": attempted.not_helpful}
     for what, learnings in told.items():
         lines += [f"{what}: {id}: {title or '(purged)'}" for id, title in learnings.items()]
     if not any(told.values()):
         lines.append("it taught nothing new, and no mark of it counted")
-    return [line for line in (*lines, *_told_failure(outcome.failure)) if line]
+    return [line for line in (*lines, *_told_failure(attempted.failure)) if line]
 
 
 def _told_failure(failure: Failure | None) -> list[str]:
@@ -108,19 +108,19 @@ def _named(parts: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in parts.items() if value)
 
 
-def _outcome_record(outcome: Outcome) -> dict[str, Any]:
+def _attempt_record(attempted: Attempted) -> dict[str, Any]:
     def listed(learnings: Mapping[str, str]) -> list[dict[str, str]]:
         return [{"id": id, "title": title} for id, title in learnings.items()]
 
     return {
-        **outcome.attempt.as_dict(),
-        "title": outcome.title,
-        "client": outcome.client,
-        "agent": outcome.agent,
-        "learnings": listed(outcome.learnings),
-        "helpful": listed(outcome.helpful),
-        "not_helpful": listed(outcome.not_helpful),
-        "failure": outcome.failure and outcome.failure.as_dict(),
+        **attempted.attempt.as_dict(),
+        "title": attempted.title,
+        "client": attempted.client,
+        "agent": attempted.agent,
+        "learnings": listed(attempted.learnings),
+        "helpful": listed(attempted.helpful),
+        "not_helpful": listed(attempted.not_helpful),
+        "failure": attempted.failure and attempted.failure.as_dict(),
     }
 
 
