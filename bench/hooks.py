@@ -16,7 +16,7 @@ from bench.recall import natural_learning, natural_word
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 from learnt import Memory
-from learnt.memory.background import is_at_work, worker_state
+from learnt.flow.background import is_at_work, worker_state
 
 LEARNINGS = 10_000
 ROUNDS = 21

@@ -18,13 +18,13 @@ import pytest
 from learnt import Memory, WrongRequest
 from learnt.clients.events import Event
 from learnt.errors import InvalidValue
-from learnt.memory import background
-from learnt.memory.conversing import Conversing
-from learnt.memory.places import now_ms
+from learnt.flow import background
+from learnt.flow.hook_events import Conversing
+from learnt.flow.places import now_ms
 from learnt.store import fired
 from learnt.store.activity import Entry, Today
-from learnt.text.ages import ago
-from learnt.text.client_names import client_name
+from learnt.text.names import client_name
+from learnt.text.times import ago
 from tests.conftest import Clock, Done, command_line
 from tests.test_terminal import Terminal
 

@@ -16,9 +16,8 @@ from learnt import Memory
 from learnt.brief import standing as rule
 from learnt.doors.cli.loop import silence
 from learnt.errors import LearntError, WrongRequest
-from learnt.memory.caching import LearningsCache
-from learnt.memory.offered import FILTERS
-from learnt.memory.standing import standing
+from learnt.flow.offered import FILTERS
+from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning
 from learnt.store import happened
 from learnt.weigh.impact import impact
@@ -711,4 +710,4 @@ def test_a_brief_without_an_agent_pays_nothing_for_categories(project: Path, age
     trace = subprocess.run(words, cwd=project, capture_output=True, text=True, check=True)
     assert "Release the shop" in trace.stdout
     assert ("learnt.brief.categories" in trace.stderr) == loads
-    assert "learnt.memory.standing" not in trace.stderr
+    assert "learnt.flow.standing" not in trace.stderr

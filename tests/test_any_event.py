@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from learnt import Memory
 from learnt.clients.events import CLIENTS, KINDS, Event, answer, read_event
-from learnt.memory.conversing import Conversing
+from learnt.flow.hook_events import Conversing
 from tests.support import hooks
 
 _TEXT = st.one_of(st.text(max_size=50), st.sampled_from(("cache the schema", hooks.WRONG, hooks.RIGHT, "\ud800", "")))

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.debrief.ask import (
+from learnt.errors import LearntError
+from learnt.llm.schema import check, find
+from learnt.loop.prompt import flaws
+from learnt.mine.ask import (
     MOST_ADDED,
     MOST_WORDS,
     SCHEMA,
@@ -21,10 +24,7 @@ from learnt.debrief.ask import (
     extraction_request,
     read_changes,
 )
-from learnt.debrief.excerpt import material
-from learnt.errors import LearntError
-from learnt.llm.schema import check, find
-from learnt.loop.prompt import flaws
+from learnt.mine.excerpt import material
 from learnt.model import PARAGRAPHS, TITLE_LIMIT, Discovery, Learning
 from learnt.text.templates import read_template
 

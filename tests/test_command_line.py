@@ -21,7 +21,7 @@ from learnt import Memory
 from learnt.brief.render import RENDERER
 from learnt.doors.cli import run
 from learnt.doors.cli.commands import COMMANDS
-from learnt.memory.places import now_ms
+from learnt.flow.places import now_ms
 from learnt.store import Store
 from tests.conftest import Done
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.debrief.missteps import counts, is_question, may_replace, replaces, sign_of
+from learnt.mine.missteps import counts, is_question, may_replace, replaces, sign_of
 
 CHECKS = """
     pytest -q; python -m pytest; python -m unittest; python tests/test_a.py; poetry run pytest; coverage run -m pytest

@@ -399,7 +399,7 @@ def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
 
 
 def _sign(memory: Memory) -> str:
-    from learnt.debrief.missteps import sign_of
+    from learnt.mine.missteps import sign_of
 
     return sign_of(FAILS, memory.root, "/x")
 

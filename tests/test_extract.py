@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.debrief.extract import Draft, Skipped, extract
+from learnt.mine.extract import Draft, Skipped, extract
 from learnt.model import DISCOVERIES, TITLE_LIMIT, Discovery, Learning
-from learnt.text.patterns import Signs, Situation
+from learnt.text.triggers import Signs, Situation
 
 COMMAND = Discovery(
     type="blocker",

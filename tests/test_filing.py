@@ -10,8 +10,8 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import InvalidValue, WrongRequest
-from learnt.memory import background
-from learnt.memory.background import INTERNAL
+from learnt.flow import background
+from learnt.flow.background import INTERNAL
 
 
 def test_what_was_removed_from_the_file_and_restored_stays_restored(memory: Memory) -> None:
@@ -175,7 +175,7 @@ def test_what_is_taken_out_of_the_file_by_a_killed_update_can_be_restored(
     path = Path(sqlite_memory.learnings_path())
     path.write_text("".join(line for line in path.read_text().splitlines(True) if learning.id not in line))
     with monkeypatch.context() as patch:
-        patch.setattr("learnt.memory.disk.replace", _die)
+        patch.setattr("learnt.flow.disk.replace", _die)
         with pytest.raises(KeyboardInterrupt):
             sqlite_memory.update()
     assert sqlite_memory.get(learning.id).status == "hidden"

@@ -154,7 +154,7 @@ def test_a_client_that_was_never_set_up_is_left_as_if_it_never_had_been(
 def test_settings_come_back_byte_for_byte(
     client: str, name: str, content: bytes, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from learnt.memory.installing import install, uninstall
+    from learnt.flow.install import install, uninstall
 
     monkeypatch.chdir(project)
     path = put(project / SETTINGS_FILES[client], content)

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from learnt.brief.learnings_file import (
+from learnt.learnings_file import (
     Bullet,
     Edits,
     Loose,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.debrief.lessons import observe_attempts, observe_words
+from learnt.mine.lessons import observe_attempts, observe_words
 from learnt.model import Failure
 
 LESSONS = (

@@ -18,7 +18,7 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import LearntError, NoStore
-from learnt.memory import background
+from learnt.flow import background
 from learnt.model import Task
 from learnt.store import mirror, tasks
 from tests.conftest import Clock, command_line

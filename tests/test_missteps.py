@@ -15,8 +15,8 @@ import pytest
 
 from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.events import read_event
-from learnt.memory import background
-from learnt.memory.conversing import Conversing
+from learnt.flow import background
+from learnt.flow.hook_events import Conversing
 from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Record, Spool
 from tests.conftest import Clock, Done

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnt.clients.transcript import Step
-from learnt.debrief.complaint import diagnostics, general, stable, why
-from learnt.debrief.lessons import observe_attempts, observe_commit, observe_words
-from learnt.debrief.observe import observe_steps
-from learnt.debrief.reviews import findings, observe_reviews, recurring
-from learnt.debrief.shell import parts
+from learnt.mine.complaint import diagnostics, general, stable, why
+from learnt.mine.lessons import observe_attempts, observe_commit, observe_words
+from learnt.mine.observe import observe_steps
+from learnt.mine.reviews import findings, observe_reviews, recurring
+from learnt.mine.shell import parts
 from learnt.model import Discovery, Failure
 
 FOLDER = "/home/ada/shop"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory, TryAgain
-from learnt.brief.learnings_file import purged
-from learnt.memory.background import LOCK
+from learnt.flow.background import LOCK
+from learnt.learnings_file import purged
 from learnt.model import Escalation
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall

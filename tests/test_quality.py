@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.debrief.extract import Draft
-from learnt.debrief.quality import flaw, flaw_of
+from learnt.mine.extract import Draft
+from learnt.mine.quality import flaw, flaw_of
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from learnt import Memory, WrongRequest
 from learnt.recall.query import MOST_POSTINGS, looked_up, query_words
 from learnt.store import learnings
-from learnt.text.patterns import Signs, Situation, anchor_of
-from learnt.text.stem import stem
-from learnt.text.words import indexed_words, mark, words
+from learnt.text.triggers import Signs, Situation, anchor_of
+from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer
 
 IDENTIFIERS = ("build_prompt", "buildPrompt", "--no-learnings", "E0308", "C++", "re-use", "memory.py")

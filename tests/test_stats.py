@@ -76,7 +76,7 @@ class TestUsage:
 
 
 def memory_now() -> int:
-    from learnt.memory.places import now_ms
+    from learnt.flow.places import now_ms
 
     return now_ms()
 

@@ -17,7 +17,7 @@ from learnt.strategy.choose_model import STRATEGIES, Choice, Facts, choose, spre
 from learnt.strategy.figures import Figure, Outcome, Record, Share, figures
 from learnt.strategy.plot import plot
 from learnt.strategy.stuck import open_failures, stuck_run, stuck_task
-from learnt.text.normalise import normalised_error
+from learnt.text.titles import normalised_error
 
 HAIKU, SONNET, OPUS = (
     Model(name="claude-haiku-4-5", price=0.05),

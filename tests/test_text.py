@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnt.model import Learning, Triggers
-from learnt.text.address import without_password
 from learnt.text.clean import clean, first_words, fold, last_words
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record, read_fields
+from learnt.text.redact import without_password
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=80)
 NASTY_LINES = st.sampled_from(

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
-from learnt.memory import background
+from learnt.flow import background
 from learnt.model import Learning, text_id
 from learnt.project import head_branch
 from learnt.store import counters, mined

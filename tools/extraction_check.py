@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from learnt.clients.transcript import Step, about, steps
-from learnt.debrief.extract import Draft, Skipped, extract
-from learnt.debrief.lessons import observe_words
-from learnt.debrief.observe import observe_steps
-from learnt.debrief.quality import flaw
+from learnt.mine.extract import Draft, Skipped, extract
+from learnt.mine.lessons import observe_words
+from learnt.mine.observe import observe_steps
+from learnt.mine.quality import flaw
 from learnt.model import Discovery
-from learnt.text.patterns import Signs, Situation
+from learnt.text.triggers import Signs, Situation
 
 CHECKS = re.compile(r"\b(?:test|tests|lint|build|vet|check|checks|fmt|format|tsc|pytest|jest|clippy|mypy|ruff)\b")
 WITH_SUBCOMMANDS = {"git": 1, "go": 1, "gh": 2, "mise": 2, "npm": 2, "cargo": 1, "docker": 1, "uv": 2, "make": 1}

@@ -20,7 +20,7 @@ from learnt import Memory
 from learnt.clients.events import Event
 from learnt.clients.transcript import Step, about, steps
 from learnt.errors import LearntError
-from learnt.memory.conversing import Conversing
+from learnt.flow.hook_events import Conversing
 
 
 class Clock:

@@ -14,7 +14,7 @@ import os
 
 from learnt.errors import InvalidValue, LearntError, WrongRequest
 from learnt.model import EVERYTHING, GENERAL, Model, Value
-from learnt.text.address import without_password
+from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -628,7 +628,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
     if key == "models":
         return _checked_models(value, where)
     if key == "agents":
-        from learnt.text.agents import read_agents
+        from learnt.text.names import read_agents
 
         return read_agents(value, where)
     if isinstance(setting.default, tuple) and isinstance(value, list):
@@ -696,7 +696,7 @@ def _from_text(key: str, text: str) -> Any:
     if isinstance(default, float):
         return float(text) if len(text) < 20 and text.replace(".", "", 1).isdecimal() else text
     if key == "agents":
-        from learnt.text.agents import agents_in
+        from learnt.text.names import agents_in
 
         return agents_in(text)
     if key == "models":

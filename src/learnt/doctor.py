@@ -13,13 +13,13 @@ import stat
 import sys
 
 from learnt import __version__, config, project
-from learnt.brief.learnings_file import parse
 from learnt.clients import programs
 from learnt.clients.shapes import Request
 from learnt.errors import LearntError
-from learnt.memory import background, installing, mapping, places
-from learnt.memory.disk import FILE, path_of, read
-from learnt.memory.tasks import ENDED
+from learnt.flow import agent_categories, background, install, places
+from learnt.flow.disk import FILE, path_of, read
+from learnt.flow.tasks import ENDED
+from learnt.learnings_file import parse
 from learnt.model import Value
 from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
@@ -27,9 +27,9 @@ from learnt.store.mirror import Mirror
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
 from learnt.text import command_line
-from learnt.text.address import without_password
-from learnt.text.ages import ago
-from learnt.text.client_names import client_name
+from learnt.text.names import client_name
+from learnt.text.redact import without_password
+from learnt.text.times import ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def _examine_clients(
 ) -> Iterator[Finding]:
     """Say of each client whether it is set up, trusts our hooks, and when they last did what."""
     events = fired.read(here.folder) if here else {}
-    installed = list(installing.installed(start, ask=True))
+    installed = list(install.installed(start, ask=True))
     for one in installed:
         subject, name = f"client {one.client}", client_name(one.client)
         found = _believed(one, events.get(name))
@@ -443,7 +443,7 @@ def _examine_agents(configuration: config.Configuration, place: Place, clock: Ca
     try:
         store = Store(place.replace(read_only=True), version=__version__, clock=clock)
         try:
-            for one in mapping.remarks(store.database, configuration):
+            for one in agent_categories.remarks(store.database, configuration):
                 yield Finding(subject="agents", fine=one.fine, detail=one.detail, remedy=one.remedy)
         finally:
             store.close()

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from learnt import LearntError, Memory
-from learnt.brief.learnings_file import line_of, parse, same_text
 from learnt.errors import WrongRequest
-from learnt.memory.filing import Update
+from learnt.flow.learnings_file import Update
+from learnt.learnings_file import line_of, parse, same_text
 from learnt.model import Learning
 from learnt.store import regenerations
 from learnt.text.tokens import estimate_tokens

@@ -13,8 +13,8 @@ from typing import Any, Self
 import pytest
 
 from learnt import Memory
-from learnt.brief.learnings_file import parse
-from learnt.memory.background import State
+from learnt.flow.background import State
+from learnt.learnings_file import parse
 from learnt.model import Learning
 from learnt.store.regenerations import Regeneration
 from tests.support.service_stub import Reply, ServiceStub

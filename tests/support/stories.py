@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import learnt
-from learnt.memory.background import WORKER_LOCK
+from learnt.flow.background import WORKER_LOCK
 from learnt.store.spool import Locked
 from tests.conftest import Done, command_line
 from tests.support import real_clients

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from learnt.memory.background import WORKER_LOG, is_at_work, worker_state
+from learnt.flow.background import WORKER_LOG, is_at_work, worker_state
 from tests.support.accumulation import until
 
 

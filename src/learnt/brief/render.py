@@ -7,8 +7,8 @@ shown whole, in full or on one line, or not at all: none is cut in half.
 from __future__ import annotations
 
 from learnt.model import PARAGRAPHS, Learning, Value
-from learnt.text.ages import age
 from learnt.text.fence import fenced, harmless
+from learnt.text.times import age
 from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from learnt.text.foreign import dig, parsed
+from learnt.text.json_values import dig, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

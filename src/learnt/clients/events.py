@@ -11,7 +11,7 @@ import os
 
 from learnt.clients.tool_input import COMMANDS, FOLDERS, PATCHES, PATHS, command_line, first, patched, patched_by
 from learnt.model import Value
-from learnt.text.patterns import beginning_and_end
+from learnt.text.triggers import beginning_and_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _known(name: str) -> str:
     """Return a client's name, however it is called; nothing for one that is not served."""
     if not name or name in CLIENTS:
         return name
-    from learnt.text.client_names import client_name
+    from learnt.text.names import client_name
 
     return client_name(name) if client_name(name) in CLIENTS else ""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from learnt.text.clean import last_words
-from learnt.text.foreign import dig, parsed, text_of
+from learnt.text.json_values import dig, parsed, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

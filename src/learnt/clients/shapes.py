@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from learnt.model import Value
-from learnt.text import command_line, foreign
+from learnt.text import command_line, json_values
 from learnt.text.clean import fold
 
 # A longer line of a client's stream is passed over: it holds a tool's output, never an answer.
@@ -25,7 +25,13 @@ PROGRESS_LIMIT = 160
 PLACES = ("HOME", "USERPROFILE", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME")
 
 # How a client's module reads what it was told.
-dig, text_of, count, amount, total = foreign.dig, foreign.text_of, foreign.count, foreign.amount, foreign.total
+dig, text_of, count, amount, total = (
+    json_values.dig,
+    json_values.text_of,
+    json_values.count,
+    json_values.amount,
+    json_values.total,
+)
 
 
 class Request(Value):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from learnt.model import TITLE_LIMIT
-from learnt.text.patterns import started_commands
+from learnt.text.triggers import started_commands
 
 _ENDINGS = (
     "bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|dart|db|env|erl|ex|exs|fs|go|gql|gradle|graphql|h|"

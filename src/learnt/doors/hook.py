@@ -142,7 +142,7 @@ def _read(content: bytes) -> dict[str, Any]:
 
 def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
-    from learnt.memory.conversing import Conversing
+    from learnt.flow.hook_events import Conversing
 
     if not event.is_end:  # an end asks for no database: a damaged one must not cost a debrief
         memory.ready_for_hook()

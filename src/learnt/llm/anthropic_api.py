@@ -7,7 +7,7 @@ from typing import Any
 from learnt.llm import service
 from learnt.llm.shapes import FAILED, REFUSED, Answer, Provider, Request
 from learnt.text.clean import clean
-from learnt.text.foreign import count, dig, text_of, total
+from learnt.text.json_values import count, dig, text_of, total
 
 _TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _CUT = ("max_tokens", "model_context_window_exceeded")

@@ -10,7 +10,7 @@ from typing import Any
 from learnt.llm import service
 from learnt.llm.shapes import FAILED, REFUSED, Answer, Provider, Request
 from learnt.text.clean import clean, fold
-from learnt.text.foreign import count, dig, text_of
+from learnt.text.json_values import count, dig, text_of
 
 _OWN_HOST = "api.openai.com"
 # A server on one's own machine asks for no key, but the package does.

@@ -19,7 +19,7 @@ from typing import Any
 
 from learnt.llm.shapes import FAILED, TIMEOUT, Answer, Provider
 from learnt.text.clean import fold
-from learnt.text.foreign import amount, dig, text_of
+from learnt.text.json_values import amount, dig, text_of
 
 LONGEST_WAIT_S = 5.0
 _LONGEST_REASON = 300

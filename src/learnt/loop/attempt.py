@@ -17,8 +17,8 @@ from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
 from learnt.model import Claim, Debrief, Failure, Task, Value
-from learnt.text.normalise import ENDED
 from learnt.text.redact import redact
+from learnt.text.titles import ENDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

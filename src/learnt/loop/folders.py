@@ -13,8 +13,8 @@ import sys
 import threading
 
 from learnt.errors import LearntError, WrongRequest
-from learnt.git import git
 from learnt.model import Value
+from learnt.system.git import git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

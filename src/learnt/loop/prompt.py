@@ -98,7 +98,7 @@ def read_spec(root: str, spec: str) -> str:
 
 def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a project's own templates, and the remedy; `types` are those that tasks have."""
-    from learnt.debrief.ask import TEMPLATE, TEMPLATES
+    from learnt.mine.ask import TEMPLATE, TEMPLATES
 
     folders = (overrides, _TEMPLATES, TEMPLATES)
     files = [name for folder in (_TEMPLATES, TEMPLATES) for name in os.listdir(folder)]

@@ -6,7 +6,7 @@ from learnt.model import Hit, Value
 from learnt.recall.query import as_known, looked_up, newest_looked_at, query_words, telling, with_joined
 from learnt.recall.rank import matched_fields, relevance, shares, weights_of, worth_of
 from learnt.store import index, learnings
-from learnt.text.patterns import Signs
+from learnt.text.triggers import Signs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
     from learnt.store.index import Counts
     from learnt.store.learnings import Candidate, Filter
-    from learnt.text.patterns import Situation
+    from learnt.text.triggers import Situation
 
 _LEAST_CANDIDATES = 60
 _FEW = 50  # whose words are read faster than the index is asked

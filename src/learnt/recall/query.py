@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from learnt.text.patterns import beginning_and_end
+from learnt.text.triggers import beginning_and_end
 from learnt.text.words import IN_ONE, words
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, can
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings, migrate
 from learnt.store.spool import Record, Spool
-from learnt.text.address import without_password
+from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

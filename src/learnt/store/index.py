@@ -7,7 +7,7 @@ PostgreSQL with a table of postings; both hand over the words themselves, and th
 from __future__ import annotations
 
 from learnt.model import PARAGRAPHS, Learning, Value
-from learnt.text.patterns import anchor_of
+from learnt.text.triggers import anchor_of
 from learnt.text.words import indexed_words, words
 
 TYPE_CHECKING = False

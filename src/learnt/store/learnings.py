@@ -7,7 +7,7 @@ import json
 from learnt.errors import NotFound, WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, PROGRAM, STATUSES, Event, Learning, Value, new_id
 from learnt.store import events, index, regenerations
-from learnt.text.black_out import PURGED, telling
+from learnt.text.purged import PURGED, telling
 from learnt.text.records import as_record, read_triggers, triggers_record
 
 TYPE_CHECKING = False
@@ -291,7 +291,7 @@ def with_triggers(
 
 def same_as(database: Database, text: str) -> Learning | None:
     """Return the learning that says the same as a text, in whole or by its title: an active one, or else the oldest."""
-    from learnt.text.normalise import sameness
+    from learnt.text.titles import sameness
 
     row = database.row(
         """
@@ -312,7 +312,7 @@ def same_as(database: Database, text: str) -> Learning | None:
 
 def with_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings, of whatever status, with a title that is the same but for case and punctuation."""
-    from learnt.text.normalise import sameness
+    from learnt.text.titles import sameness
 
     rows = database.rows(
         """
@@ -673,7 +673,7 @@ def _row(learning: Learning) -> dict[str, Any]:
 
 
 def _derived(learning: Learning) -> dict[str, str]:
-    from learnt.text.normalise import sameness
+    from learnt.text.titles import sameness
 
     return {
         "sameness": sameness(learning.observation or learning.title),

@@ -11,7 +11,7 @@ import json
 from learnt.model import Value
 from learnt.store.happened import apply_brief
 from learnt.store.learnings import black_out
-from learnt.text.black_out import PURGED
+from learnt.text.purged import PURGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import time
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
 from learnt.store.database import Database
-from learnt.text.address import without_password, without_password_of
+from learnt.text.redact import without_password, without_password_of
 
 try:
     import psycopg

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 
 from learnt.model import Value
-from learnt.text.normalise import normalised_error
+from learnt.text.titles import normalised_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

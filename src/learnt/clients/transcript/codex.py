@@ -16,7 +16,7 @@ from learnt.clients.shapes import dig, text_of
 from learnt.clients.transcript.files import first_records, last_records, line_records
 from learnt.clients.transcript.patch import BEGINNING, changes
 from learnt.clients.transcript.step import About, Calls, Step, call, kept, moment, named, prompts, result, said, texts
-from learnt.text.foreign import parsed
+from learnt.text.json_values import parsed
 
 _KINDS = {"exec_command": "run", "shell": "run", "shell_command": "run", "local_shell": "run", "container.exec": "run"}
 _RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")

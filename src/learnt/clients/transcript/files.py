@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from learnt.clients.shapes import LINE_LIMIT, lines
-from learnt.text.foreign import parsed
+from learnt.text.json_values import parsed
 
 # Enough to find what a transcript tells of its conversation as a whole.
 _FIRST = 200

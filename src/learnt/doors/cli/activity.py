@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.memory.watching import Watched
+    from learnt.flow.activity import Watched
     from learnt.store.activity import Entry, Today
 
 _KINDS = {"briefs": "brief", "warnings": "warning", "debriefs": "debrief"}
@@ -53,7 +53,7 @@ def activity_run(arguments: argparse.Namespace) -> None:
         return
     from learnt.doors.cli.arguments import open_memory
     from learnt.doors.cli.screen import show_json
-    from learnt.memory.places import now_ms
+    from learnt.flow.places import now_ms
 
     limit = 20 if arguments.limit is None else arguments.limit
     if limit < 0:
@@ -124,8 +124,8 @@ def _take_what_was_sent() -> None:
 
 
 def _say_why_nothing(watched: Watched, arguments: argparse.Namespace, *, now: int) -> None:
-    from learnt.memory.watching import told_fired
-    from learnt.text.client_names import client_name
+    from learnt.flow.activity import told_fired
+    from learnt.text.names import client_name
 
     if arguments.client or arguments.agent or arguments.what:
         say("Nothing of that kind yet; `learnt activity` shows everything.")
@@ -169,7 +169,7 @@ def _columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, list[s
     `now`: for a person who looks at them, times are told as how long ago that was.
     """
     from learnt.doors.cli.screen import moment
-    from learnt.text.ages import ago
+    from learnt.text.times import ago
 
     columns = {
         "when": [moment(entry.at, seconds=True) if now is None else ago(entry.at, now) for entry in entries],

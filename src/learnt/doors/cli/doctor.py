@@ -17,8 +17,8 @@ def doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 def doctor_run(arguments: argparse.Namespace) -> int:
     from learnt.doctor import examine
+    from learnt.flow.places import now_ms
     from learnt.loop.prompt import OVERRIDES, flaws
-    from learnt.memory.places import now_ms
 
     findings = list(
         examine(".", clock=now_ms, prompts=lambda store, types: flaws(os.path.join(store, OVERRIDES), types))

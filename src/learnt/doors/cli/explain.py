@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.memory.watching import Attempted
+    from learnt.flow.activity import Attempted
     from learnt.model import Brief, Failure
 
 

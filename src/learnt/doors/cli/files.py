@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from learnt.flow.background import State
+    from learnt.flow.learnings_file import File, Update
     from learnt.memory import Memory
-    from learnt.memory.background import State
-    from learnt.memory.filing import File, Update
     from learnt.store.regenerations import Regeneration
 
 _MOST_TOLD = 20

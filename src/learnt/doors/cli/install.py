@@ -7,14 +7,14 @@ import sys
 
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.errors import WrongRequest
-from learnt.memory.installing import CLIENTS, install, uninstall
+from learnt.flow.install import CLIENTS, install, uninstall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from learnt.memory.installing import Outcome
+    from learnt.flow.install import Outcome
 
 _OTHERWISE = {"claude": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex"}
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from learnt.flow.history import Past
+    from learnt.flow.mining import Mined
     from learnt.memory import Memory
-    from learnt.memory.looking_back import Past
-    from learnt.memory.mining import Mined
 
 _UNITS_MS = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 

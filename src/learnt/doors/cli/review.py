@@ -8,7 +8,7 @@ from learnt.doors.cli.arguments import add_user, open_memory, tell_redactions
 from learnt.doors.cli.keys import Keys, is_at_keyboard
 from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
-from learnt.memory.curating import DECISIONS, MOST_COUNTED, REVIEW_KINDS
+from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS
 from learnt.model import PARAGRAPHS
 from learnt.text.records import as_record
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
+    from learnt.flow.review import Decided, ReviewItem
     from learnt.memory import Memory
-    from learnt.memory.curating import Decided, ReviewItem
     from learnt.model import Learning
     from learnt.store.mined import Found
 

@@ -8,9 +8,9 @@ from learnt import config, project
 from learnt.doors.cli.arguments import add_user, tell_redactions
 from learnt.doors.cli.screen import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
-from learnt.memory.starters import template, templates
+from learnt.flow.starters import template, templates
 from learnt.model import Value
-from learnt.text.address import without_password
+from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config_run(arguments: argparse.Namespace) -> None:
-    from learnt.memory.places import settings_files
+    from learnt.flow.places import settings_files
 
     here = project.find_project(".")
     files = settings_files(here.root if here else None)
@@ -160,7 +160,7 @@ def _joined(memory: Memory) -> list[str]:
 
 def _mapped(memory: Memory) -> list[str]:
     """Tell what is to be said on the agents that the settings give categories, if they do."""
-    from learnt.memory.mapping import remarks
+    from learnt.flow.agent_categories import remarks
 
     if not memory.configuration.agents_from:
         return []

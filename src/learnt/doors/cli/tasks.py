@@ -7,7 +7,7 @@ import os
 from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
-from learnt.memory.tasks import ENDED
+from learnt.flow.tasks import ENDED
 from learnt.model import TASK_STATUSES, is_id
 
 TYPE_CHECKING = False

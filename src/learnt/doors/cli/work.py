@@ -18,9 +18,9 @@ from learnt.doors.cli.review import told_waiting
 from learnt.doors.cli.screen import counted, is_terminal, note, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import tell_waiting_in_vain
 from learnt.errors import LearntError, WrongRequest
+from learnt.flow.review import OPINIONS
 from learnt.loop import runs
 from learnt.loop.attempt import LOGS, check_agent
-from learnt.memory.curating import OPINIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from learnt.doors.cli.explain import explained
 from learnt.doors.cli.loop import debriefed, silence
 from learnt.doors.mcp.words import as_data, prompt, told_brief, told_cache, told_learning, told_learnings
 from learnt.errors import NotFound, WrongRequest
+from learnt.flow.standing import standing
 from learnt.memory import Memory
-from learnt.memory.standing import standing
 from learnt.model import check_goal
-from learnt.text.client_names import client_name
 from learnt.text.fence import fenced, without_tags
+from learnt.text.names import client_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from learnt.text.templates import read_template
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from learnt.memory.caching import CacheState
+    from learnt.flow.standing import CacheState
     from learnt.model import Brief, Learning
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")

@@ -1,0 +1,137 @@
+"""What a person sees of learnt at work: what it did lately, how much today, who asks it, and what came of an attempt.
+
+All of it is of the project's own store.
+"""
+
+from __future__ import annotations
+
+import time
+
+from learnt.errors import LearntError, NotFound, WrongRequest
+from learnt.flow.context import check_rows
+from learnt.model import Value
+from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
+from learnt.text.names import client_name
+from learnt.text.times import ago
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from learnt.flow.accumulating import Accumulating
+    from learnt.model import Attempt, Failure
+    from learnt.store import Store
+    from learnt.store.activity import Entry, Today
+    from learnt.store.fired import Fired
+
+_MONTH_MS = 30 * 24 * 60 * 60 * 1000
+
+
+class Watched(Value):
+    """What was done last, and what it comes to."""
+
+    entries: tuple[Entry, ...]
+    used: Mapping[str, int]
+    """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
+    prevented: Mapping[str, int]
+    """By agent: how many errors were prevented: not repeated after a warning."""
+    fired: Mapping[str, Fired] = {}
+    """By client: the last event of its hooks that was served, whether or not there was something to say."""
+    clients: tuple[str, ...] = ()
+    """Those that there are, where nothing was found; likewise the agents."""
+    agents: tuple[str, ...] = ()
+
+
+class Attempted(Value):
+    """An attempt and what came of it, as far as the store knows."""
+
+    attempt: Attempt
+    title: str
+    """Of its task."""
+    client: str
+    agent: str
+    learnings: Mapping[str, str]
+    """Those that it taught, with their titles; likewise those that it marked."""
+    helpful: Mapping[str, str]
+    not_helpful: Mapping[str, str]
+    failure: Failure | None
+
+
+def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: str) -> Watched:
+    """Return the last briefs, warnings and debriefs, who asked for learnings, and which errors were prevented."""
+    check_rows(limit=limit)
+    if what and what not in activity.KINDS:
+        raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
+    database, now = memory.store.database, memory._clock()
+    entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
+    clients, agents = ([], []) if entries else activity.names(database)
+    return Watched(
+        entries=tuple(entries),
+        used=activity.used(database, since=now - _MONTH_MS),
+        prevented=memory.prevented(),
+        fired=fired.read(memory.store.place.folder),
+        clients=tuple(clients),
+        agents=tuple(agents),
+    )
+
+
+def attempted(memory: Accumulating, id: str) -> Attempted:
+    """Return what came of an attempt, by its id."""
+    database = memory.store.database
+    attempt = tasks.find_attempt(database, id)
+    if attempt is None:
+        raise NotFound(f"no debrief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
+    task = tasks.get(database, attempt.task)
+    marks = activity.marked(database, id)
+    titles = memory.titles(list(marks))
+    return Attempted(
+        attempt=attempt,
+        title=task.title,
+        client=activity.client_of(database, task.id),
+        agent=task.agent,
+        learnings=activity.taught(database, id),
+        helpful={one: titles.get(one, "") for one, helped in marks.items() if helped},
+        not_helpful={one: titles.get(one, "") for one, helped in marks.items() if not helped},
+        failure=tasks.failures(database, task.id).get(id),
+    )
+
+
+def latest_brief(memory: Accumulating, task: str) -> str:
+    """Return the id of the latest brief, of a task if one is named; where there is none, say why."""
+    found = activity.latest_brief(memory.store.database, task)
+    if found:
+        return found
+    if task:
+        tasks.get(memory.store.database, task)
+        raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
+    last = fired.read(memory.store.place.folder)
+    told = f"{told_fired(last, memory._clock())}, and nothing fitted so far; " if last else ""
+    raise NotFound("there is no brief yet", hint=f'{told}`learnt brief "what is to be done"` gives one')
+
+
+def told_fired(last: Mapping[str, Fired], now: int) -> str:
+    """Return in words when hooks of which client last fired."""
+    return ", ".join(f"hooks of {client} fired {ago(one.at, now)} ({one.event})" for client, one in last.items())
+
+
+def today(memory: Accumulating) -> Today:
+    """Return how much was done since midnight, as the clock on the wall shows it."""
+    date = time.localtime(memory._clock() / 1000)
+    midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
+    return activity.today(memory.store.database, since=int(midnight * 1000))
+
+
+def count_search(store: Store, asker: str, *, now: int) -> None:
+    """Count a search; whoever searches neither waits for it nor fails with it."""
+    if asker not in ("person", "tool"):
+        raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
+    if store.place.read_only or store.database.read_only:
+        return
+    wait_ms = store.database.wait_at_most(PATIENCE_MS)
+    try:
+        with store.transaction():
+            counters.add(store.database, activity.searches_by(asker, now))
+    except LearntError:
+        return
+    finally:
+        store.database.wait_at_most(wait_ms)

@@ -1,0 +1,147 @@
+"""Fill in the template of an agent's prompt with what that agent should always know, and keep that as a brief."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+
+from learnt.brief.render import Content, Shown
+from learnt.brief.select import Choice
+from learnt.errors import LearntError, WrongRequest
+from learnt.flow.briefs import fitted, made_brief
+from learnt.flow.sandbox import fill_in
+from learnt.flow.standing import Looked, look
+from learnt.model import LONG_TEXT_LIMIT, Hit, new_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from learnt.flow.briefs import Briefing
+    from learnt.model import Brief, Learning, Task
+
+LEARNINGS = "learnings"
+_LONGEST_PATH = 4_096
+
+
+class Rendering:
+    """Renders the templates of one memory."""
+
+    def __init__(self, memory: Briefing) -> None:
+        self._memory = memory
+
+    def render_agent(
+        self,
+        template: str | os.PathLike[str],
+        *,
+        agent: str,
+        context: Mapping[str, Any] | None,
+        inject_learnings: bool,
+        task: str | None,
+    ) -> str:
+        """Return the template filled in; what it shows of the learnings is recorded before it is returned."""
+        began_ns = time.perf_counter_ns()
+        text = _text_of(template)
+        given = _variables_of(context)
+        if not inject_learnings or LEARNINGS in given:
+            return fill_in(text, {LEARNINGS: "", **given})
+        known, brief = self._brief(self._memory._line(agent), task)
+        filled = fill_in(text, {LEARNINGS: brief.text, **given})
+        # A filter may change how it is written; what names the brief survives most of them.
+        if brief.text and brief.id in filled.casefold():
+            self._memory._recorded(known, brief, began_ns)
+        return filled
+
+    def _brief(self, agent: str, task: str | None) -> tuple[Task, Brief]:
+        """Return the brief of an agent where no task says what matters, not kept yet, and its task."""
+        memory = self._memory
+        now = memory._clock()
+        # Several agents may share a task that is named: until a brief says what it is about, its id stands for it.
+        title = task or (f"Prompt of {agent}" if agent else "Prompt")
+        known = memory._task_for(task, title, agent=agent, goal="", task_type="", now=now)
+        looked = self._looked(known, agent)
+        budget = memory.settings.brief_tokens
+        everything = Content(
+            id=new_id("brief", now), now_ms=now, learnings=tuple(Shown(learning=one) for one in looked.chosen)
+        )
+        content, receipt = fitted(
+            everything,
+            [_choice(one.learning, one.left_out) for one in looked.considered],
+            "",
+            {"goal": known.goal, "exclude_goal": "", "only_new": False},
+            (),
+            settings=self._settings(budget),
+            max_chars=None,
+        )
+        made = made_brief(known, content, {**receipt, "cache": _cache(looked)}, agent=agent)
+        return known, made.replace(occasion="template", asked_by="prompt")
+
+    def _looked(self, task: Task, agent: str) -> Looked:
+        if task.skip_learnings:
+            return Looked(considered=())
+        return look(
+            self._memory,
+            agent=agent,
+            known=self._memory._given_to_others(task.id, agent),
+            taught_in=task.id if task.type == "session" else "",
+            cached=True,
+        )
+
+    def _settings(self, budget: int) -> dict[str, Any]:
+        settings = self._memory.settings
+        return {
+            "min_confidence": settings.brief_confidence,
+            "per_category": settings.brief_per_category,
+            "budget_tokens": budget,
+        }
+
+
+def _text_of(template: str | os.PathLike[str]) -> str:
+    """Return the text of a template, or of the file that a path names.
+
+    What a text names is never read: it may come from elsewhere.
+    """
+    if isinstance(template, str):
+        text = template
+        if len(text) <= _LONGEST_PATH and os.path.isfile(text):
+            raise WrongRequest(
+                f"the template is the name of a file, {text}", hint="pass pathlib.Path(…) to have the file filled in"
+            )
+    elif isinstance(template, os.PathLike):
+        path = os.fspath(template)
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read(LONG_TEXT_LIMIT + 1)
+        except (OSError, UnicodeDecodeError) as error:
+            told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise LearntError(f"cannot read the template {path}: {told}", hint="name a readable text file") from None
+    else:
+        raise WrongRequest(
+            f"a template is {type(template).__name__}", hint="give its text, or a pathlib.Path that names its file"
+        )
+    if len(text) > LONG_TEXT_LIMIT:
+        raise WrongRequest(
+            f"the template has more than {LONG_TEXT_LIMIT:,} characters", hint="a prompt has to be shorter"
+        )
+    return text
+
+
+def _variables_of(context: Mapping[str, Any] | None) -> dict[str, Any]:
+    if context is None:
+        return {}
+    hint = 'give variables by their names: `context={"task": "Add password reset"}`'
+    if not isinstance(context, Mapping):
+        raise WrongRequest(f"the context is {type(context).__name__}", hint=hint)
+    wrong = next((name for name in context if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise WrongRequest(f"a name in the context is {type(wrong).__name__}", hint=hint)
+    return dict(context)
+
+
+def _choice(learning: Learning, left_out: str) -> Choice:
+    return Choice(hit=Hit(learning=learning, score=0.0), left_out=left_out)
+
+
+def _cache(looked: Looked) -> dict[str, Any]:
+    return {"hits": looked.hits, "misses": looked.misses, "age_s": round(looked.age_s, 1)}

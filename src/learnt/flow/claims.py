@@ -1,0 +1,229 @@
+"""The loop's side of the memory: claim a task, choose its model, and settle how the attempt ended.
+
+What a worker reports counts only while it holds its claim: the claim, the attempt and the task's new status change in
+one transaction, so that a task is done once, however many workers die on the way.
+"""
+
+from __future__ import annotations
+
+from learnt.flow.debriefs import Debriefing
+from learnt.model import TEXT_LIMIT, Attempt, Claim, Escalation, Value, new_id, text_id
+from learnt.store import claims, escalations, tasks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from learnt.model import Task
+    from learnt.strategy.choose_model import Choice
+    from learnt.strategy.figures import Figure, Outcome
+    from learnt.strategy.stuck import Stuck
+
+# How far back the record is read for a choice; older attempts say little about today's models.
+_RECORD = 2_000
+_RECENT = 20
+_SIMILAR = 0.2
+
+
+class Picture(Value):
+    """What the record says of each model, and what would be chosen now."""
+
+    figures: tuple[Figure, ...]
+    by_type: tuple[Figure, ...]
+    choices: tuple[tuple[str, Choice], ...]
+
+
+class Working(Debriefing):
+    """What a worker does with tasks."""
+
+    def claim_task(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
+        """Hold the task that has been ready longest, of all or of some, for one attempt; None when there is none."""
+        now = self._now()
+        claim = Claim(
+            attempt=new_id("attempt", now),
+            worker=worker,
+            host=host,
+            pid=pid,
+            started_at=now,
+            held_until=self._lease(now),
+        )
+        with self.store.transaction():
+            return claims.take(self.store.database, claim, only=only)
+
+    def keep_claim(self, claim: Claim) -> Claim | None:
+        """Give a sign of life, with what is known of the agent; None when the claim is lost."""
+        renewed = claim.replace(held_until=self._lease(self._now()))
+        with self.store.transaction():
+            return renewed if claims.keep(self.store.database, renewed) else None
+
+    def hand_over(self, claim: Claim, reason: str) -> Escalation:
+        """Let a person look at a task that cannot be begun, and let go of it."""
+        now = self._clock()
+        escalation = Escalation(
+            id=text_id("esc", claim.attempt),
+            subject=claim.task,
+            question=f"It cannot be begun: {reason}"[:TEXT_LIMIT],
+            detail={"attempt": claim.attempt},
+            created_at=now,
+        )
+        if self.end_claim(claim):
+            with self.store.transaction():
+                task = tasks.get(self.store.database, claim.task, for_update=True)
+                self._in_status(task, "escalated")
+                escalations.add(self.store.database, escalation)
+        return escalation
+
+    def renew_claim(self, claim: Claim) -> Claim | None:
+        """Give a sign of life; None when the claim is lost."""
+        renewed = claim.replace(held_until=self._lease(self._now()))
+        with self.store.transaction():
+            return renewed if claims.renew(self.store.database, renewed) else None
+
+    def note_branch(self, task: str, branch: str) -> None:
+        """Keep on which branch the work at a task is."""
+        with self.store.transaction():
+            known = tasks.get(self.store.database, task, for_update=True)
+            tasks.change(self.store.database, known.replace(branch=branch))
+
+    def lapsed_claims(self) -> list[Claim]:
+        """Return the claims whose workers have given no sign of life for a whole lease."""
+        now = self._now()
+        return [claim for claim in self.claims() if claim.held_until < now]
+
+    def end_claim(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
+        """Record an attempt that was interrupted, and let its task be taken up again; False when it is not held."""
+        now = self._now()
+        with self.store.transaction():
+            task = tasks.get(self.store.database, claim.task, for_update=True)
+            lapsed_at = now if only_if_lapsed else None
+            held = claims.give_back(self.store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
+            if held is None:
+                return False
+            attempt = Attempt(
+                id=claim.attempt,
+                task=claim.task,
+                number=self._next_number(self.store.database, claim.task),
+                result="interrupted",
+                model=held.model,
+                model_reason=held.model_reason,
+                started_at=claim.started_at,
+                duration_ms=max(0, now - claim.started_at),
+            )
+            tasks.add_attempt(self.store.database, attempt, None)
+            if task.status == "running":
+                self._in_status(task, self._waiting_or_ready(task.id))
+        return True
+
+    def choose_model(self, task: Task) -> Choice:
+        """Return the model for the next attempt at a task, and why; without configured models, the client's own."""
+        from learnt.strategy.choose_model import Choice, choose
+
+        is_fixed = self.settings.strategy == "fixed" or not self.settings.models
+        fixed = task.model or (self.settings.work_model if is_fixed else "")
+        if not self.settings.models:
+            reason = f"{fixed} is named" if fixed else "no models are configured"
+            return Choice(model=fixed, reason=reason, last=True)
+        record, facts = self._facts(task)
+        strategy = "fixed" if task.model else self.settings.strategy
+        # A person's choice stands, and whoever asks for a model that has failed already is asked no more.
+        hint = "" if task.model or task.next_model in facts.failures else task.next_model
+        return choose(strategy, self.settings.models, record, facts, hint=hint, fixed=fixed)
+
+    def picture(self, *, types: Sequence[str] = ()) -> Picture:
+        """Return the figures of each model, and what would be chosen now for a fresh task of each type."""
+        from learnt.model import Task
+        from learnt.strategy.figures import figures
+
+        outcomes = self._outcomes()
+        kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
+        fresh = [Task(id=self.new_task_id(), title="-", type=kind) for kind in kinds]
+        return Picture(
+            figures=tuple(figures(outcomes)),
+            by_type=tuple(figures(outcomes, by_type=True)),
+            choices=tuple((task.type, self.choose_model(task)) for task in fresh),
+        )
+
+    def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
+        """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
+        from learnt.strategy.stuck import stuck_run
+        from learnt.text.titles import normalised_error
+
+        wanted = set(attempts)
+        made = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
+        made = [outcome.replace(error=normalised_error(outcome.said)) for outcome in made]
+        given = {
+            task: [id for id, held_out in self._injected(task).items() if not held_out]
+            for task in {outcome.task for outcome in made}
+        }
+        return stuck_run(made, given, times=self.settings.stuck_after)
+
+    def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
+        """Ask a person whether a learning that failing tasks share should be hidden."""
+        title = self.get(learning).title
+        escalation = Escalation(
+            id=text_id("esc", f"{learning} {error} {' '.join(sorted(task_ids))}"),
+            subject=learning,
+            question=f"{len(task_ids)} tasks failed with the same error, and all were given `{title}`. Hide it?",
+            detail={"error": error[:2_000], "tasks": list(task_ids)},
+            created_at=self._clock(),
+        )
+        with self.store.transaction():
+            escalations.add(self.store.database, escalation)
+        return escalation
+
+    def _lease(self, now: int) -> int:
+        return now + self.settings.work_lease_s * 1_000
+
+    def _now(self) -> int:
+        """Return the time that all workers go by."""
+        return self.store.database.now_ms(self._clock())
+
+    def _facts(self, task: Task) -> tuple[Any, Any]:
+        """Return the record of past attempts, and what is known of the task at hand."""
+        from learnt.strategy.choose_model import Facts
+        from learnt.strategy.figures import Record, Share
+
+        outcomes = self._outcomes(like=task)
+        own = [outcome for outcome in outcomes if outcome.task == task.id]
+        recent = outcomes[:_RECENT]
+        facts = Facts(
+            task=task.id,
+            type=task.type,
+            difficulty=next((outcome.difficulty for outcome in own if outcome.difficulty), ""),
+            failures=tuple(failure.model for failure in self._failed(self.store.database, task)),
+            similar=tuple(one for one in outcomes if one.task != task.id and one.likeness >= _SIMILAR),
+            recent=Share(done=sum(one.done for one in recent), attempts=len(recent)) if recent else None,
+        )
+        return Record(outcomes), facts
+
+    def _outcomes(self, *, like: Task | None = None) -> list[Outcome]:
+        """Return past attempts, the newest first, each with how much its task is like this one."""
+        from learnt.strategy.figures import Outcome
+        from learnt.text.words import words
+
+        made = tasks.record(self.store.database, limit=_RECORD)
+        wanted = set(words(f"{like.title} {like.goal}")) if like else set()
+        failed: dict[str, int] = {}
+        outcomes = []
+        for one in reversed(made):
+            attempt = one.attempt
+            theirs = set(words(f"{one.title} {one.goal}")) if like else set()
+            outcomes.append(
+                Outcome(
+                    model=attempt.model,
+                    task=attempt.task,
+                    result=attempt.result,
+                    type=one.type,
+                    difficulty=attempt.difficulty,
+                    before=failed.get(attempt.task, 0),
+                    cost_usd=attempt.cost_usd,
+                    duration_ms=attempt.duration_ms,
+                    at=attempt.started_at,
+                    attempt=attempt.id,
+                    said=one.sign,
+                    likeness=len(wanted & theirs) / len(wanted | theirs) if wanted and theirs else 0.0,
+                )
+            )
+            failed[attempt.task] = 0 if attempt.result == "done" else failed.get(attempt.task, 0) + 1
+        return outcomes[::-1]

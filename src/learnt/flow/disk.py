@@ -1,0 +1,113 @@
+"""The learnings files on the disk: where they are, who has them to himself, and reading and writing one whole.
+
+Nothing outside the project is read or written, and nothing is written over what was not read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from contextlib import contextmanager
+
+from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
+from learnt.flow.background import LOCK
+from learnt.model import check_goal
+from learnt.project import STORE_FOLDER
+from learnt.store.spool import Locked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from learnt.store import Store
+
+FILE = "learnings.md"
+_FOLDER_OF_GOALS = "learnings"
+_LONGEST = 5_000_000
+
+
+def path_of(root: str, goal: str = "") -> str:
+    """Return where the file of a project, or of one of its goals, is: each worktree has its own."""
+    check_goal(goal)
+    folder = os.path.join(root, STORE_FOLDER)
+    return os.path.join(folder, _FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
+
+
+def goals(root: str) -> list[str]:
+    """Return the goals that have a file."""
+    return [os.path.basename(path).removesuffix(".md") for path in paths(root)[1:]]
+
+
+def paths(root: str) -> list[str]:
+    """Return where the project's own file is, or would be, and those of its goals."""
+    folder = os.path.join(root, STORE_FOLDER, _FOLDER_OF_GOALS)
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    return [path_of(root), *(os.path.join(folder, name) for name in names if name.endswith(".md"))]
+
+
+def unfinished(path: str) -> str:
+    """Return where a file is while it is being written: what a killed update left there goes with the next."""
+    return f"{os.path.realpath(path)}.new"
+
+
+@contextmanager
+def alone(store: Store) -> Iterator[None]:
+    """Have the learnings files to oneself, or raise."""
+    store.make_folder()
+    with Locked(os.path.join(store.place.folder, LOCK), wait=False) as is_alone:
+        if not is_alone:
+            hint = "`learnt status` shows it; wait a bit, then run the same command again"
+            raise TryAgain("the learnings files are being made already", hint=hint)
+        yield
+
+
+def read(path: str, root: str) -> bytes | None:
+    """Return what is in a file of a project; None when there is none. Raise for what can be none."""
+    real = os.path.realpath(path)
+    if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
+        raise WrongRequest(f"{path} is a link out of the project", hint="make it a file: nothing outside is written")
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise WrongRequest(f"{path} is no file", hint="move it away; `learnt update` writes one")
+        if status.st_size > _LONGEST:
+            raise WrongRequest(f"{path} is larger than {_LONGEST:,} bytes", hint="shorten it, or move it away")
+        with open(path, "rb") as file:
+            content = file.read()
+        content.decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise WrongRequest(f"{path} is no text in UTF-8", hint="save it as UTF-8, then try again") from None
+    except OSError as error:
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
+    return content
+
+
+def refuse_open(path: str) -> None:
+    """Raise when an editor has a file open with changes that are not saved, as far as editors leave a sign of it."""
+    folder, name = os.path.split(path)
+    for sign in (f".{name}.swp", f".#{name}"):
+        if os.path.lexists(os.path.join(folder, sign)):
+            raise TryAgain(f"{path} is open in an editor", hint=f"save and close it, or remove {sign} if nobody has it")
+
+
+def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
+    """Write a file whole; False, and nothing is written, when it is not any more what it was."""
+    path, new = os.path.realpath(path), unfinished(path)
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644
+        with open(os.open(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        if read(path, root) != before:
+            os.unlink(new)
+            return False
+        os.replace(new, path)
+    except OSError as error:
+        if os.path.exists(new):
+            os.unlink(new)
+        raise cannot_write(path, error, hint="check who owns the folder and its files") from None
+    return True

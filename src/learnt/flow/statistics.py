@@ -1,0 +1,168 @@
+"""What learning costs and what it does, in figures: the accounts of model calls, and the statistics.
+
+All figures are of the project's own store. The database sums, `weigh/statistics` judges what may be said.
+"""
+
+from __future__ import annotations
+
+from learnt.flow.context import check_rows
+from learnt.llm.spend import DAY_MS, MONTH_MS
+from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from learnt.config import Settings
+    from learnt.store import Store
+    from learnt.store.calls import ModelCall, Spent
+    from learnt.store.statistics import Effect, Ranked, Regenerated
+    from learnt.weigh.statistics import Gone, Outcomes, Period
+
+_FAILURES_SHOWN = 5
+_ERRORS_SHOWN = 10
+# How many failed attempts are compared: more would be slow, and older ones say little about today.
+_SIGNS_READ = 2_000
+
+
+class Usage(Value):
+    """What model calls cost, in three windows, and what the caps leave."""
+
+    today: tuple[Spent, ...]
+    """The last 24 hours."""
+    month: tuple[Spent, ...]
+    """The last 30 days."""
+    ever: tuple[Spent, ...]
+    daily_cap_usd: float
+    daily_usd: float
+    monthly_cap_usd: float
+    monthly_usd: float
+    failures: tuple[ModelCall, ...]
+    provider: str
+    model: str
+
+
+class GoneError(Value):
+    """An error that no longer occurs, and the learning that was learnt where it did."""
+
+    gone: Gone
+    learning: str = ""
+    title: str = ""
+
+
+class Stats(Value):
+    """What the learnings did, as far as the record tells."""
+
+    helpful: tuple[Ranked, ...]
+    not_helpful: tuple[Ranked, ...]
+    recurring: tuple[Ranked, ...]
+    task_tokens: tuple[Period, ...]
+    """By week: estimated tokens of the texts of new tasks."""
+    brief_tokens: tuple[Period, ...]
+    """By week: tokens of briefs."""
+    gone: tuple[GoneError, ...]
+    cost: tuple[Period, ...]
+    """By month: model calls, and what they cost in USD."""
+    before: Outcomes
+    """Tasks that were begun before there was a learning."""
+    after: Outcomes
+    by_month: Mapping[str, Outcomes]
+    regenerations: Regenerated
+    opinions: Mapping[str, int]
+    prevented: Mapping[str, int]
+    """By agent: how many errors were not repeated after a warning."""
+
+    @property
+    def cost_usd(self) -> float:
+        """What all model calls have cost."""
+        return sum(month.total for month in self.cost)
+
+
+class Reporting:
+    """What a person reads to see whether it is worth it."""
+
+    def __init__(self, store: Store, *, settings: Settings, clock: Callable[[], int]) -> None:
+        self.store = store
+        self.settings = settings
+        self._clock = clock
+
+    def usage(self) -> Usage:
+        """Return what model calls cost, by purpose and model."""
+        from learnt.store import calls
+
+        database, now = self.store.database, self._clock()
+        day, month = now - DAY_MS, now - MONTH_MS
+        return Usage(
+            today=tuple(calls.summed(database, since=day)),
+            month=tuple(calls.summed(database, since=month)),
+            ever=tuple(calls.summed(database, since=0)),
+            daily_cap_usd=self.settings.model_daily_cap_usd,
+            daily_usd=calls.spent_since(database, day),
+            monthly_cap_usd=self.settings.model_monthly_cap_usd,
+            monthly_usd=calls.spent_since(database, month),
+            failures=tuple(calls.latest_failures(database, limit=_FAILURES_SHOWN)),
+            provider=self.settings.model_provider,
+            model=self.settings.model_name,
+        )
+
+    def stats(self, *, limit: int, weeks: int) -> Stats:
+        """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
+        from learnt.store import missteps, opinions, statistics
+        from learnt.weigh import statistics as rules
+
+        check_rows(limit=limit)
+        database, now = self.store.database, self._clock()
+        since = now - (weeks + 1) * 7 * DAY_MS
+        letters = [(one.day, one.count, one.total) for one in statistics.task_lengths(database, since=since)]
+        tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in letters]
+        briefs = [(one.day, one.count, one.total) for one in statistics.brief_tokens(database, since=since)]
+        cost = [(one.day, one.count, one.total) for one in statistics.spent(database)]
+        learnt_at = statistics.first_learning_at(database)
+        effects = statistics.effects(database, learnt_at=now if learnt_at is None else learnt_at)
+        return Stats(
+            helpful=tuple(statistics.ranked(database, "times_helpful", limit=limit)),
+            not_helpful=tuple(statistics.ranked(database, "times_not_helpful", limit=limit)),
+            recurring=tuple(statistics.ranked(database, "recurrences", limit=limit)),
+            task_tokens=tuple(rules.weeks(tasks, now_ms=now, count=weeks)),
+            brief_tokens=tuple(rules.weeks(briefs, now_ms=now, count=weeks)),
+            gone=self._gone(now),
+            cost=tuple(rules.months(cost)),
+            before=_outcomes([one for one in effects if not one.after]),
+            after=_outcomes([one for one in effects if one.after]),
+            by_month=_by_month(effects),
+            regenerations=statistics.regenerated(database),
+            opinions=opinions.counts(database),
+            prevented=missteps.prevented(database),
+        )
+
+    def _gone(self, now: int) -> tuple[GoneError, ...]:
+        from learnt.store import statistics
+        from learnt.weigh import statistics as rules
+
+        database = self.store.database
+        signs = [(one.task, one.text, one.at) for one in statistics.failure_signs(database, limit=_SIGNS_READ)]
+        starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
+        found = []
+        for gone in rules.gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:
+            id, title = statistics.learnt_from(database, gone.tasks) or ("", "")
+            found.append(GoneError(gone=gone, learning=id, title=title))
+        return tuple(found)
+
+
+def _outcomes(effects: list[Effect]) -> Outcomes:
+    from learnt.weigh.statistics import Outcomes
+
+    total = Outcomes()
+    for one in effects:
+        total = total.plus(one.tasks, one.done, one.at_first, one.attempts)
+    return total
+
+
+def _by_month(effects: list[Effect]) -> dict[str, Outcomes]:
+    from learnt.weigh.statistics import Outcomes, month_of
+
+    found: dict[str, Outcomes] = {}
+    for one in effects:
+        month = month_of(one.day)
+        found[month] = found.get(month, Outcomes()).plus(one.tasks, one.done, one.at_first, one.attempts)
+    return found

@@ -1,0 +1,52 @@
+"""`learnings.md`, a file that people and the program share: read, written and merged without losing either's word.
+
+    # Project Learnings
+
+    Last updated: 2026-02-19 (from 15 recent tasks)
+
+    ## Testing
+    - Use pytest fixtures for database setup to avoid repetition <!-- learn_0abc… -->
+
+    <!-- learnt: r_… -->
+
+Nothing here touches the disk, the store or the clock. Any text can be read; what was written reads back as what was
+meant; a merge that was applied changes nothing when it is made again. Doubt never hides a learning.
+"""
+
+from learnt.learnings_file.lines import (
+    category_of,
+    edited,
+    fields_of,
+    heading_of,
+    line_of,
+    same_text,
+    says_otherwise,
+)
+from learnt.learnings_file.merge import Edits, merge
+from learnt.learnings_file.purge import purged
+from learnt.learnings_file.read import Bullet, Loose, Parsed, for_prompt, parse
+from learnt.learnings_file.write import Delta, Rendering, churn, diff, render, select
+
+__all__ = [
+    "Bullet",
+    "Delta",
+    "Edits",
+    "Loose",
+    "Parsed",
+    "Rendering",
+    "category_of",
+    "churn",
+    "diff",
+    "edited",
+    "fields_of",
+    "for_prompt",
+    "heading_of",
+    "line_of",
+    "merge",
+    "parse",
+    "purged",
+    "render",
+    "same_text",
+    "says_otherwise",
+    "select",
+]

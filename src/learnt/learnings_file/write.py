@@ -1,0 +1,223 @@
+"""Write the file: which learnings it shows, in which order and sections, within which bound.
+
+The same arguments always give the same text. The bound holds for the whole file, comments included; only text of people
+can exceed it, because that is never cut. What a rendering says it shows is read from its own text, so that a merge
+compares what stands in a file with what stood in it, never with what was meant.
+"""
+
+from __future__ import annotations
+
+from learnt.learnings_file.lines import GENERAL, heading_of, line_of, same_text, without_ids
+from learnt.learnings_file.read import (
+    GOAL_TITLE,
+    TITLE,
+    UPDATED,
+    Bullet,
+    Loose,
+    closed,
+    parse,
+    split_lines,
+)
+from learnt.model import Learning, Value
+from learnt.text.tokens import estimate_tokens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+
+_A_FEW = 5
+_TOKENS_OF_A_TRAILER = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no name costs more
+_LEAST_TOKENS = 8  # no bullet with its comment costs less
+
+
+class Rendering(Value):
+    """A file as it was written."""
+
+    id: str
+    goal: str = ""
+    bullets: tuple[Bullet, ...] = ()
+    loose: tuple[Loose, ...] = ()
+    text: str
+    left_out: tuple[str, ...] = ()
+    """The learnings for which there was no room, in their order."""
+    crowded: bool = False
+    """Whether what people wrote beside bullets is more than the bound allows, so that no learning is shown."""
+
+
+class Delta(Value):
+    """What differs between two renderings, as ids of learnings."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @property
+    def churn(self) -> float:
+        """The share of all learnings in either that is not in both."""
+        changed = len(self.added) + len(self.removed)
+        return changed / max(1, changed + len(self.kept))
+
+
+def select(
+    candidates: Iterable[Learning],
+    *,
+    window_tasks: frozenset[str],
+    since_ms: int,
+    stage: Callable[[Learning], str],
+    impact: Callable[[Learning], float],
+    cared_for: Collection[str] = (),
+) -> list[Learning]:
+    """Return the learnings that the file shows, most important first, equal texts once.
+
+    Pinned and proven ones, those of people and those that people have `cared_for` stay; others are shown while a task
+    of the window taught them, or while they are no older than the window and of no task, or were learnt again since it
+    began.
+    """
+
+    def stands(learning: Learning) -> bool:
+        is_theirs = learning.origin == "person" or learning.id in cared_for
+        return learning.pinned or is_theirs or stage(learning) == "proven"
+
+    def is_recent(learning: Learning) -> bool:
+        last = learning.updated_at if learning.recurrences else 0 if learning.task else learning.created_at
+        return learning.task in window_tasks or (last > 0 and last >= since_ms)
+
+    def rank(learning: Learning) -> tuple[object, ...]:
+        worth = (-impact(learning), -learning.confidence) if stands(learning) else ()
+        return (not learning.pinned, not stands(learning), *worth, -learning.created_at, learning.id)
+
+    shown = [one for one in candidates if one.status == "active" and (stands(one) or is_recent(one))]
+    once: dict[str, Learning] = {}
+    for learning in sorted(shown, key=rank):
+        once.setdefault(same_text(line_of(learning)), learning)
+    return list(once.values())
+
+
+def render(
+    learnings: Sequence[Learning],
+    *,
+    id: str,
+    goal: str = "",
+    today: str,
+    tasks: int,
+    max_tokens: int,
+    sections: Sequence[str] = (),
+    loose: Sequence[Loose] = (),
+) -> Rendering:
+    """Return the file that shows as many of the learnings as fit, the first ones first.
+
+    `sections` are the headings that the file has now: they keep their order, and a file with headings never loses them.
+    """
+    page = _Page(goal=goal, updated=f"{UPDATED} {today} (from {tasks} recent tasks)", id=id, loose=loose)
+    known = list(dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)]))
+    shown = page.fitting(learnings, known, max_tokens, sectioned=bool(known) or _is_long(learnings))
+    sectioned = bool(known) or _is_long(shown)
+    if not sectioned:
+        shown = page.fitting(learnings, known, max_tokens, sectioned=False)
+    text = page.text(shown, known, sectioned=sectioned)
+    written = parse(text)
+    if known and not written.sections:
+        # None of the headings is left: then this is a file without, as the next rendering would find it.
+        return render(learnings, id=id, goal=goal, today=today, tasks=tasks, max_tokens=max_tokens, loose=loose)
+    ids = {bullet.id for bullet in written.bullets}
+    return Rendering(
+        id=id,
+        goal=goal,
+        bullets=written.bullets,
+        loose=written.loose,
+        text=text,
+        left_out=tuple(learning.id for learning in learnings if learning.id not in ids),
+        crowded=estimate_tokens(text) > max_tokens,
+    )
+
+
+def churn(before: Rendering | None, after: Rendering) -> Delta:
+    """Return what a regeneration changed."""
+    old = dict.fromkeys(bullet.id for bullet in (before.bullets if before else ()))
+    new = dict.fromkeys(bullet.id for bullet in after.bullets)
+    return Delta(
+        added=tuple(id for id in new if id not in old),
+        removed=tuple(id for id in old if id not in new),
+        kept=tuple(id for id in new if id in old),
+    )
+
+
+def diff(before: str | None, after: str | None, *, name: str = "learnings.md", done: bool = False) -> str:
+    """Return what would change in the file, or has, as a unified diff; empty if nothing would. None: there is none."""
+    import difflib
+
+    lines = difflib.unified_diff(
+        split_lines(before) if before else [],
+        split_lines(after) if after else [],
+        f"{name} ({'a new file' if before is None else 'as it was' if done else 'as it is'})",
+        f"{name} ({'no file any more' if after is None else 'as it is' if done else 'as it would be'})",
+        lineterm="",
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+class _Page:
+    """The parts of a file that stand whatever learnings it shows."""
+
+    def __init__(self, *, goal: str, updated: str, id: str, loose: Sequence[Loose]) -> None:
+        self._head = [f"{GOAL_TITLE}{goal}" if goal else TITLE, "", updated, ""]
+        self._trailer = f"<!-- learnt: {id} -->"
+        self._loose = loose
+
+    def fitting(
+        self, learnings: Sequence[Learning], known: Sequence[str], max_tokens: int, *, sectioned: bool
+    ) -> list[Learning]:
+        """Return the learnings that fit; each line counts by itself, which is never less than all of them together."""
+        # The name of a rendering is chance, and what it costs as well: what fits must not depend on it.
+        empty = self.text((), known, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
+        room = max_tokens - estimate_tokens(empty) - _TOKENS_OF_A_TRAILER
+        headings = {piece.section for piece in self._loose}
+        shown: list[Learning] = []
+        for learning in learnings:
+            if room < _LEAST_TOKENS:
+                break
+            heading = heading_of(learning.category)
+            new = sectioned and heading not in headings
+            cost = estimate_tokens(_line(learning) + "\n")
+            cost += estimate_tokens(f"## {heading}\n") if new else 0
+            if cost <= room and without_ids(line_of(learning)):
+                room -= cost
+                headings.add(heading)
+                shown.append(learning)
+        return shown
+
+    def text(self, shown: Sequence[Learning], known: Sequence[str], *, sectioned: bool) -> str:
+        """Return the whole file."""
+        lines = [*self._head]
+        if sectioned:
+            lines += self._part("", ())
+            for heading in _in_order(known, shown):
+                there = [one for one in shown if heading_of(one.category) == heading]
+                part = self._part(heading, there)
+                # The list stands directly below its heading, as people write it.
+                gap = [""] if part and not part[0].startswith("- ") else []
+                lines += [f"## {heading}", *gap, *part] if part else []
+        else:
+            lines += self._part("", shown)
+        return "\n".join([*lines, self._trailer]) + "\n"
+
+    def _part(self, section: str, shown: Sequence[Learning]) -> list[str]:
+        above, below = (
+            [closed(piece.text) for piece in self._loose if piece.section == section and piece.below is place]
+            for place in (False, True)
+        )
+        lists = ["\n".join(map(_line, shown))] if shown else []
+        return [line for block in (*above, *lists, *below) for line in (block, "")]
+
+
+def _in_order(known: Sequence[str], shown: Sequence[Learning]) -> list[str]:
+    new = {heading_of(learning.category) for learning in shown} - set(known)
+    return [*known, *sorted(new - {GENERAL}), *(new & {GENERAL})]
+
+
+def _is_long(learnings: Sequence[Learning]) -> bool:
+    return len(learnings) > _A_FEW and len({heading_of(learning.category) for learning in learnings}) > 1
+
+
+def _line(learning: Learning) -> str:
+    return f"- {without_ids(line_of(learning))} <!-- {learning.id} -->"

@@ -1,0 +1,1 @@
+"""What can be learnt from what agents did: the rules, and the request to a model."""

@@ -1,0 +1,216 @@
+"""Find the line in which a tool tells what is wrong, and say it without what is true of one machine or one day only.
+
+A check's output is also taken apart into diagnostics: which file, what is wrong, by which rule. Any text gives an
+answer, none an error; of a long one the beginning and the end are read.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from learnt.model import Value
+from learnt.text.clean import clean, fold
+from learnt.text.lazy_regex import late
+from learnt.text.triggers import beginning_and_end
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST = 200
+_HALF = 10_000
+_MOST_LINES = 400
+_LONGEST_LINE = 1_000
+_LONGEST_TOLD = 4_000
+_MARKUP = late(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = late(
+    r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
+    r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
+)
+_SHELL = late(
+    r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
+)
+_TRACEBACK_END = late(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_PLAIN = late(
+    r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
+    r"no matches found|"
+    r"not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|not found|"
+    r"parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|requires|"
+    r"unexpected|"
+    r"unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
+    re.IGNORECASE,
+)
+_MARKED = late(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = late(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+_NO_OWN_ERROR = late(
+    r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
+    r"user doesn't want|operation was aborted",
+    re.IGNORECASE,
+)
+# A conflict is what a merge finds, not a mistake in how it was asked for.
+_CONFLICT = late(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+
+_HOME = late(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = late(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY = late(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = late(
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
+    r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
+)
+_TIME = late(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_PLACE = late(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = late(r"\b(line|column) \d+")
+_JSON_MESSAGE = late(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = late(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
+_VARIABLE = late(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
+
+_DIAGNOSTIC = late(
+    r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
+)
+_OPEN_QUOTATION = late(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_MOST_QUOTED = 6
+_RUST_SAYS = late(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_PLACE = late(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_OF_TYPES = late(r"^error: .*\]$|^error TS\d|^TS\d")
+_SAID_OF_EVERYTHING = ("no such file or directory", "file does not exist", "command not found", "permission denied")
+_TASK = late(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
+_RULES = (
+    late(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    late(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    late(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    late(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+)
+
+
+class Diagnostic(Value):
+    """What a check says about a file."""
+
+    file: str
+    message: str
+    rule: str = ""
+    source: str = ""
+    """The line of code that it shows."""
+    of_types: bool = False
+    """A type checker says it: such a rule holds everywhere, and only an example would tell something."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Equal for the same complaint about the same file."""
+        return (self.file.rpartition("/")[2], self.rule, self.message)
+
+
+def first_line(text: str) -> str:
+    """Return the first line that says something: in it, the clients' own tools tell what is wrong."""
+    return next(iter(_lines(text)), "")
+
+
+def why(text: str) -> str:
+    """Return the line that tells why something failed, or nothing where none does."""
+    lines = _lines(text)
+    return complaint(text) or (lines[0] if len(lines) == 1 else "")
+
+
+def complaint(text: str) -> str:
+    """Return the line that sounds as if something failed, of a text of which nobody knows; or nothing."""
+    lines = _lines(text)
+    if any(line.startswith("Traceback (most recent call last)") for line in lines):
+        for line in reversed(lines):
+            if _TRACEBACK_END.match(line):
+                return line
+    for sign in (_PLAIN, _MARKED, _ABOUT_FAILURE):
+        for line in lines:
+            if sign.search(line):
+                return line
+    return ""
+
+
+def is_no_error(text: str) -> bool:
+    """Say whether a call failed only because another did, or because somebody stopped it."""
+    return _NO_OWN_ERROR.search(text[:300]) is not None
+
+
+def is_conflict(text: str) -> bool:
+    """Say whether a merge found conflicts."""
+    return _CONFLICT.search(text) is not None
+
+
+def general(text: str, folder: str = "") -> str:
+    """Return a text without homes, temporary places, ids, times and line numbers, and paths relative to the folder."""
+    text = text[:_LONGEST_TOLD]
+    if len(folder) > 1:
+        root = re.escape(folder.rstrip("/"))
+        text = re.sub(rf"{root}(?![\w.-])", "<root>", re.sub(rf"{root}/(?=[\w.])", "", text))
+    text = _WORKTREE.sub("", text)
+    text = _TEMPORARY.sub("/tmp/…", text)  # noqa: S108 - a word for such places, not one that we write to
+    text = _HOME.sub("~", text)
+    text = _TIME.sub("<time>", _ID.sub("<id>", text))
+    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _PLACE.sub("", text))))
+
+
+def reason(text: str, folder: str = "") -> str:
+    """Return an error in general terms, without what a shell or a program sets before each of its errors."""
+    told = _JSON_MESSAGE.match(text)
+    return general(_SHELL.sub("", told[1] if told else text), folder).rstrip(" .:")
+
+
+def stable(text: str) -> str:
+    """Return the longest piece of an error that will read the same the next time, or nothing."""
+    pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
+    best = max(pieces, key=len, default="")
+    return best if len(best) >= 10 and " " in best and best.lower() not in _SAID_OF_EVERYTHING else ""
+
+
+def diagnostics(text: str) -> Iterator[Diagnostic]:
+    """Yield what a check complains about, each once."""
+    seen = set()
+    lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")
+    for line, below in pairwise([*_whole(lines), ""]):
+        found = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
+        if found is None:
+            continue
+        message, rule = found["message"].removesuffix(" (typecheck)"), ""
+        if message.startswith(": #"):
+            continue  # only that a package does not compile: what is wrong stands below
+        for form in _RULES:
+            told = form.match(message)
+            if told:
+                message, rule = told["message"], told["rule"]
+                break
+        source = _TASK.sub("", below).strip()
+        diagnostic = Diagnostic(
+            file=found["file"],
+            message=fold(message)[:LONGEST],
+            rule=rule,
+            source=source[:LONGEST],
+            of_types=bool(rule) and _OF_TYPES.search(found["message"]) is not None,
+        )
+        if diagnostic.key not in seen:
+            seen.add(diagnostic.key)
+            yield diagnostic
+
+
+def _whole(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, a quotation over several of them as one, and what Rust says behind the place that it names."""
+    said = ""
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        place += 1
+        if _OPEN_QUOTATION.match(line):
+            rest = lines[place : place + _MOST_QUOTED]
+            end = next((number for number, one in enumerate(rest, 1) if one.count("`") % 2), 0)
+            line = " ".join((line, *rest[:end]))
+            place += end
+        if rust := _RUST_SAYS.match(line):
+            said = rust[1]
+        elif said and (where := _RUST_PLACE.match(line)):
+            line, said = f"{where[1]}: {said}", ""
+        yield line
+
+
+def _lines(text: str) -> list[str]:
+    plain = _MARKUP.sub("", clean(beginning_and_end(text, _HALF)))
+    stripped = (line.strip()[:_LONGEST_LINE] for line in plain.split("\n"))
+    lines = [line for line in stripped if line and not _PREAMBLE.match(line)]
+    return lines if len(lines) <= _MOST_LINES else lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :]

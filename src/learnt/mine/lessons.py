@@ -1,0 +1,296 @@
+"""Find lessons that somebody put into words: an agent in its output, an attempt in its summary, a commit in its text.
+
+Conservative: a sentence counts when it names something of the project (in backticks, a file, a command), states a rule
+or a cause, and is neither a plan, a question, nor an account of what was just done. What is quoted does not count.
+"""
+
+from __future__ import annotations
+
+import re
+
+from learnt.debrief.own_words import own_words
+from learnt.mine.complaint import general, why
+from learnt.model import Discovery
+from learnt.text.clean import clean, fold
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from learnt.model import Failure
+
+_LONGEST_TEXT = 100_000
+_SHORTEST, _LONGEST = 35, 260
+_FEWEST_WORDS = 5
+_SHORTEST_LABELLED, _FEWEST_LABELLED = 15, 3
+_SENTENCE = re.compile(r"[^\n]+")
+_END = re.compile(r"(?<![A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?=\s+[A-Z`*\"'(]|\s*$)")
+_LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
+_CONCRETE = re.compile(
+    r"`[^`\n]{2,60}`|\b[\w-]+/[\w./-]+|\b[\w-]+\.(?:py|go|ts|tsx|js|rs|java|rb|md|toml|yaml|yml|json|sh|sql|c|h)\b"
+)
+# What something demands or does not do: a statement that holds beyond the work at hand.
+_DEMANDS = re.compile(
+    r"\b(?:requires? (?!approval|user|manual|changes?\b)|must (?:not|come|run|match|start|end|stay|be (?!\w+ing\b))\b|"
+    r"(?:does(?:n't| not)|do(?:n't| not)) (?:support|respect|accept|allow|work|take|honou?r|follow|inherit|"
+    r"include|read|expand)|"
+    r"(?:is|are) not (?:supported|allowed|available)|(?<!to )only (?:works?|accepts?|supports?|runs?|takes?|"
+    r"applies)\b|has to be|have to be|"
+    r"cannot be|can't be|fails? (?:when|if|unless|on|without)\b|breaks? (?:when|if|unless)\b)"
+)
+_NAMED_FIRST = re.compile(
+    r"^(?:(?:The|A|An|In|On|With|For|When|It turns out(?: that)?|"
+    r"Turns out(?: that)?)[, ]+)?(?:[\w-]+ ){0,3}(?:x\b|[\w-]+/[\w./-]+|[\w-]+\.\w{1,5}\b)"
+)
+_COMMAND_MOOD = re.compile(r"^(?:(?:always|never)(?! \w+s\b)|don't|do not|avoid)\b", re.IGNORECASE)
+# What was believed before does not hold.
+_TURNS_OUT = re.compile(r"^(?:(?:so|and|but|well|ah),? )?(?:it )?turns out\b", re.IGNORECASE)
+_HOLDS = re.compile(
+    r"\b(?:must|never|always|only|cannot|can't|needs?|has to|have to|requires?|refuses?|expects?|ignores?|fails?|"
+    r"breaks?|(?:does|do|is|are)(?:n't| not)|instead of|rather than|unless|without)\b",
+    re.IGNORECASE,
+)
+_PAST = re.compile(r"\b(?:was|were|had|did|been)\b", re.IGNORECASE)
+# One named thing in the place of another.
+_INSTEAD = re.compile(
+    r"^(?:so,? )?(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install)\b[^.;]*\bx\b[^.;]*"
+    r"\b(?:instead of|rather than|over|not|never)\b[^.;]*\bx\b",
+    re.IGNORECASE,
+)
+_ALWAYS = re.compile(
+    r"\b(?:always|never) (?:use|run|call|pass|write|set|import|open|start|add|put|keep|edit|commit|push|touch|change|"
+    r"build|install|delete|rely|assume)\b",
+    re.IGNORECASE,
+)
+# A demand; `must be running` is a guess.
+_MUST = re.compile(r"(?<!^)\bmust\b(?! have\b| be \w+ing\b| be (?:a|an|the)\b)", re.IGNORECASE)
+_YOU_MUST = re.compile(r"^you (?:must|need to|have to|cannot|can't)\b", re.IGNORECASE)
+# Words before a lesson that say that it is one; they are no part of it.
+_LABEL = re.compile(
+    r"^(?:(?:note|important|lesson(?: learn(?:ed|t))?|gotcha|caveat|tip|warning|beware|remember|learning|understood|"
+    r"takeaway)[:,]\s+(?:that )?|i(?: have|'ve)? (?:learn(?:ed|t)|found out|noticed) (?:that )?|"
+    r"(?:in (?:the )?future|next time|from now on),? |(?:make|be) sure (?:to|that you) )",
+    re.IGNORECASE,
+)
+_SHOULD_HAVE = re.compile(r"^(?:i|we) should have (used|run|called|passed|set)\b", re.IGNORECASE)
+_IMPERATIVE = re.compile(
+    r"^(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install|edit|commit|push|read|check|"
+    r"close|quote|pin|copy|rename|name|declare|export|wrap|escape|generate)\b",
+    re.IGNORECASE,
+)
+_REASONED = re.compile(
+    r"^(?:use|run|call|prefer|pass|write|set)\b[^.]{3,120}\b(?:instead of|rather than|not)\b.*(?:\bbecause\b|"
+    r"\bsince\b|: |; | — | - )",
+    re.IGNORECASE,
+)
+# The work at hand: what was, what might be, what is being changed.
+_AT_HAND = re.compile(
+    r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
+    r"issue|problem|this|these|"
+    r"root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|existing|"
+    r"currently|still|which|already)\b",
+    re.IGNORECASE,
+)
+_NO_LESSON = re.compile(
+    r"^(?:let me|let's|lets|i'll|i will|i'm|i am|i need|i should|i want|i can|i see|i've|i have|i think|i found|"
+    r"i also|now|next|first|then|"
+    r"finally|ok|okay|good|great|perfect|looking|checking|we should|we could|we need|should|could|would|do you|"
+    r"did you|is |are |what|why|"
+    r"how|which|maybe|perhaps|if you|you |the user|this test|test |tests |step|option|phase|todo|note to self|"
+    r"added|fixed|updated|changed|"
+    r"removed|created|implemented|this (?:is|was|adds|fixes|ensures|means|will|change|commit|pr)|that's|it's|"
+    r"there (?:is|are)|here)\b",
+    re.IGNORECASE,
+)
+_TALK = re.compile(
+    r"\b(?:let me|i'll|i will|we'll|i'd|want me to|shall i|would you|should we|for now|at the moment|currently|"
+    r"right now|in this session|"
+    r"i just|just now|earlier i|as you|you asked|you mentioned|your |acceptance criteria|out of scope|lines? \d)|"
+    r"\bearlier\b|\?|[✅❌✓✗]|→|:$|\|",
+    re.IGNORECASE,
+)
+_REVERT = re.compile(r"^\s*revert\b[:\s]*\"?(?P<what>[^\"\n]+?)\"?\s*$", re.IGNORECASE)
+_REVERT_BOILERPLATE = re.compile(
+    r"^(?:This reverts commit\b|\(cherry picked|Signed-off-by|Co-authored-by|[\w-]+: \S+$)", re.IGNORECASE
+)
+_BECAUSE = re.compile(
+    r"\b(?:because|since|as it|broke|breaks|caused|causes|fails?|failed|regress\w*|due to|so that|leads? to)\b",
+    re.IGNORECASE,
+)
+# What somebody did, and what the next one is to do.
+_DO = {
+    "added": "Add",
+    "bumped": "Bump",
+    "called": "Call",
+    "changed": "Change",
+    "closed": "Close",
+    "created": "Create",
+    "declared": "Declare",
+    "disabled": "Disable",
+    "enabled": "Enable",
+    "escaped": "Escape",
+    "exported": "Export",
+    "generated": "Generate",
+    "imported": "Import",
+    "installed": "Install",
+    "made": "Make",
+    "moved": "Move",
+    "opened": "Open",
+    "passed": "Pass",
+    "pinned": "Pin",
+    "put": "Put",
+    "quoted": "Quote",
+    "ran": "Run",
+    "registered": "Register",
+    "removed": "Remove",
+    "renamed": "Rename",
+    "replaced": "Replace",
+    "set": "Set",
+    "started": "Start",
+    "switched": "Switch",
+    "updated": "Update",
+    "used": "Use",
+    "wrapped": "Wrap",
+    "wrote": "Write",
+}
+_QUOTED = re.compile(r"['\"][\w.-]{3,40}['\"]")
+_DID = re.compile(rf"^(?:i (?:have )?)?({'|'.join(_DO)})\b", re.IGNORECASE)
+_TRAILER = re.compile(r"^[\w-]+: \S.*$")
+
+
+def observe_words(text: str) -> Iterator[Discovery]:
+    """Yield the lessons that an agent states in its own words, each once."""
+    told = set()
+    for sentence in _own_sentences(text[:_LONGEST_TEXT]):
+        statement, labelled = _statement(sentence)
+        type = _lesson(statement, labelled=labelled)
+        if type and statement.casefold() not in told:
+            told.add(statement.casefold())
+            yield Discovery(type=type, rule="words", text=general(statement), excerpt=sentence)
+
+
+def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
+    """Return what a check complained about and what closed it, when a later attempt at the same task has passed.
+
+    The summary is what the later attempt says that it did, `said` all that it said.
+    """
+    complaint = why(earlier.error) or fold(earlier.reason)
+    names = _named_in(complaint) or _named_in(" ".join(earlier.files))
+    closed = _what_closed(summary, said, names)
+    if not complaint or not closed:
+        return None
+    told = general(complaint)[:200].rstrip(" .")
+    return Discovery(
+        type="blocker",
+        rule="verification",
+        text=f"{closed.rstrip('.')}: else {told[:1].lower() + told[1:]}" if len(closed) < 70 else closed,
+        failed=fold(earlier.tried)[:200] or "the verification",
+        error=told,
+        worked=closed,
+        excerpt=fold(summary or said)[:1_000],
+        files=earlier.files,
+        task=earlier.task,
+        attempt=earlier.attempt,
+    )
+
+
+def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
+    """Return what a commit teaches: why something was taken back, or a lesson in its message."""
+    paragraphs = [line for line in clean(body).split("\n") if not _REVERT_BOILERPLATE.match(line.strip())]
+    prose = "\n".join(line for line in paragraphs if not _TRAILER.match(line.strip()))
+    reverted = _REVERT.match(clean(subject))
+    if reverted:
+        reason = next((one for one in _sentences(prose) if _BECAUSE.search(one) or len(one) > _SHORTEST), "")
+        if not reason:
+            return None
+        return Discovery(
+            type="blocker",
+            rule="revert",
+            text=f"Do not redo “{fold(reverted['what'])}”: {general(reason)}",
+            failed=fold(reverted["what"]),
+            error=general(reason),
+            excerpt=fold(prose)[:1_000],
+            files=tuple(files)[:20],
+        )
+    stated = map(_statement, _own_sentences(prose))
+    lesson = next(((one, type) for one, labelled in stated if (type := _lesson(one, labelled=labelled))), None)
+    if lesson is None:
+        return None
+    return Discovery(
+        type=lesson[1], rule="words", text=general(lesson[0]), excerpt=fold(prose)[:1_000], files=tuple(files)[:20]
+    )
+
+
+def _named_in(text: str) -> set[str]:
+    """Return the files, commands and names that a text speaks of."""
+    return {name.strip("`'\"").rpartition("/")[2] for name in (*_CONCRETE.findall(text), *_QUOTED.findall(text))}
+
+
+def _what_closed(summary: str, said: str, names: set[str]) -> str:
+    """Return the sentence that tells what closed a complaint: a lesson first, then one that names a thing in it."""
+    sentences = [*_own_sentences(summary), *_own_sentences(said[-_LONGEST_TEXT:])]
+    for statement, labelled in map(_statement, sentences):
+        if _lesson(statement, labelled=labelled):
+            return general(statement)
+    for sentence in sentences:
+        did = _DID.match(sentence)
+        if did and not _TALK.search(sentence) and any(name in sentence for name in names):
+            return general(_DO[did[1].lower()] + sentence[did.end() :])
+    return ""
+
+
+def _statement(sentence: str) -> tuple[str, bool]:
+    """Return what a sentence states, without the words that only say that it is a lesson, and whether there are any."""
+    rest = _LABEL.sub("", sentence)
+    if rest == sentence and (found := _SHOULD_HAVE.match(sentence)):
+        rest = _DO.get(found[1].lower(), found[1].capitalize()) + sentence[found.end() :]
+    return rest[:1].upper() + rest[1:], rest != sentence
+
+
+def _lesson(sentence: str, *, labelled: bool = False) -> str:
+    """Return the type of discovery that a statement is, or nothing; `labelled`: somebody said that it is a lesson."""
+    shortest, fewest = (_SHORTEST_LABELLED, _FEWEST_LABELLED) if labelled else (_SHORTEST, _FEWEST_WORDS)
+    if not shortest <= len(sentence) <= _LONGEST or len(sentence.split()) < fewest:
+        return ""
+    talks = _TALK.search(sentence) or (_NO_LESSON.match(sentence) and not _YOU_MUST.match(sentence))
+    if talks or not _CONCRETE.search(sentence):
+        return ""
+    prose = _CONCRETE.sub("x", sentence)
+    if _TURNS_OUT.match(prose):
+        return "constraint" if _HOLDS.search(prose) and not _PAST.search(prose) else ""
+    if (_COMMAND_MOOD.match(prose) and "`" in sentence) or _REASONED.match(prose):
+        return "pattern"
+    if _INSTEAD.match(prose) or (labelled and _IMPERATIVE.match(prose)):
+        return "pattern"
+    if _AT_HAND.search(prose):
+        return ""
+    if _ALWAYS.search(prose):
+        return "pattern"
+    return "constraint" if _MUST.search(prose) or (_DEMANDS.search(prose) and _NAMED_FIRST.match(prose)) else ""
+
+
+def _own_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text that are not quoted, with the code that stands in them."""
+    text = clean(text)
+    own = own_words(text)
+    for line in _SENTENCE.finditer(own):
+        if line[0].strip():
+            yield from _of_line(text[line.start() : line.end()], line[0])
+
+
+def _of_line(line: str, own: str) -> Iterator[str]:
+    start = 0
+    for end in (*(found.end() for found in _END.finditer(own)), len(line)):
+        sentence = _LEAD.sub("", line[start:end]).replace("**", "").strip()
+        if own[start:end].strip() and sentence:
+            yield fold(sentence)
+        start = end
+
+
+def _sentences(text: str) -> Iterator[str]:
+    joined = fold(text)
+    start = 0
+    for end in (*(found.end() for found in _END.finditer(joined)), len(joined)):
+        if sentence := joined[start:end].strip():
+            yield sentence
+        start = end

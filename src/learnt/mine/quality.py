@@ -1,0 +1,128 @@
+"""Say what is wrong with a learning as a learning, whoever wrote it: an agent, a model or a rule of ours.
+
+A learning is a principle that the next agent can act on. None are: the account of one incident, a sentence that names
+nothing, one that is true of one line only, what everybody says of all software, and how things stand at present. In
+doubt there is no flaw: what is useless shows by its marks.
+"""
+
+from __future__ import annotations
+
+import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.mine.extract import Draft
+
+_FEWEST_WORDS = 3
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_CODE = re.compile(r"`[^`]*`")
+# What names something: code, a path, an option, an identifier, an abbreviation, a file.
+_CONCRETE = re.compile(
+    r"`[^`]+`|\w+/\w+|(?<!\w)--?\w[\w-]*|\w+_\w+|\b\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*\b|\b\w+\.[a-z]{1,5}\b|\w+\(\)"
+)
+_INCIDENT = re.compile(
+    r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,12}\b|"
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b|(?:/Users|/home)/\w+|(?<![\w&])#\d{2,}\b|\bPR \d+|\b(?:pull request|"
+    r"issue) #?\d+|"
+    r"\b(?:today|yesterday|this (?:morning|afternoon|session)|last (?:week|night))\b",
+    re.IGNORECASE,
+)
+_LINE = re.compile(r"\blines? \d+|\b[\w/-]+\.\w{1,5}:\d+")
+_PLATITUDE = re.compile(
+    r"\b(?:write|add|run|have) (?:\w+ ){0,2}tests\b|\bbe (?:more )?careful\b|"
+    r"\bfollow (?:\w+ ){0,4}(?:conventions?|practices?|guidelines?|"
+    r"standards?|patterns?)\b|\b(?:best|good) practices?\b|\bclean code\b|\bhandle (?:all )?errors? (?:properly|"
+    r"correctly|"
+    r"gracefully)\b|"
+    r"\bdouble[- ]check|\btest thoroughly\b|\bthorough(?:ly)? test|\bread the (?:docs|documentation|code)\b|"
+    r"\bmeaningful names?\b|\bkeep (?:it|things|the code) (?:simple|clean)\b|\bmake sure (?:that )?(?:it|"
+    r"everything|the code) works\b|"
+    r"\bpay attention\b|\bas (?:needed|appropriate)\b|\bconsider (?:all )?edge cases\b",
+    re.IGNORECASE,
+)
+_STATE = re.compile(
+    r"^(?:all |the |both )*(?:\w+ )?(?:tests?|build|lint(?:er)?|checks?|suite)s? (?:now |all |"
+    r"still )*(?:pass(?:es|ed)?|succeeds?|is green|are green|work)|"
+    r"^(?:i|we)(?:'ve| have)? (?:\w+ )?(?:added|fixed|implemented|updated|changed|created|removed|refactored|found)\b|"
+    r"^(?:the )?(?:file )?\S+ (?:contains|includes|defines|has) (?!to\b|no\b)|\b(?:has|have) been (?:added|fixed|"
+    r"implemented|updated|changed|created|removed)\b|"
+    r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|\bis (?:now|"
+    r"complete|done)\b",
+    re.IGNORECASE,
+)
+_VAGUE = re.compile(
+    r"\b(?:things?|stuff|somehow|something|various|several issues|some (?:issues?|problems?)|etc)\b", re.IGNORECASE
+)
+_EMPTY = re.compile(
+    r"\b(?:better|faster|cleaner) (?:and \w+ )?(?:in general|code)?\b|\bin general\b|"
+    r"\b(?:right|proper|appropriate|correct) (?:configuration|settings?|tools?|way|approach|version|values?)\b",
+    re.IGNORECASE,
+)
+_CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
+_OF_THE_PROJECT = re.compile(
+    r"^(?:the|this|our) (?:project|repo(?:sitory)?|codebase|code|app(?:lication)?) (?:uses|has|is|contains|runs)\b",
+    re.IGNORECASE,
+)
+_IS_A_RULE = re.compile(
+    r"\b(?:use|should|must|make|rewrite|replace|remove|prefer|avoid|expect|instead|missing|unhandled|unwrapped)\b|"
+    r"\bnot checked\b",
+    re.IGNORECASE,
+)
+_PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
+
+
+def flaw(draft: Draft) -> str:
+    """Return why a draft is no learning, or nothing."""
+    return flaw_of(title=draft.title, observation=draft.observation, action=draft.action)
+
+
+def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
+    """Return why these texts are no learning, or nothing."""
+    prose = _CODE.sub(" ", title)
+    if len(_WORD.findall(title)) < _FEWEST_WORDS:
+        return "too vague: it says too little"
+    if _INCIDENT.search(title):
+        return "an incident: it names one day, commit, person or report"
+    if _LINE.search(title):
+        return "too narrow: it is about one line of one file"
+    if _STATE.search(title.strip()) or _OF_THE_PROJECT.match(title.strip()):
+        return "restates the present state"
+    if _CAUSE.search(prose):
+        return "an incident: it tells what was, not what holds"
+    if (_PLATITUDE.search(prose) or _EMPTY.search(prose)) and not _names_something(title, action):
+        return "a platitude: it is true of all software"
+    if _VAGUE.search(prose) and not _names_something(title, action):
+        return "too vague: it names nothing"
+    return _without_remedy(title, action) or _empty_code(title) or _unchanged(observation, action)
+
+
+def _without_remedy(title: str, action: str) -> str:
+    """What a check says is a rule, or there must be an example of what it accepts."""
+    if action.startswith("Mind this in new code") and not _IS_A_RULE.search(title):
+        return "too vague: it says what is wrong, not what to do"
+    elided = title.count("`…`") > 1 or title.endswith("`…`")
+    if elided and "for example" not in action and "mark it where it is meant" not in action:
+        return "too vague: what matters is left out"
+    return ""
+
+
+def _names_something(*texts: str) -> bool:
+    return any(_CONCRETE.search(text) for text in texts)
+
+
+def _empty_code(title: str) -> str:
+    """A title whose only code are placeholders was true of one machine or one day."""
+    spans = _CODE.findall(title)
+    if len(spans) > 1 and spans[-1] == spans[-2] != "`…`":
+        return "too vague: what failed and what worked read the same"
+    if spans and all(len(re.findall(r"\w", _PLACEHOLDERS.sub("", span))) < 2 for span in spans):
+        return "an incident: without the names of that day nothing is left"
+    return ""
+
+
+def _unchanged(observation: str, action: str) -> str:
+    """What is advised must differ from what failed."""
+    failed = re.match(r"`([^`]+)` failed", observation)
+    if failed and action == f"Use `{failed[1]}`.":
+        return "too vague: it advises what failed"
+    return ""

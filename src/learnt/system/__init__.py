@@ -1,0 +1,1 @@
+"""What we ask of the operating system: programs, processes, locks, files, git."""
