@@ -39,6 +39,7 @@ class Clock:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", type=float, default=0.02, help="how much of the full count the counted suites run")
     parser.addoption("--seed", type=int, default=None, help="seed of the counted suites; printed")
+    parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
