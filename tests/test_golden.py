@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -27,8 +26,6 @@ prompt = sys.stdin.read()
 if "Repair the scanner" in prompt:
     print("Traceback: ScannerError: the lamp is cold")
     print("<task-failed>the lamp is cold</task-failed>")
-elif "Ask the shopkeeper" in prompt:
-    print("<task-failed>there are two tills\\n<escalate>Which till is the right one?</escalate></task-failed>")
 else:
     print("<learning>Close the drawer before counting the till. It jams otherwise.</learning>")
     print("<task-done>counted</task-done>")
@@ -41,8 +38,10 @@ lint = next((id for id, title in known.items() if "lint" in title), "")
 scale = next((id for id, title in known.items() if "scale" in title), "")
 changes = [{"do": "ADD", "type": "constraint", "title": "Run the migrations with `bin/migrate --safe`",
             "action": "bin/migrate --safe", "category": "database", "reason": "the plain one locks the table"}]
-changes += [{"do": "REVISE", "id": lint, "title": "Run `make lint` before each push", "reason": "pushes run it"}] * bool(lint)
-changes += [{"do": "REMOVE", "id": scale, "reason": "the scale was replaced"}] * bool(scale)
+if lint:
+    changes.append({"do": "REVISE", "id": lint, "title": "Run `make lint` before each push", "reason": "pushes run it"})
+if scale:
+    changes.append({"do": "REMOVE", "id": scale, "reason": "the scale was replaced"})
 print(json.dumps({"changes": changes}))
 """
 WRONG, RIGHT = "./ship --fast", "./ship --safe"
@@ -85,7 +84,7 @@ def program(outside: Outside, name: str, content: str) -> str:
 
 def test_the_answers_about_learnings_keep_their_shape(outside: Outside, golden: Golden) -> None:
     outside.json("init")
-    outside.json("init", "--template", "list", without=("about",))
+    outside.json("init", "--template", "list", varying=("about",))
     outside.json("init", "--template", "go")
     first = outside.json(
         "add", "Run make lint before each commit", "--context", "commits", "--observation", "The hook rejects others",
@@ -97,7 +96,9 @@ def test_the_answers_about_learnings_keep_their_shape(outside: Outside, golden: 
     second = outside.json("add", "Count the till with the drawer closed", "--kind", "gotcha", "--avoid")["id"]
     two = [{"title": "Ask Bert about the barcode reader"}, {"title": "The lamp is cold", "origin": "agent"}]
     third, fourth = (one["id"] for one in outside.json("add", "-", stdin=json.dumps(two)))
-    outside.json("edit", first, "--title", "Run `make lint` before each commit", "--add-tag", "lint", "--reason", "ticks")
+    outside.json(
+        "edit", first, "--title", "Run `make lint` before each commit", "--add-tag", "lint", "--reason", "ticks"
+    )
     outside.json("like", fourth)
     outside.json("pin", second)
     outside.json("pin", second, "--off")
@@ -132,7 +133,9 @@ def test_the_answers_about_the_user_wide_store_keep_their_shape(outside: Outside
 
 
 def test_the_answers_about_tasks_keep_their_shape(shop: Outside, golden: Golden) -> None:
-    base = shop.json("task", "add", "Count the till", "--text", "All of it.", "--type", "implement", "--goal", "sale")["id"]
+    base = shop.json("task", "add", "Count the till", "--text", "All of it.", "--type", "implement", "--goal", "sale")[
+        "id"
+    ]
     more = ("--agent", "engineer", "--model", "small", "--verify", "true", "--after", base, "--no-learnings")
     later = shop.json("task", "add", "Close the shop", *more)["id"]
     shop.json("task", "edit", later, "--title", "Close the shop early", "--learnings")
@@ -152,7 +155,9 @@ def test_the_answers_about_tasks_keep_their_shape(shop: Outside, golden: Golden)
 def test_the_answers_about_the_loop_keep_their_shape(shop: Outside, golden: Golden) -> None:
     settings = ["[work]", 'agent = "command"', f"command = {json.dumps(program(shop, 'agent', AGENT))}"]
     models = ['[[models]]\nname = "small"\nprice = 1', '[[models]]\nname = "large"\nprice = 2']
-    (shop.project / "learnt.toml").write_text("\n".join(["stuck_after = 2", *settings, *models, ""]))
+    (shop.project / "learnt.toml").write_text(
+        "\n".join(['strategy = "escalate"', "stuck_after = 2", *settings, *models, ""])
+    )
     shop.json("status")
     counted = shop.json("task", "add", "Count the till")["id"]
     shop.json("work")
@@ -174,7 +179,18 @@ def test_the_answers_about_the_loop_keep_their_shape(shop: Outside, golden: Gold
 def test_the_answers_around_an_agents_work_keep_their_shape(shop: Outside, golden: Golden) -> None:
     brief = shop.json("brief", "count the till with the drawer closed", "--agent", "engineer", "--goal", "sale")
     task, given = brief["task"], brief["learning_ids"][0]
-    figures = ("--model", "small", "--duration-ms", "1200", "--cost-usd", "0.5", "--tokens-in", "900", "--tokens-out", "80")
+    figures = (
+        "--model",
+        "small",
+        "--duration-ms",
+        "1200",
+        "--cost-usd",
+        "0.5",
+        "--tokens-in",
+        "900",
+        "--tokens-out",
+        "80",
+    )
     said = [
         "Traceback: TillError: drawer open",
         f"LEARNING_NOT_HELPFUL: {given}",
@@ -194,16 +210,14 @@ def test_the_answers_around_an_agents_work_keep_their_shape(shop: Outside, golde
     shop.json("feedback", other["learning_ids"][0], "--task", other["task"], "--helpful")
     shop.json("brief", "sing a song in the rain", "--budget-tokens", "50")
     shop.json("task", "show", task)
-    shop.json("activity", without=("ago",))
+    shop.json("activity", varying=("ago",))
     shop.json("activity", "--what", "debriefs", "--limit", "1")
     shop.json("activity", "--line")
-    shop.json("stats", "--weeks", "2")
+    shop.json("stats", "--weeks", "2", varying=("mean", "total"))
     golden.check("work.txt", shop.transcript())
 
 
-def test_the_answers_about_mining_and_review_keep_their_shape(
-    shop: Outside, golden: Golden, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_answers_about_mining_and_review_keep_their_shape(shop: Outside, golden: Golden) -> None:
     shop.quietly("add", "-", stdin=json.dumps({"title": "The old scale weighs too much", "origin": "agent"}))
     settings = shop.home / ".config/learnt/learnt.toml"
     settings.parent.mkdir(parents=True)
@@ -221,16 +235,16 @@ def test_the_answers_about_mining_and_review_keep_their_shape(
     shop.json("escalations")
     shop.json("learn", "--dry-run", "--no-git")
     shop.json("learn", "--yes", "--since", "7d")
-    shop.json("stats", "--weeks", "1")
+    shop.json("stats", "--weeks", "1", varying=("mean", "total"))
     shop.json("clear")
     golden.check("review.txt", shop.transcript())
 
 
 def test_the_answers_about_upkeep_keep_their_shape(shop: Outside, golden: Golden) -> None:
     (shop.project / "learnt.toml").write_text('person = "bert"\nwork.agent = "command"\nwork.command = "true"\n')
-    shop.json("config", without=("meaning",))
-    shop.json("config", "person", without=("meaning",))
-    shop.json("doctor", without=("detail", "remedy"))
+    shop.json("config", varying=("meaning",))
+    shop.json("config", "person", varying=("meaning",))
+    shop.json("doctor", varying=("detail", "remedy"))
     saved = shop.json("backup")["path"]
     shop.json("backup", "--output", str(shop.project.parent / "saved.db"))
     shop.json("backup", "--restore", saved)
@@ -301,18 +315,19 @@ def test_a_conversation_is_told_the_same_at_every_event(client: str, shop: Outsi
 
     def send(name: str, session: str = "s1", **fields: Any) -> None:
         own = names.get(name, name) if client == "gemini" else name
-        assert shop.hook(own, client=client, session=session, **fields) or True
+        shop.hook(own, client=client, session=session, **fields)
 
-    tool = "run_shell_command" if client == "gemini" else "Bash"
-    failed, worked = _call(client, tool, WRONG, shop.project), _call(client, tool, RIGHT, shop.project)
+    def run(command: str, session: str = "s1") -> None:
+        name, fields = result_of(client, command, shop.project)
+        send(name, session, **fields)
+
     send("SessionStart", source="startup")
     send("UserPromptSubmit", prompt="count the till with the drawer closed")
     send("PreToolUse", tool_name="Edit", tool_input={"file_path": "till/count.py"}, tool_use_id="call_0")
-    send(failed.pop("name"), **failed)
-    send(worked.pop("name"), **worked)
-    send("PreToolUse", "s2", tool_name=tool, tool_input={"command": WRONG}, tool_use_id="call_1")
-    failed = _call(client, tool, WRONG, shop.project)
-    send(failed.pop("name"), "s3", **failed)
+    run(WRONG)
+    run(RIGHT)
+    send("PreToolUse", "s2", **call_of(client, WRONG))
+    run(WRONG, "s3")
     send("SubagentStart", agent_id="a48b", agent_type="engineer")
     send("PreCompact", trigger="auto")
     send("SessionStart", source="compact")
@@ -321,22 +336,28 @@ def test_a_conversation_is_told_the_same_at_every_event(client: str, shop: Outsi
     golden.check(f"hooks-{client}.txt", shop.transcript())
 
 
-def _call(client: str, tool: str, command: str, folder: Path) -> dict[str, Any]:
-    """Return the result of a command as a client tells it; one that is wrong fails."""
-    call: dict[str, Any] = {"tool_name": tool, "tool_input": {"command": command}, "tool_use_id": "call_1"}
+def call_of(client: str, command: str) -> dict[str, Any]:
+    """Return a call of the shell as a client tells it."""
+    tool = "run_shell_command" if client == "gemini" else "Bash"
+    return {"tool_name": tool, "tool_input": {"command": command}, "tool_use_id": "call_1"}
+
+
+def result_of(client: str, command: str, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return the event with the result of a command as a client tells it; the wrong one fails."""
+    call = call_of(client, command)
     fails = command == WRONG
     if client == "gemini":
         told = f"Output: {COMPLAINT}\nExit Code: 2\n" if fails else "Output: shipped\nExit Code: 0\n"
-        return {"name": "PostToolUse", **call, "tool_response": {"llmContent": told}}
+        return "PostToolUse", {**call, "tool_response": {"llmContent": told}}
     if client == "codex":
         rollout = folder.parent / "rollout-1.jsonl"
         item = {"id": "call_1", "exit_code": 2 if fails else 0, "status": "failed" if fails else "completed"}
         rollout.write_text(json.dumps({"type": "item_completed", "payload": {"item": item}}) + "\n")
-        told = COMPLAINT if fails else "shipped"
-        return {"name": "PostToolUse", **call, "tool_response": told, "transcript_path": str(rollout)}
+        answer = COMPLAINT if fails else "shipped"
+        return "PostToolUse", {**call, "tool_response": answer, "transcript_path": str(rollout)}
     if fails:
-        return {"name": "PostToolUseFailure", **call, "error": f"Exit code 2\n{COMPLAINT}"}
-    return {"name": "PostToolUse", **call, "tool_response": {"stdout": "shipped", "stderr": ""}}
+        return "PostToolUseFailure", {**call, "error": f"Exit code 2\n{COMPLAINT}"}
+    return "PostToolUse", {**call, "tool_response": {"stdout": "shipped", "stderr": ""}}
 
 
 def test_the_end_of_a_turn_is_debriefed(shop: Outside, golden: Golden) -> None:
@@ -355,12 +376,11 @@ def test_the_end_of_a_turn_is_debriefed(shop: Outside, golden: Golden) -> None:
 def test_before_tool_can_stop_a_call_once(shop: Outside, golden: Golden) -> None:
     (shop.project / "learnt.toml").write_text('before_tool = "stop_once"\n')
     for command in (WRONG, RIGHT):
-        told = _call("claude", "Bash", command, shop.project)
-        shop.hook(told.pop("name"), **told)
+        name, fields = result_of("claude", command, shop.project)
+        shop.hook(name, **fields)
     for client in ("claude", "gemini"):
         name = "BeforeTool" if client == "gemini" else "PreToolUse"
-        tool = "run_shell_command" if client == "gemini" else "Bash"
-        call = {"tool_name": tool, "tool_input": {"command": WRONG}, "tool_use_id": "call_2"}
+        call = call_of(client, WRONG)
         assert "stopped this once" in shop.hook(name, client=client, session="s2", **call)
         assert shop.hook(name, client=client, session="s2", **call) == ""
     shop.json("activity", "--what", "warnings")
@@ -373,12 +393,11 @@ def replays_every_brief(outside: Outside) -> None:
     """Render every brief again from its history, and put its receipt into the transcript."""
     entries = json.loads(outside.quietly("activity", "--limit", "100", "--json").out)["activity"]
     briefs = [entry["id"] for entry in entries if entry["id"].startswith("brief_")]
-    said = "\n".join(outside._lines)
     assert briefs
     for id in reversed(briefs):
         replayed = json.loads(outside.quietly("explain", id, "--replay", "--json").out)
         assert replayed["as_said"] is True
-        assert replayed["text"] in said or json.dumps(replayed["text"], ensure_ascii=False)[1:-1] in said
+        assert outside.has_heard(replayed["text"])
         outside.json("explain", id)
 
 
@@ -418,7 +437,9 @@ def test_agents_are_told_the_same_over_mcp(shop: Outside, golden: Golden) -> Non
         tools = {one["name"]: one["inputSchema"] for one in ask("tools/list")["tools"]}
         shapes = {name: sorted(schema.get("properties", {})) for name, schema in tools.items()}
         shop.write(f"tools: {json.dumps(shapes, indent=2)}")
-        shop.write(f"required: {json.dumps({name: schema.get('required', []) for name, schema in tools.items()}, indent=2)}")
+        shop.write(
+            f"required: {json.dumps({name: schema.get('required', []) for name, schema in tools.items()}, indent=2)}"
+        )
         shop.write(f"prompts: {[one['name'] for one in ask('prompts/list')['prompts']]}")
         shop.write(f"resources: {[one['uri'] for one in ask('resources/list')['resources']]}")
         templates = ask("resources/templates/list")["resourceTemplates"]
@@ -476,21 +497,27 @@ def test_a_template_is_filled_in_as_before(shop: Outside, golden: Golden) -> Non
 # Clients
 
 
-@pytest.mark.parametrize("scope", ["--project", "--user"])
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize(
+    ("client", "scope"),
+    # aider has no settings for all projects.
+    [
+        (client, scope)
+        for client in CLIENTS
+        for scope in ("--project", "--user")
+        if (client, scope) != ("aider", "--user")
+    ],
+)
 def test_a_client_is_set_up_and_taken_out_byte_for_byte(
     client: str, scope: str, outside: Outside, golden: Golden
 ) -> None:
-    if (client, scope) == ("aider", "--user"):
-        pytest.skip("aider has no settings for all projects")
     outside.quietly("init")
     (outside.project / "learnt.toml").unlink()
-    outside.json("install", client, scope, "--dry-run", without=("wants",))
+    outside.json("install", client, scope, "--dry-run", varying=("wants",))
     assert files_in(outside.project, outside.home) == ""
-    outside.json("install", client, scope, without=("wants",))
+    outside.json("install", client, scope, varying=("wants",))
     files = files_in(outside.project, outside.home)
     outside.write(files)
-    outside.json("uninstall", client, scope, without=("wants",))
+    outside.json("uninstall", client, scope, varying=("wants",))
     assert files_in(outside.project, outside.home) == ""
     golden.check(f"install-{client}{scope}.txt", outside.transcript())
 
@@ -556,9 +583,8 @@ def test_every_command_has_a_golden_answer(outside: Outside) -> None:
 
 
 def test_ids_are_numbered_as_they_appear_and_what_differs_from_run_to_run_gets_a_name() -> None:
-    text = """learn_mwifdh656w22wr task_000000000000ab learn_mwifdh656w22ws learn_mwifdh656w22wr learn_short
-    {"at": 1794782859053, "duration_ms": 12.5, "of": "2026-11-15T22:50:01Z", "on": "2026-11-15"} learnt 0.1.0 /tmp/x/y"""
-    assert masked(text, {"/tmp/x": "TMP"}) == (
-        """learn_1 task_1 learn_2 learn_1 learn_short
-    {"at": MILLISECONDS, "duration_ms": NUMBER, "of": "TIME", "on": "TIME"} learnt VERSION TMP/y"""
-    )
+    ids = "learn_mwifdh656w22wr task_000000000000ab learn_mwifdh656w22ws _ID: learn_mwifdh656w22wr_ learn_short"
+    times = '{"at": 1794782859053, "spent_ms": 12.5} 2026-11-15T22:50:01Z 2026-11-15 2026-11 20261115T225001Z-gn43hu'
+    assert masked(ids, {}) == "learn_1 task_1 learn_2 _ID: learn_1_ learn_short"
+    assert masked(times, {}) == '{"at": MILLISECONDS, "spent_ms": NUMBER} TIME TIME TIME TIME'
+    assert masked("learnt 0.1.0 in /srv/x/y", {"/srv/x": "PROJECT"}) == "learnt VERSION in PROJECT/y"

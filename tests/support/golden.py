@@ -43,12 +43,13 @@ def masked(text: str, places: Mapping[str, str]) -> str:
         known = numbers.setdefault(match[1], {})
         return f"{match[1]}_{known.setdefault(match[0], len(known) + 1)}"
 
-    text = re.sub(rf"\b({_KINDS})_[0-9a-z]{{14}}\b", numbered, text)
+    text = re.sub(rf"\b({_KINDS})_[0-9a-z]{{14}}(?![0-9a-z])", numbered, text)
     text = re.sub(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b", "HASH", text)
     text = re.sub(r"\b1[6-9]\d{11}\b", "MILLISECONDS", text)
-    text = re.sub(r"\b20\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?|\b)", "TIME", text)
-    text = re.sub(r"\b20\d{6}T\d{6}Z", "TIME", text)
-    text = re.sub(r'"(\w*(?:_ms|_s|seconds)|pid)": \d[\d.e-]*', r'"\1": NUMBER', text)
+    text = re.sub(r"\b20\d\d-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?\b", "TIME", text)
+    text = re.sub(r"\b20\d{6}T\d{6}Z-[0-9a-z]{6}\b|\b\d\d:\d\d:\d\d\b", "TIME", text)
+    # How many tokens a text has is estimated by its letters, those of ids included.
+    text = re.sub(r'"(\w+_ms|\w+_s|pid|tokens)": \d[\d.e-]*', r'"\1": NUMBER', text)
     return re.sub(r"\b\d+\.\d+\.\d+(?:\.\d+)?\b", "VERSION", text)
 
 
@@ -98,19 +99,24 @@ class Outside:
         """Return what was asked and answered so far, masked."""
         return masked("\n".join([*self._lines, ""]), self.places)
 
+    def has_heard(self, text: str) -> bool:
+        """Say whether exactly this text was an answer, or within one."""
+        heard = "\n".join(self._lines)
+        return text in heard or json.dumps(text, ensure_ascii=False)[1:-1] in heard
+
     def write(self, text: str) -> None:
         """Put something into the transcript."""
         self._lines.append(text)
 
-    def json(self, *words: str, stdin: str = "", code: int = 0, without: tuple[str, ...] = ()) -> Any:
+    def json(self, *words: str, stdin: str = "", code: int = 0, varying: tuple[str, ...] = ()) -> Any:
         """Run a command with --json, write down what it answers, and return it.
 
-        `without`: the keys whose values are prose that may be worded anew.
+        `varying`: the keys whose values differ from run to run, or are prose that may be worded anew.
         """
         done = self.quietly(*words, "--json", stdin=stdin, code=code)
         answer = json.loads(done.out)
         self.write(f"$ learnt {_shown(words)} --json" + (f"  # exit code {code}" if code else ""))
-        self.write(_plain(_without(answer, without)))
+        self.write(_plain(_without(answer, varying)))
         self.write("")
         return answer
 
@@ -189,7 +195,5 @@ def _without(answer: Any, keys: tuple[str, ...]) -> Any:
     if isinstance(answer, list):
         return [_without(one, keys) for one in answer]
     if isinstance(answer, dict):
-        return {key: "PROSE" if key in keys and value else _without(value, keys) for key, value in answer.items()}
+        return {key: "VARIES" if key in keys and value else _without(value, keys) for key, value in answer.items()}
     return answer
-
-
