@@ -1,6 +1,6 @@
 """What learnt shows to the outside stays as it is: JSON answers, briefs and receipts, files, and clients' settings.
 
-Each test is a session with the real command line, whose transcript is compared with a file in `tests/golden`. Prose on
+Each test talks with the real command line and compares the transcript with a file in `tests/golden`. Prose on
 stderr and on a terminal is not held: it may be worded anew.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from tests.support.golden import FOLDER, Golden, Outside, few_programs, files_in, masked
+from tests.support.golden import FOLDER, Golden, Outside, files_in, masked
 
 CLIENTS = ("claude-code", "codex", "gemini", "opencode", "aider")
 AGENT = """
@@ -50,13 +50,11 @@ COMPLAINT = "ship: unknown option --fast"
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    return Golden(writes=bool(request.config.getoption("update_golden")))
+    return Golden(request.config)
 
 
 @pytest.fixture
-def outside(project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
-    few_programs(tmp_path / "bin", monkeypatch)
-    monkeypatch.setenv("TZ", "UTC")
+def outside(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
     return Outside(project, home, monkeypatch)
 
 
@@ -473,6 +471,50 @@ def test_the_answer_of_the_server_over_http_keeps_its_shape(shop: Outside) -> No
     assert told["id"] == "mcp"
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", told["url"])
     assert len(told["token"]) > 20
+
+
+# Python
+
+
+def test_the_promised_verbs_of_a_memory_answer_as_before(outside: Outside, golden: Golden) -> None:
+    with Memory.open(outside.project) as memory:
+        lint = memory.add(
+            "Run make  lint\nbefore each commit",
+            context="commits",
+            observation="The hook rejects others",
+            implication="Time is lost",
+            action="make lint",
+            tags=["git"],
+            created_at=1_700_000_000_000,
+        )
+        till = memory.add("Count the till with the drawer closed")
+        changed = [
+            memory.edit(lint.id, title="Run `make lint` before each commit"),
+            memory.hide(lint.id),
+            memory.undo(lint.id),
+            memory.archive(lint.id),
+            memory.restore(lint.id),
+            memory.like(lint.id),
+            memory.pin(lint.id),
+        ]
+        hits = memory.search("count the till", limit=10, min_confidence=0.5, strategy="hybrid")
+        brief = memory.brief(
+            "Count the till with the drawer closed", agent="engineer", task="task_till", goal="sale", budget_tokens=500
+        )
+        marked = memory.mark(till.id, "task_till", True)
+        said = "<learning>Push the drawer.</learning>\n<task-done>counted</task-done>"
+        debrief = memory.debrief("task_till", said, result="done", model="small", cost_usd=0.12)
+        superseded = memory.supersede(lint.id, till.id)
+        for learning in (lint, *changed, marked, superseded, memory.get(till.id)):
+            outside.write(f"{learning.id} v{learning.version} {learning.status} {learning.confidence} {learning.title}")
+        for event in memory.history(lint.id):
+            outside.write(f"{event.what} by {event.who}: {event.old} -> {event.new}")
+        for hit in hits:
+            outside.write(f"found {hit.learning.id} in {hit.matched_fields}, {hit.score > 0}")
+    outside.write(f"{brief.id} with {brief.learning_ids}\n{brief.text}")
+    outside.write(json.dumps(brief.receipt, indent=2, sort_keys=True))
+    outside.write(f"{debrief.task} {debrief.result} {len(debrief.learnings)}")
+    golden.check("python.txt", outside.transcript())
 
 
 # Agents' templates

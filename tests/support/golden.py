@@ -1,6 +1,6 @@
 """Golden files: what learnt says to the outside, kept as text and compared letter by letter.
 
-A session with the real command line is written down as a transcript, masked, and compared with its file in
+What the real command line is asked and answers is written down as a transcript, masked, and compared with its file in
 `tests/golden`; `pytest --update-golden` writes the files instead, so that a change is seen in review. Keys of JSON are
 sorted, because their order is no promise; floats are rounded, because some of them depend on the age of a learning.
 """
@@ -37,13 +37,7 @@ def masked(text: str, places: Mapping[str, str]) -> str:
     """Return a text without what differs from run to run: ids are numbered as they appear, the rest gets a name."""
     for place in sorted(places, key=len, reverse=True):
         text = text.replace(place, places[place])
-    numbers: dict[str, dict[str, int]] = {}
-
-    def numbered(match: re.Match[str]) -> str:
-        known = numbers.setdefault(match[1], {})
-        return f"{match[1]}_{known.setdefault(match[0], len(known) + 1)}"
-
-    text = re.sub(rf"\b({_KINDS})_[0-9a-z]{{14}}(?![0-9a-z])", numbered, text)
+    text = with_numbered_ids(text)
     text = re.sub(r"\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b", "HASH", text)
     text = re.sub(r"\b1[6-9]\d{11}\b", "MILLISECONDS", text)
     text = re.sub(r"\b20\d\d-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?\b", "TIME", text)
@@ -53,11 +47,22 @@ def masked(text: str, places: Mapping[str, str]) -> str:
     return re.sub(r"\b\d+\.\d+\.\d+(?:\.\d+)?\b", "VERSION", text)
 
 
+def with_numbered_ids(text: str) -> str:
+    """Return a text with its ids numbered as they appear, each kind on its own."""
+    numbers: dict[str, dict[str, int]] = {}
+
+    def numbered(match: re.Match[str]) -> str:
+        known = numbers.setdefault(match[1], {})
+        return f"{match[1]}_{known.setdefault(match[0], len(known) + 1)}"
+
+    return re.sub(rf"\b({_KINDS})_[0-9a-z]{{14}}(?![0-9a-z])", numbered, text)
+
+
 class Golden:
     """The golden files, to be compared or written."""
 
-    def __init__(self, *, writes: bool) -> None:
-        self._writes = writes
+    def __init__(self, config: pytest.Config) -> None:
+        self._writes = bool(config.getoption("update_golden"))
 
     def check(self, name: str, text: str) -> None:
         """Compare a text with its golden file, or write the file."""
@@ -71,14 +76,6 @@ class Golden:
         assert text == expected, "\n".join(lines)
 
 
-def few_programs(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Put nothing but git on the PATH: which clients a machine has is nothing that a golden file may tell."""
-    folder.mkdir()
-    for program in ("git", "sh"):
-        (folder / program).symlink_to(shutil.which(program) or program)
-    patch.setenv("PATH", str(folder))
-
-
 class Outside:
     """A project as other programs see it: the real command line, what it answers, and a transcript of both."""
 
@@ -88,16 +85,30 @@ class Outside:
         self._patch = patch
         self._process = command_line(project)
         self._lines: list[str] = []
+        # Nothing but git on the PATH: which clients a machine has is nothing that a golden file may tell.
+        programs = project.parent / "bin"
+        if not programs.exists():
+            programs.mkdir()
+            for program in ("git", "sh"):
+                (programs / program).symlink_to(shutil.which(program) or program)
+        patch.setenv("PATH", str(programs))
+        patch.setenv("TZ", "UTC")
 
     @property
     def places(self) -> dict[str, str]:
         """Return the names of folders that are elsewhere on each machine."""
-        bin = str(Path(sys.executable).parent)
-        return {str(self.project): "PROJECT", str(self.home): "HOME", bin: "BIN", str(self.project.parent): "TMP"}
+        return {
+            str(self.project): "PROJECT",
+            str(self.home): "HOME",
+            str(self.project.parent): "TMP",
+            sys.executable: "PYTHON",
+            str(Path(sys.executable).parent): "BIN",
+        }
 
-    def transcript(self) -> str:
-        """Return what was asked and answered so far, masked."""
-        return masked("\n".join([*self._lines, ""]), self.places)
+    def transcript(self, *, unmasked: bool = False) -> str:
+        """Return what was asked and answered so far, masked; `unmasked`: but for folders, as it is."""
+        text = "\n".join([*self._lines, ""])
+        return text.replace(str(self.project), "PROJECT") if unmasked else masked(text, self.places)
 
     def has_heard(self, text: str) -> bool:
         """Say whether exactly this text was an answer, or within one."""
