@@ -8,6 +8,7 @@ kept to tell how they came about. Run it again only to hold a newer schema as we
 """
 
 # mypy: ignore-errors
+# ruff: noqa: I001
 # The modules that it imports are those of its own time.
 
 from __future__ import annotations
