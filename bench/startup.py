@@ -131,7 +131,7 @@ class _Supply(dict[str, str]):
             return self._file(json.dumps(record(self._chance)) if name == "export" else "")
         if name == "task":
             with Memory.open(self._project) as memory:
-                return memory.add_task("Retry the migration of the session schema").id
+                return memory.tasks.add("Retry the migration of the session schema").id
         if name == "brief":
             with Memory.open(self._project) as memory:
                 return memory.brief("Retry the migration of the session schema").id

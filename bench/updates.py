@@ -81,7 +81,7 @@ def _debriefed(memory: Memory, task: str) -> float:
 
 def _wait_for_update(memory: Memory, count: int) -> None:
     until = time.monotonic() + _PATIENCE_S
-    while len(memory.regenerations(limit=count + 1)) < count or memory.is_updating():
+    while len(memory.file.regenerations(limit=count + 1)) < count or memory.file.is_updating():
         if time.monotonic() > until:
             raise RuntimeError("no update was started, so the time says nothing")
         time.sleep(0.02)

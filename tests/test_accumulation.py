@@ -365,12 +365,12 @@ def test_the_model_reads_the_task_what_was_said_what_is_known_and_the_project_s_
     with model(answer()) as asked:
         shop.done([1, 2])
         with shop.open() as memory:
-            memory.update()
+            memory.file.update()
         prompts.mkdir()
         (prompts / "extract.md").write_text("Speak like a pirate.\n---\nOf $material tell what you learnt.\n")
         finish(shop, range(3, 4))
         with shop.open() as memory:
-            memory.update()
+            memory.file.update()
 
         ours, _, theirs = asked.asked
         if provider == "command":
@@ -423,7 +423,7 @@ def test_a_model_that_fails_changes_nothing_and_what_it_should_have_read_is_read
     provider, reply, settings, reason = FAILURES[case]
     with shop.open() as memory:
         memory.debrief("task_1", f"{lesson(1)}.", result="done")
-        memory.update()
+        memory.file.update()
         shop.append("Ask Anna before `vat.py` is touched.")
         for number in (2, 3):
             memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
@@ -442,7 +442,7 @@ def test_a_model_that_fails_changes_nothing_and_what_it_should_have_read_is_read
         for name in settings:
             monkeypatch.delenv(f"LEARNT_MODEL_{name.upper()}")
         with shop.open() as memory:
-            memory.update()
+            memory.file.update()
         assert len(asked.asked) == 2
     assert addition(2)["title"] in shop.bullets
     assert "Ask Anna before `vat.py` is touched." in shop.bullets
@@ -553,8 +553,8 @@ def test_tasks_that_finish_at_the_same_moment_never_leave_the_file_behind(
             process.communicate()
             assert process.returncode == 0
         with shop.open() as memory:
-            until(lambda: not memory.files_state().is_due, "the file is left behind")
-            until(lambda: not memory.is_updating(), "the worker does not end")
+            until(lambda: not memory.file.state().is_due, "the file is left behind")
+            until(lambda: not memory.file.is_updating(), "the worker does not end")
     shop.update("--window", str(6 * rounds))
     assert set(map(lesson, range(1, 6 * rounds + 1))) <= set(shop.all())
     print(f"{rounds} rounds, {len(shop.made())} makings")
@@ -594,7 +594,7 @@ def test_a_worker_that_is_killed_leaves_all_as_it_was_and_the_next_one_goes_on(
     os.kill(worker, signal.SIGKILL)
 
     with shop.open() as memory:
-        until(lambda: not memory.is_updating(), "the worker lives on")
+        until(lambda: not memory.file.is_updating(), "the worker lives on")
     held.answer()
     after = shop.everything()
     assert {**after, "left": ()} == {**before, "left": ()}

@@ -19,8 +19,7 @@ from learnt import Memory, WrongRequest
 from learnt.clients.events import Event
 from learnt.errors import InvalidValue
 from learnt.flow import background
-from learnt.flow.hook_events import Conversing
-from learnt.flow.places import now_ms
+from learnt.flow.context import now_ms
 from learnt.store import fired
 from learnt.store.activity import Entry, Today
 from learnt.text.names import client_name
@@ -48,8 +47,8 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
         "at": brief.created_at,
         **fields,
     }
-    with memory.store.transaction():
-        memory.store.database.execute(
+    with memory.context.store.transaction():
+        memory.context.store.database.execute(
             """
             insert into misstep (project, sign, command, task, failed_at)
             values (:project, :sign, :command, :task, :at)
@@ -58,7 +57,7 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
             command=command,
             **{name: row[name] for name in ("sign", "task", "at")},
         )
-        memory.store.database.execute(
+        memory.context.store.database.execute(
             """
             insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at)
             values (:project, :task, :sign, :brief, :agent, :denied, :failures, :needless, :at)
@@ -70,7 +69,7 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
 def told(memory: Memory, **event: Any) -> str:
     """Let something happen in a conversation in Claude Code; return what it is told."""
     happened = Event(client="claude", **event)
-    return Conversing(memory, happened, of_task="", began_ns=time.perf_counter_ns()).serve().text
+    return memory.hooks.serve(happened, loop_task="", began_ns=time.perf_counter_ns()).text
 
 
 def kept(memory: Memory, brief: str) -> dict[str, object]:
@@ -109,29 +108,29 @@ class TestWhoAsked:
         memory.search("paint", asked_by="tool")
         memory.brief("Paint the shop", asked_by="tool")
         memory.brief("Paint the shop", asked_by="hook")
-        assert dict(memory.activity().used) == {"tool": 3, "hook": 1, "person": 1}
+        assert dict(memory.reports.activity().used) == {"tool": 3, "hook": 1, "person": 1}
 
         clock.advance(days=5)
-        assert dict(memory.activity().used) == {"tool": 3, "hook": 1}
+        assert dict(memory.reports.activity().used) == {"tool": 3, "hook": 1}
 
         with pytest.raises(WrongRequest):
             memory.search("paint", asked_by="nobody")
 
     def test_a_search_succeeds_while_others_write_and_is_not_counted(self, sqlite_memory: Memory) -> None:
         added = sqlite_memory.add("Paint the shop in red")
-        writer = apsw.Connection(sqlite_memory.store.place.path)
+        writer = apsw.Connection(sqlite_memory.context.store.place.path)
         writer.execute("begin immediate")
         assert [hit.learning.id for hit in sqlite_memory.search("paint", asked_by="person")] == [added.id]
         writer.execute("rollback")
         writer.close()
 
-        assert dict(sqlite_memory.activity().used) == {}
+        assert dict(sqlite_memory.reports.activity().used) == {}
 
     def test_a_search_in_a_store_that_is_only_read_is_not_counted(self, sqlite_memory: Memory) -> None:
         sqlite_memory.add("Paint the shop in red")
-        sqlite_memory.store.place = sqlite_memory.store.place.replace(read_only=True)
+        sqlite_memory.context.store.place = sqlite_memory.context.store.place.replace(read_only=True)
         assert len(sqlite_memory.search("paint", asked_by="tool")) == 1
-        assert dict(sqlite_memory.activity().used) == {}
+        assert dict(sqlite_memory.reports.activity().used) == {}
 
 
 class TestTheList:
@@ -145,7 +144,7 @@ class TestTheList:
         clock.advance(days=1)
         memory.debrief("task_1", "<learning>Red paint dries slowly.</learning>\n<task-done/>")
 
-        debrief, warning, given = memory.activity().entries
+        debrief, warning, given = memory.reports.activity().entries
 
         assert (given.what, given.id, given.title) == ("brief", brief.id, "Paint the shop")
         assert (given.client, given.agent, given.occasion) == ("codex", "engineer", "task")
@@ -164,7 +163,7 @@ class TestTheList:
         warned(memory, "make all", client="codex")
 
         def told(**which: str) -> list[str]:
-            return [entry.what for entry in memory.activity(**which).entries]  # type: ignore[arg-type]
+            return [entry.what for entry in memory.reports.activity(**which).entries]  # type: ignore[arg-type]
 
         assert told() == ["warning", "debrief", "brief", "brief"]
         assert told(client="claude-code") == told(client="claude") == ["debrief", "brief"]
@@ -172,18 +171,18 @@ class TestTheList:
         assert told(agent="Code_Reviewer") == ["debrief", "brief"]
         assert told(what="brief", client="claude") == ["brief"]
         assert told(client="nobody") == []
-        assert len(memory.activity(limit=2).entries) == 2
-        assert memory.activity(limit=0).entries == ()
+        assert len(memory.reports.activity(limit=2).entries) == 2
+        assert memory.reports.activity(limit=0).entries == ()
         with pytest.raises(WrongRequest):
-            memory.activity(what="gossip")
+            memory.reports.activity(what="gossip")
         with pytest.raises(WrongRequest):
-            memory.activity(limit=-1)
+            memory.reports.activity(limit=-1)
 
     def test_an_agent_is_the_same_however_its_name_is_spelt(self, memory: Memory) -> None:
         for agent in ("Straße  Reviewer", "strasse__reviewer", "STRASSE-Reviewer", "strassereviewer"):
             memory.brief("Paint the shop", agent=agent)
-        assert len(memory.activity(agent="strasse -_ REVIEWER").entries) == 3
-        assert memory.activity(agent="nobody").entries == ()
+        assert len(memory.reports.activity(agent="strasse -_ REVIEWER").entries) == 3
+        assert memory.reports.activity(agent="nobody").entries == ()
 
     def test_a_warning_stays_one_when_the_same_is_warned_of_again(self, memory: Memory, clock: Clock) -> None:
         earlier, later = {"session": "s1"}, {"session": "s2", "agent": "engineer"}
@@ -196,14 +195,14 @@ class TestTheList:
             told(memory, **later, kind="session", name="SessionStart", source="compact")
             clock.advance(days=1 / 24 / 60)
 
-        entries = memory.activity().entries
+        entries = memory.reports.activity().entries
         assert [(entry.what, entry.command, entry.outcome) for entry in entries] == [
             ("warning", "ship --fast", "prevented"),
             ("warning", "ship --fast", ""),
         ]
-        assert [entry.what for entry in memory.activity(what="brief").entries] == []
-        assert len(memory.activity(what="warning", agent="Engineer", client="claude").entries) == 2
-        assert memory.today() == Today(briefs=0, warnings=2, prevented=1)
+        assert [entry.what for entry in memory.reports.activity(what="brief").entries] == []
+        assert len(memory.reports.activity(what="warning", agent="Engineer", client="claude").entries) == 2
+        assert memory.reports.today() == Today(briefs=0, warnings=2, prevented=1)
 
     @pytest.mark.parametrize(
         ("fields", "outcome", "prevented"),
@@ -222,18 +221,18 @@ class TestTheList:
     ) -> None:
         warned(memory, "make all", **fields)
 
-        watched = memory.activity()
+        watched = memory.reports.activity()
 
         (entry,) = watched.entries
         assert (entry.outcome, entry.denied) == (outcome, bool(fields.get("denied")))
         assert sum(watched.prevented.values()) == prevented
-        assert memory.today() == Today(briefs=0, warnings=1, prevented=prevented)
+        assert memory.reports.today() == Today(briefs=0, warnings=1, prevented=prevented)
 
     def test_what_was_learnt_counts_for_the_attempt_that_taught_it(self, memory: Memory) -> None:
         for words in ("<learning>Red dries slowly.</learning>", "nothing", "<learning>Blue is out.</learning>"):
             memory.debrief("task_1", f"{words}\n<task-failed/>")
 
-        assert [entry.learnings for entry in memory.activity().entries] == [1, 0, 1]
+        assert [entry.learnings for entry in memory.reports.activity().entries] == [1, 0, 1]
 
     def test_a_long_attempt_stands_where_it_ended(self, memory: Memory, clock: Clock) -> None:
         for number in range(30):
@@ -241,7 +240,7 @@ class TestTheList:
             clock.advance(days=0.01)
         memory.debrief("task_long", "<task-done/>", duration_ms=5 * HOUR_MS)
 
-        assert memory.activity(limit=3).entries[0].task == "task_long"
+        assert memory.reports.activity(limit=3).entries[0].task == "task_long"
 
     @pytest.mark.parametrize(
         ("figures", "tokens"),
@@ -252,28 +251,30 @@ class TestTheList:
     ) -> None:
         memory.debrief("task_1", "<task-done/>", duration_ms=5_000, **figures)
         memory.debrief("task_2", "<task-done/>")
-        (with_figures,) = [one for one in memory.activity().entries if one.task == "task_1"]
-        (without,) = [one for one in memory.activity().entries if one.task == "task_2"]
+        (with_figures,) = [one for one in memory.reports.activity().entries if one.task == "task_1"]
+        (without,) = [one for one in memory.reports.activity().entries if one.task == "task_2"]
         assert (with_figures.tokens, with_figures.duration_ms) == (tokens, 5_000)
         assert (without.tokens, without.duration_ms) == (None, None)
 
     def test_a_warning_outlives_its_misstep_its_brief_and_its_task(self, memory: Memory) -> None:
-        with memory.store.transaction():
-            memory.store.database.execute(
+        with memory.context.store.transaction():
+            memory.context.store.database.execute(
                 """
                 insert into warning (project, task, sign, brief, warned_at)
                 values (:project, 'task_gone', 'x', '', 5)
                 """
             )
-        assert memory.activity().entries == (Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),)
-        assert dict(memory.activity().prevented) == {"": 1}
+        assert memory.reports.activity().entries == (
+            Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),
+        )
+        assert dict(memory.reports.activity().prevented) == {"": 1}
 
     def test_today_begins_at_midnight(self, memory: Memory, clock: Clock) -> None:
         memory.brief("Paint the shop")
         clock.advance(days=1)
-        assert memory.today() == Today()
+        assert memory.reports.today() == Today()
         memory.brief("Paint the shop")
-        assert memory.today() == Today(briefs=1)
+        assert memory.reports.today() == Today(briefs=1)
 
 
 class TestTheCommand:
@@ -310,7 +311,7 @@ class TestTheCommand:
         assert re.findall("[a-z]+", offered) == ["briefs", "warnings", "debriefs"]
 
     def test_it_lists_what_was_done_and_what_it_comes_to(self, sqlite_memory: Memory, learnt: Command) -> None:
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint " + "the shop " * 20, client="codex", agent="engineer", asked_by="hook")
         warned(sqlite_memory, "make all", denied=1)
         warned(sqlite_memory, "make none", agent="", failures=4)
@@ -331,7 +332,7 @@ class TestTheCommand:
         self, sqlite_memory: Memory, learnt: Command, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("COLUMNS", raising=False)
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop in red", client="codex", agent="a" * 99, asked_by="hook")
         warned(sqlite_memory, "make all", denied=1)
         heads = "what client agent occasion learnings tokens ms outcome id".split()
@@ -357,7 +358,7 @@ class TestTheCommand:
     def test_a_client_or_an_agent_that_there_is_not_is_told_which_there_are(
         self, sqlite_memory: Memory, learnt: Command
     ) -> None:
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop", client="codex", agent="engineer")
         warned(sqlite_memory, "make all", agent="tester", failures=1)
         assert "The clients that there are: claude, codex\n" in learnt("activity", "--client", "foo").out
@@ -368,13 +369,13 @@ class TestTheCommand:
         )
 
     def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop")
         assert learnt("activity", "--limit", "0").out.startswith("Asked in the last 30 days: once, ")
         assert "--limit" in learnt("activity", "--limit", "-1").err
 
     def test_the_latest_brief_is_explained_without_its_id(self, sqlite_memory: Memory, learnt: Command) -> None:
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         assert "no brief yet" in learnt("explain").err
         sqlite_memory.brief("Paint the shop")
         latest = sqlite_memory.brief("Clean the shop")
@@ -382,7 +383,7 @@ class TestTheCommand:
         assert "learnt activity" in learnt("explain", "brief_nobody").err
 
     def test_json_tells_everything_exactly(self, sqlite_memory: Memory, learnt: Command) -> None:
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         brief = sqlite_memory.brief("Paint the shop", client="codex", asked_by="hook", occasion="prompt")
         warned(sqlite_memory, "make all")
 
@@ -408,9 +409,9 @@ class TestExplainingWhatCameOfIt:
         memory.mark(good.id, "task_1", True)  # of a person
         memory.debrief("task_1", f"LEARNING_NOT_HELPFUL: {bad.id}\n<learning>Red dries slowly.</learning>{self.REPORT}")
         memory.debrief("task_1", "<learning>Blue is out.</learning>\n<task-done/>", duration_ms=0, cost_usd=0.5)
-        done, failed = memory.attempts("task_1")
+        done, failed = memory.tasks.attempts("task_1")
 
-        first, second = memory.attempted(failed.id), memory.attempted(done.id)
+        first, second = memory.reports.attempt(failed.id), memory.reports.attempt(done.id)
 
         assert (first.attempt, first.title, first.client, first.agent) == (
             failed,
@@ -443,10 +444,10 @@ class TestExplainingWhatCameOfIt:
         monkeypatch.setenv(background.INTERNAL, "1")  # no worker is started
         for words in ("<learning>Red dries slowly.</learning>", "<learning>Blue is out.</learning>", "Bye."):
             told(memory, session="s1", kind="stop", name="Stop", said=words)
-            memory.catch_up()
+            memory.worker.catch_up()
             clock.advance(days=1)
-        (entry,) = memory.activity(what="debrief").entries
-        outcome = memory.attempted(entry.id)
+        (entry,) = memory.reports.activity(what="debrief").entries
+        outcome = memory.reports.attempt(entry.id)
         assert list(outcome.learnings.values()) == ["Red dries slowly.", "Blue is out."]
         assert (outcome.client, outcome.attempt.result) == ("claude", "incomplete")
 
@@ -476,7 +477,7 @@ class TestExplainingWhatCameOfIt:
         assert "    relevance 1.00, score " in learnt("explain", measured.id).out
 
         assert told(sqlite_memory, session="s1", kind="session", name="SessionStart", source="startup")
-        standing = learnt("explain", sqlite_memory.latest_brief()).out
+        standing = learnt("explain", sqlite_memory.reports.latest_brief()).out
         assert "\noccasion: session, client: claude\n" in standing
         assert "    confidence 0.70: Paint the shop in red\n" in standing
         assert "relevance" not in standing
@@ -484,7 +485,7 @@ class TestExplainingWhatCameOfIt:
 
 class TestTheLine:
     def test_it_tells_of_today_in_one_line(self, sqlite_memory: Memory, learnt: Command) -> None:
-        sqlite_memory._clock = now_ms
+        sqlite_memory.context.clock = now_ms
         assert learnt("activity", "--line").out == "learnt: 0 briefs today\n"
         sqlite_memory.brief("Paint the shop")
         assert learnt("activity", "--line", stdin='{"cwd": "."}').out == "learnt: 1 brief today\n"

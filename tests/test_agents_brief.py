@@ -30,8 +30,8 @@ TEXT = "release the shop with the deploy script"
 
 
 def briefs(memory: Memory) -> list[Brief]:
-    rows = memory.store.database.rows("select id from brief where project = :project order by created_at, id")
-    return [happened.get_brief(memory.store.database, row["id"]) for row in rows]
+    rows = memory.context.store.database.rows("select id from brief where project = :project order by created_at, id")
+    return [happened.get_brief(memory.context.store.database, row["id"]) for row in rows]
 
 
 def reasons(brief: Brief) -> dict[str, str]:
@@ -100,7 +100,7 @@ def test_the_user_wide_store_is_filtered_too(project: Path, home: Path) -> None:
         brief = memory.brief("Release the shop", agent="tester")
         assert brief.learning_ids == (shown,)
         assert reasons(brief)[hidden] == "not in the categories of tester"
-        assert [one.id for one in standing(memory, agent="tester")] == [shown]
+        assert [one.id for one in standing(memory.context, agent="tester")] == [shown]
 
 
 def test_what_one_agent_was_given_is_not_given_to_another_of_the_same_task(memory: Memory) -> None:
@@ -146,9 +146,9 @@ def test_each_category_has_a_few_and_is_served_in_turn(memory: Memory) -> None:
     for number in range(2):
         add(memory, f"Pytest {number}", "pytest")
     add(memory, "Of use to all")
-    titles = [one.title for one in standing(memory, agent="engineer")]
+    titles = [one.title for one in standing(memory.context, agent="engineer")]
     assert titles == ["Git 7", "Pytest 1", "Of use to all", "Git 6", "Pytest 0", "Git 5", "Git 4", "Git 3"]
-    assert [one.title for one in standing(memory, agent="engineer", limit=2)] == ["Git 7", "Pytest 1"]
+    assert [one.title for one in standing(memory.context, agent="engineer", limit=2)] == ["Git 7", "Pytest 1"]
 
 
 def test_pinned_and_proven_come_first_then_impact_then_youth(memory: Memory) -> None:
@@ -163,22 +163,22 @@ def test_pinned_and_proven_come_first_then_impact_then_youth(memory: Memory) -> 
             memory.brief(memory.get(id).title, task=f"task_{id[6:]}{number}")
             memory.mark(id, f"task_{id[6:]}{number}", True)
     order = ["Pinned though doubtful", "Proven", "Helpful twice", "Young", "Old"]
-    assert [one.title for one in standing(memory)] == order
-    assert [one.title for one in standing(memory, proven_only=True)] == order[:2]
+    assert [one.title for one in standing(memory.context)] == order
+    assert [one.title for one in standing(memory.context, proven_only=True)] == order[:2]
 
 
 def test_what_was_learnt_again_comes_before_what_is_younger(memory: Memory) -> None:
     memory.learn("Close the cursor first", task="task_1", confidence=0.7)
     memory.learn("Close the cursor first", task="task_2")
     add(memory, "Young")
-    assert [one.title for one in standing(memory)] == ["Close the cursor first", "Young"]
+    assert [one.title for one in standing(memory.context)] == ["Close the cursor first", "Young"]
 
 
 def test_what_is_put_away_or_proposed_is_left_out_and_nothing_is_told_twice(memory: Memory) -> None:
     kept = add(memory, "Run `make lint` first", "git")
     add(memory, "Run make lint first!")
     memory.hide(add(memory, "Hidden"))
-    assert [one.id for one in standing(memory, agent="engineer")] == [kept]
+    assert [one.id for one in standing(memory.context, agent="engineer")] == [kept]
 
 
 def test_the_rule_says_why_something_is_left_out() -> None:
@@ -250,7 +250,7 @@ def test_what_is_shown_is_kept_as_a_brief_that_can_be_explained_and_marked(memor
     assert brief.receipt["cache"]["misses"] > 0
     explained = memory.explain(brief.id)
     assert explained.text == text
-    assert memory.is_as_said(explained)
+    assert memory.is_as_sent(explained)
     assert memory.get(id).times_injected == 1
     debrief = memory.debrief("task_1", f"LEARNING_HELPFUL: {id}\n<task-done/>")
     assert debrief.helpful == (id,)
@@ -262,8 +262,8 @@ def test_without_a_task_each_template_is_a_task_of_its_own(memory: Memory) -> No
     memory.render_agent("{{ learnings }}", agent="tester")
     first, second = briefs(memory)
     assert first.task != second.task
-    assert memory.get_task(first.task).agent == "engineer"
-    assert memory.get_task(first.task).title == "Prompt of engineer"
+    assert memory.tasks.get(first.task).agent == "engineer"
+    assert memory.tasks.get(first.task).title == "Prompt of engineer"
 
 
 def test_a_task_that_agents_share_is_titled_after_none_of_them(memory: Memory) -> None:
@@ -271,12 +271,12 @@ def test_a_task_that_agents_share_is_titled_after_none_of_them(memory: Memory) -
     add(memory, "Test before a merge", "testing")
     for agent in ("engineer", "tester"):
         memory.render_agent("{{ learnings }}", agent=agent, task="task_1")
-    assert {(one.agent, one.title) for one in memory.activity().entries} == {
+    assert {(one.agent, one.title) for one in memory.reports.activity().entries} == {
         ("engineer", "task_1"),
         ("tester", "task_1"),
     }
     memory.brief("Merge the sale", task="task_1")
-    assert memory.get_task("task_1").title == "Merge the sale"
+    assert memory.tasks.get("task_1").title == "Merge the sale"
 
 
 def test_it_never_passes_the_budget_and_no_category_starves(memory: Memory) -> None:
@@ -292,7 +292,7 @@ def test_it_never_passes_the_budget_and_no_category_starves(memory: Memory) -> N
 
 def test_a_task_that_wants_no_learnings_gets_none(memory: Memory) -> None:
     add(memory, "Rebase before a merge")
-    task = memory.add_task("Plain", skip_learnings=True).id
+    task = memory.tasks.add("Plain", skip_learnings=True).id
     assert memory.render_agent("[{{ learnings }}]", agent="engineer", task=task) == "[]"
 
 
@@ -444,9 +444,9 @@ def fresh(project: Path, database: str, clock: Clock) -> Callable[[], Memory]:
 
 
 def used(memory: Memory) -> tuple[int, int]:
-    before = memory.cache_state()
-    standing(memory, agent="tester", cached=True)
-    after = memory.cache_state()
+    before = memory.agents.cache_state()
+    standing(memory.context, agent="tester", cached=True)
+    after = memory.agents.cache_state()
     return after.hits - before.hits, after.misses - before.misses
 
 
@@ -457,7 +457,7 @@ def test_it_outlives_connections_and_ends_with_its_time(
     assert used(memory) == (0, 3)
     with fresh() as other:
         assert used(other) == (3, 0)
-        state = other.cache_state()
+        state = other.agents.cache_state()
         assert (state.categories, state.learnings, state.ttl_s) == (3, 1, 300)
         assert 0 < state.age_s < 1
     clock.advance(days=301 / 86_400)
@@ -488,15 +488,15 @@ def test_every_change_from_elsewhere_is_seen_at_once(
     assert used(memory) == (0, 3)
     with fresh() as other:
         change(other, id)
-        expected = standing(other, agent="tester")
-    assert standing(memory, agent="tester", cached=True) == expected
+        expected = standing(other.context, agent="tester")
+    assert standing(memory.context, agent="tester", cached=True) == expected
     assert used(memory) == (3, 0)
 
 
 def test_a_showing_is_seen_without_reading_all_again(memory: Memory, fresh: Callable[[], Memory]) -> None:
     add(memory, "Test first", "testing")
     for times in range(3):
-        (known,) = standing(memory, agent="tester", cached=True)
+        (known,) = standing(memory.context, agent="tester", cached=True)
         assert known.times_injected == times
         with fresh() as other:
             assert f"used {times}x" in other.render_agent("{{ learnings }}", agent="tester")
@@ -507,11 +507,11 @@ def test_other_settings_do_not_go_by_what_was_read_under_these(
     memory: Memory, fresh: Callable[[], Memory], project: Path
 ) -> None:
     id = add(memory, "Mind the mood", "mood")
-    assert [one.id for one in standing(memory, agent="tester", cached=True)] == [id]
+    assert [one.id for one in standing(memory.context, agent="tester", cached=True)] == [id]
     with (project / "learnt.toml").open("a") as file:
         file.write('[agents.poet]\ncategories = ["mood"]\n')
     with fresh() as other:
-        assert standing(other, agent="tester", cached=True) == []
+        assert standing(other.context, agent="tester", cached=True) == []
 
 
 def test_without_a_time_to_live_everything_is_read_each_time(memory: Memory, project: Path) -> None:
@@ -519,15 +519,15 @@ def test_without_a_time_to_live_everything_is_read_each_time(memory: Memory, pro
     with (project / "learnt.toml").open("a") as file:
         file.write("cache_ttl_s = 0\n")
     with Memory.open(project) as uncached:
-        assert len(standing(uncached, agent="tester", cached=True)) == 1
-        assert uncached.cache_state().as_dict() == {
+        assert len(standing(uncached.context, agent="tester", cached=True)) == 1
+        assert uncached.agents.cache_state().as_dict() == {
             "hits": 0, "misses": 0, "categories": 0, "learnings": 0, "age_s": 0.0, "ttl_s": 0,
         }  # fmt: skip
 
 
 def test_it_holds_no_secret_however_that_got_into_the_store(memory: Memory) -> None:
     id = add(memory, "Test first", "testing", observation="use the token", tags=["port"])
-    memory.store.database.execute(
+    memory.context.store.database.execute(
         """
         update learning
            set observation = :text, title = :title, tags = :tags
@@ -540,7 +540,7 @@ def test_it_holds_no_secret_however_that_got_into_the_store(memory: Memory) -> N
         tags=json.dumps([SECRET.lower(), "port"]),
     )
     for _ in range(2):
-        (known,) = standing(memory, agent="tester", cached=True)
+        (known,) = standing(memory.context, agent="tester", cached=True)
         assert SECRET not in repr(known)
         assert "[redacted: " in known.title
         assert "[redacted: " in known.observation
@@ -549,11 +549,11 @@ def test_it_holds_no_secret_however_that_got_into_the_store(memory: Memory) -> N
 
 def test_a_restored_backup_is_seen_at_once(memory: Memory, tmp_path: Path) -> None:
     kept = add(memory, "Test first", "testing")
-    backup = memory.backup(str(tmp_path / "kept.db"))
+    backup = memory.transfer.backup(str(tmp_path / "kept.db"))
     add(memory, "Test often", "testing")
-    assert len(standing(memory, agent="tester", cached=True)) == 2
-    memory.restore_backup(str(backup))
-    assert [one.id for one in standing(memory, agent="tester", cached=True)] == [kept]
+    assert len(standing(memory.context, agent="tester", cached=True)) == 2
+    memory.transfer.restore_backup(str(backup))
+    assert [one.id for one in standing(memory.context, agent="tester", cached=True)] == [kept]
 
 
 def test_threads_may_share_it() -> None:
@@ -682,7 +682,7 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
         ("", 1, 0, 0),
     ]
     for number, (agent, denied, failures, needless) in enumerate(rows):
-        memory.store.database.execute(
+        memory.context.store.database.execute(
             """
             insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at)
             values (:project, 'task_1', :sign, 'brief_1', :agent, :denied, :failures, :needless, :at)
@@ -694,8 +694,8 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
             needless=needless,
             at=1_000 + number,
         )
-    assert memory.prevented() == {"engineer": 3, "": 1}
-    assert memory.prevented(since=1_003) == {"": 1, "engineer": 1}
+    assert memory.reports.prevented() == {"engineer": 3, "": 1}
+    assert memory.reports.prevented(since=1_003) == {"": 1, "engineer": 1}
     learnt = command_line(project)
     assert json.loads(learnt("stats", "--json").out)["prevented"] == {"engineer": 3, "": 1}
     told = learnt("stats").out

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from learnt import Memory
 from learnt.clients.events import CLIENTS, KINDS, Event, answer, read_event
-from learnt.flow.hook_events import Conversing
 from tests.support import hooks
 
 _TEXT = st.one_of(st.text(max_size=50), st.sampled_from(("cache the schema", hooks.WRONG, hooks.RIGHT, "\ud800", "")))
@@ -68,7 +67,7 @@ def test_any_object_gives_a_valid_answer_or_none(
     if event is None:
         return
     began_ns = time.perf_counter_ns()
-    reply = Conversing(opened, event, of_task=of_task, began_ns=began_ns).serve()
+    reply = opened.hooks.serve(event, loop_task=of_task, began_ns=began_ns)
     said = answer(event, reply.text, denies=reply.denies)
 
     assert len(said) <= hooks.LONGEST_ANSWER

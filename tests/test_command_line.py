@@ -21,7 +21,7 @@ from learnt import Memory
 from learnt.brief.render import RENDERER
 from learnt.doors.cli import run
 from learnt.doors.cli.commands import COMMANDS
-from learnt.flow.places import now_ms
+from learnt.flow.context import now_ms
 from learnt.store import Store
 from tests.conftest import Done
 
@@ -688,7 +688,7 @@ class TestExportAndImport:
     ) -> None:
         id = shop.add("Title")
         text = shop.text("export").replace("Title", "From the file")
-        monkeypatch.setattr("learnt.memory.system_clock", lambda: now_ms() + 3_600_000)
+        monkeypatch.setattr("learnt.flow.context.now_ms", lambda: now_ms() + 3_600_000)
         shop.text("edit", id, "--title", "From the store")
         done = shop("import", "-", stdin=text)
         assert done.code == 0
@@ -785,7 +785,7 @@ class TestPurgeAndBackup:
         shop.text("backup")
         shop.text("backup")
         with Memory.open(project) as memory:
-            _spool(memory.store, {"learning": id, "text": SECRET})
+            _spool(memory.context.store, {"learning": id, "text": SECRET})
             memory.add("Keeps the log full", action="x" * 20_000)
         assert any(SECRET.encode() in content for content in contents(project / ".learnt").values())
 
@@ -988,7 +988,7 @@ class TestDoctorDemoAndHelp:
     def test_the_doctor_names_what_is_wrong_and_the_remedy(self, shop: Line, project: Path) -> None:
         (project / ".learnt/learnt.db").chmod(0o644)
         with Memory.open(project) as memory:
-            _spool(memory.store, {})
+            _spool(memory.context.store, {})
         done = shop("doctor")
         assert done.code == 1
         assert "chmod" in done.out
@@ -1297,9 +1297,9 @@ def test_explain_says_when_another_version_rendered_a_brief(project: Path, learn
     brief = json.loads(learnt("brief", "cache the schema", "--path", "a.py", "--json").out)["id"]
     assert "paths: a.py" in learnt("explain", brief).out
     assert learnt("explain", brief, "--replay").code == 0
-    with Memory.open(project) as memory, memory.store.transaction():
+    with Memory.open(project) as memory, memory.context.store.transaction():
         present = f'"render": {RENDERER}'
         changed = "update brief set text_hash = 'x', receipt = replace(receipt, :present, '\"render\": 0')"
-        memory.store.database.execute(changed, present=present)
+        memory.context.store.database.execute(changed, present=present)
     replay = learnt("explain", brief, "--replay")
     assert (replay.code, "another version" in replay.err) == (1, True)

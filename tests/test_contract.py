@@ -260,31 +260,31 @@ def test_the_state_of_a_learning_is_the_sum_of_its_events(memory: Memory) -> Non
 def test_an_exported_learning_comes_back_with_id_and_counters_and_only_once(memory: Memory, tmp_path: Path) -> None:
     learning = memory.add("Moves", observation="a\nb", tags=["x"], triggers={"errors": ["E1"]}, confidence=0.9)
     memory.archive(memory.add("Put away").id)
-    records = [as_record(exported) for exported in memory.export()]
+    records = [as_record(exported) for exported in memory.transfer.export()]
 
     (tmp_path / "other").mkdir()
     with Memory.open(tmp_path / "other") as other:
-        assert other.import_all(records).added == 2
-        assert other.import_all(records).unchanged == 2
+        assert other.transfer.import_all(records).added == 2
+        assert other.transfer.import_all(records).unchanged == 2
         moved = other.get(learning.id)
 
     assert moved == learning
-    assert memory.import_all(records).unchanged == 2
+    assert memory.transfer.import_all(records).unchanged == 2
 
 
 def test_an_import_never_overwrites_what_is_newer_here(memory: Memory) -> None:
     learning = memory.add("Old title")
-    [record] = [as_record(exported) for exported in memory.export()]
+    [record] = [as_record(exported) for exported in memory.transfer.export()]
     memory.edit(learning.id, title="Newer title")
 
-    assert memory.import_all([record]).kept == 1
+    assert memory.transfer.import_all([record]).kept == 1
     assert memory.get(learning.id).title == "Newer title"
 
 
 def test_an_import_without_ids_adds_once(memory: Memory) -> None:
     records = [{"title": "From elsewhere", "action": "x"}, {"title": "From elsewhere", "action": "y"}]
-    assert memory.import_all(records).added == 2
-    assert memory.import_all(records).unchanged == 2
+    assert memory.transfer.import_all(records).added == 2
+    assert memory.transfer.import_all(records).unchanged == 2
     assert {learning.origin for learning in memory.learnings().learnings} == {"import"}
     assert {learning.confidence for learning in memory.learnings().learnings} == {0.5}
 
@@ -306,14 +306,14 @@ def test_a_backup_is_a_store_with_everything_in_it(memory: Memory, tmp_path: Pat
     memory.edit(learning.id, title="Kept well")
     target = tmp_path / "copy" / ".learnt" / "learnt.db"
 
-    memory.backup(str(target))
+    memory.transfer.backup(str(target))
 
     with Memory.open(tmp_path / "copy", create=False) as copy:
         assert copy.get(learning.id) == memory.get(learning.id)
         assert copy.history(learning.id) == memory.history(learning.id)
-        assert copy.store.check() == []
+        assert copy.context.store.check() == []
     with pytest.raises(WrongRequest, match="exists"):
-        memory.backup(str(target))
+        memory.transfer.backup(str(target))
 
 
 def test_another_project_in_the_same_database_sees_nothing(
@@ -352,7 +352,7 @@ def test_no_way_leads_to_a_circle_of_supersession(memory: Memory) -> None:
     for circular in ({"id": c.id, "superseded_by": b.id}, {"id": c.id, "superseded_by": c.id}):
         record = {"title": "c", "status": "superseded", "updated_at": 2**50, **circular}
         with pytest.raises((InvalidValue, WrongRequest)):
-            memory.import_all([record])
+            memory.transfer.import_all([record])
     assert memory.get(c.id).status == "active"
 
 
@@ -374,15 +374,15 @@ def test_a_purged_successor_breaks_no_chain(memory: Memory) -> None:
 def test_an_import_is_all_or_nothing_and_names_the_bad_entry(memory: Memory) -> None:
     records = [{"title": f"Learning {number}"} for number in range(700)] + [{"title": ""}]
     with pytest.raises(InvalidValue, match="entry 701"):
-        memory.import_all(records)
+        memory.transfer.import_all(records)
     assert memory.learnings(status=None).total == 0
 
 
 def test_a_file_can_be_edited_and_imported_again_and_again(memory: Memory) -> None:
     learning = memory.add("Title")
-    [record] = [as_record(exported) for exported in memory.export()]
+    [record] = [as_record(exported) for exported in memory.transfer.export()]
     for title in ("Second", "Third"):
-        assert memory.import_all([{**record, "title": title}]).updated == 1
+        assert memory.transfer.import_all([{**record, "title": title}]).updated == 1
     assert memory.get(learning.id).title == "Third"
 
 
@@ -395,20 +395,20 @@ def test_tags_are_added_and_dropped_beside_what_others_do(memory: Memory) -> Non
 
 def test_a_restored_backup_brings_everything_back(memory: Memory, tmp_path: Path) -> None:
     kept, changed = memory.add("Kept", triggers={"files": ["*.py"]}), memory.add("Before")
-    backup = memory.backup(str(tmp_path / "backup.db"))
+    backup = memory.transfer.backup(str(tmp_path / "backup.db"))
     memory.edit(changed.id, title="After")
     memory.purge(kept.id)
     late = memory.add("Late")
 
-    before = memory.restore_backup(backup)
+    before = memory.transfer.restore_backup(backup)
 
     assert memory.get(kept.id) == kept
     assert (memory.get(changed.id).title, len(memory.history(changed.id))) == ("Before", 1)
     with pytest.raises(NotFound):
         memory.get(late.id)
     assert [hit.learning.id for hit in memory.search("edit x.py kept")] == [kept.id]
-    assert memory.store.check() == []
-    memory.restore_backup(before)
+    assert memory.context.store.check() == []
+    memory.transfer.restore_backup(before)
     assert memory.get(late.id).title == "Late"
 
 

@@ -100,7 +100,7 @@ def test_a_command_that_failed_and_was_replaced_is_told_of_at_the_call_once(shop
 def test_a_warning_is_explained_as_what_it_is(shop: Callable[..., Client], learnt: Learnt, project: Path) -> None:
     assert shop().call(FAILS)
     with Memory.open(project) as memory:
-        (warning,) = memory.activity(what="warning").entries
+        (warning,) = memory.reports.activity(what="warning").entries
 
     told = learnt("explain", warning.id).out
 
@@ -288,7 +288,7 @@ def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt
     )
     Client(learnt, "claude", "earlier").tell("Stop", last_assistant_message=said)
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
     client = Client(learnt, "claude")
 
     def edit(path: str) -> str:
@@ -315,7 +315,7 @@ def test_what_became_of_warnings_is_counted_for_each_agent(shop: Callable[..., C
     needless.work(FAILS)
 
     with Memory.open(project) as memory:
-        assert memory.prevented() == {"a": 1}
+        assert memory.reports.prevented() == {"a": 1}
 
 
 class TestStart:
@@ -355,11 +355,11 @@ class TestStart:
         report = "<task-failed>the till has no paper</task-failed>"
         Client(learnt, "claude", "earlier").tell("Stop", last_assistant_message=report)
         with Memory.open(project) as memory:
-            memory.catch_up()
+            memory.worker.catch_up()
 
         assert "the till has no paper" in Client(learnt, "claude").hear("SessionStart", source="startup")
         with Memory.open(project) as memory:
-            (start,) = memory.activity(what="brief").entries
+            (start,) = memory.reports.activity(what="brief").entries
         told = learnt("explain", start.id).out
         assert "unfinished: task_" in told
         assert ": the till has no paper\n" in told
@@ -383,7 +383,7 @@ def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
 ) -> None:
     with Memory.open(project) as memory:
         memory.pin(memory.add("Speak of shops, not of stores").id)
-        task = memory.new_task_id()
+        task = memory.tasks.new_id()
     monkeypatch.setenv("LEARNT_TASK", task)
     client = shop()
 
@@ -393,9 +393,9 @@ def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
     assert ERROR in client.call(FAILS)
 
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.search("close the till at night") == []
-        assert missteps.warned_since(memory.store.database, task, _sign(memory), 0)
+        assert missteps.warned_since(memory.context.store.database, task, _sign(memory), 0)
 
 
 def _sign(memory: Memory) -> str:
@@ -415,7 +415,7 @@ def test_what_an_agent_said_is_kept_whatever_its_client_calls_its_transcript(
     Client(learnt, "claude").tell("Stop", last_assistant_message=said, transcript_path=path, cwd=path)
 
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.search("close the till at night")
 
 
@@ -449,7 +449,7 @@ def test_secrets_in_commands_and_errors_are_not_kept(project: Path, learnt: Lear
     client.work(f"ship --token {token} --safe")
 
     with Memory.open(project) as memory:
-        kept = memory.store.database.rows("select * from misstep")
+        kept = memory.context.store.database.rows("select * from misstep")
     assert kept
     assert token not in str(kept)
 
@@ -486,10 +486,10 @@ def test_a_conversation_is_one_task_of_its_client(project: Path, learnt: Learnt)
     client.tell("AfterAgent", prompt="cache it", prompt_response="Done again.")
 
     with Memory.open(project) as memory:
-        memory.catch_up()
-        task = memory.get_task(text_id("task", "gemini s1 "))
+        memory.worker.catch_up()
+        task = memory.tasks.get(text_id("task", "gemini s1 "))
         assert (task.type, task.client) == ("session", "gemini")
-        assert len(memory.attempts(task.id)) == 1
+        assert len(memory.tasks.attempts(task.id)) == 1
 
 
 def test_a_conversation_is_named_by_its_first_prompt(project: Path, learnt: Learnt) -> None:
@@ -502,7 +502,7 @@ def test_a_conversation_is_named_by_its_first_prompt(project: Path, learnt: Lear
     assert client.hear("UserPromptSubmit", prompt="Cache the schema of the replica")
 
     with Memory.open(project) as memory:
-        assert {one.title for one in memory.activity().entries} == {"Cache the schema of the replica"}
+        assert {one.title for one in memory.reports.activity().entries} == {"Cache the schema of the replica"}
 
 
 def test_a_hook_that_is_started_outside_a_project_works_where_its_event_happens(
@@ -528,7 +528,7 @@ def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
     client = Client(learnt, "claude")
-    with Memory.open(project) as memory, memory.store.transaction():  # nobody else can write now
+    with Memory.open(project) as memory, memory.context.store.transaction():  # nobody else can write now
         assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
 
@@ -538,7 +538,7 @@ def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt
 
 def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[..., Client], project: Path) -> None:
     client = shop()
-    with Memory.open(project) as memory, memory.store.transaction():
+    with Memory.open(project) as memory, memory.context.store.transaction():
         assert client.call(FAILS)
         assert client.call(FAILS) == ""
     assert client.call(FAILS) == ""
@@ -555,7 +555,7 @@ def test_the_end_of_a_turn_is_kept_although_the_database_is_damaged(project: Pat
 
     database.write_bytes(sound)
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.search("close the till at night")[0].learning.origin == "agent"
 
 
@@ -594,10 +594,10 @@ def test_each_attempt_of_the_loop_is_warned(
     shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(project) as memory:
-        task = memory.add_task("Ship it").id
+        task = memory.tasks.add("Ship it").id
         monkeypatch.setenv("LEARNT_TASK", task)
         for session in ("first", "second"):
-            claim = memory.claim_task(worker="w", host="h", pid=1)
+            claim = memory.work.claim(worker="w", host="h", pid=1)
             assert claim is not None
             assert ERROR in shop(session=session).call(FAILS)
             assert shop(session=session).call(FAILS) == ""
@@ -607,7 +607,7 @@ def test_each_attempt_of_the_loop_is_warned(
 def test_a_task_that_failed_on_this_branch_is_told_of(project: Path, learnt: Learnt) -> None:
     subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
     with Memory.open(project) as memory:
-        task = memory.add_task("Mend the till").id
+        task = memory.tasks.add("Mend the till").id
         memory.debrief(task, "<task-failed>it has no paper</task-failed>")
 
     said = Client(learnt, "claude").hear("SessionStart", source="startup")
@@ -617,7 +617,7 @@ def test_a_task_that_failed_on_this_branch_is_told_of(project: Path, learnt: Lea
     with Memory.open(project) as memory:
         memory.brief("Mend the till", task="task_again")
         memory.debrief("task_again", "<task-done/>")
-        memory.debrief(memory.add_task("Paint the till").id, "I painted one side of it")
+        memory.debrief(memory.tasks.add("Paint the till").id, "I painted one side of it")
     assert Client(learnt, "claude", "later").hear("SessionStart", source="startup") == ""
 
 
@@ -637,7 +637,7 @@ def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Pat
     assert "learnt.toml is not valid TOML" in (project / ".learnt" / "hook.log").read_text()
     settings.write_text("")
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.search("close the till at night")
 
 
@@ -656,15 +656,15 @@ def test_a_long_spool_is_left_to_the_worker(project: Path, learnt: Learnt, monke
         learning = memory.add("Cache the schema of the replica")
         monkeypatch.setenv("LEARNT_INTERNAL", "1")
         for number in range(50):
-            memory.end_turn(f"task_{number}", f"said {number} " * 500)
+            memory.hooks.end_turn(f"task_{number}", f"said {number} " * 500)
         monkeypatch.delenv("LEARNT_INTERNAL")
 
     assert learning.id in Client(learnt, "claude").hear("UserPromptSubmit", prompt="cache the schema of the replica")
     with Memory.open_for_hook(project) as memory:
-        assert len(memory.store.spool.waiting()) == 50
+        assert len(memory.context.store.spool.waiting()) == 50
     with Memory.open(project) as memory:
-        assert memory.attempts("task_49")
-        assert memory.store.spool.is_empty()
+        assert memory.tasks.attempts("task_49")
+        assert memory.context.store.spool.is_empty()
 
 
 def test_the_same_session_in_another_client_is_another_conversation(project: Path, learnt: Learnt) -> None:
@@ -754,7 +754,7 @@ def test_a_sub_agent_of_an_agent_of_the_loop_is_briefed_and_not_debriefed(
 ) -> None:
     with Memory.open(project) as memory:
         pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
-        task = memory.add_task("Ship it").id
+        task = memory.tasks.add("Ship it").id
     monkeypatch.setenv("LEARNT_TASK", task)
     sub = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
 
@@ -763,11 +763,11 @@ def test_a_sub_agent_of_an_agent_of_the_loop_is_briefed_and_not_debriefed(
     assert sub.tell("SubagentStop", last_assistant_message="<learning>Close the till at night</learning>") == {}
 
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.search("close the till at night") == []
-        (brief,) = memory.activity(what="brief").entries
+        (brief,) = memory.reports.activity(what="brief").entries
         assert brief.task == text_id("task", "claude s1 a1")
-        assert memory.attempts(brief.task) == []
+        assert memory.tasks.attempts(brief.task) == []
 
 
 LESSON = "<learning>Close the till at night.</learning>"
@@ -796,7 +796,7 @@ def test_a_conversation_that_ends_within_a_turn_is_debriefed(
     assert Client(learnt, client).tell("SessionEnd", reason="other", transcript_path=transcript) == {}
 
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.search("close the till at night")[0].learning.origin == "agent"
 
 
@@ -808,8 +808,8 @@ def test_a_conversation_in_which_nobody_spoke_leaves_nothing(project: Path, lear
             Client(learnt, client).tell("SessionEnd", reason="other", transcript_path=transcript)
 
     with Memory.open(project) as memory:
-        memory.catch_up()
-        assert memory.activity().entries == ()
+        memory.worker.catch_up()
+        assert memory.reports.activity().entries == ()
 
 
 def test_the_end_of_a_conversation_takes_nothing_back_that_its_last_turn_told(
@@ -822,8 +822,8 @@ def test_the_end_of_a_conversation_takes_nothing_back_that_its_last_turn_told(
     client.tell("SessionEnd", reason="other")
 
     with Memory.open(project) as memory:
-        memory.catch_up()
-        (attempt,) = memory.attempts(text_id("task", "claude s1 "))
+        memory.worker.catch_up()
+        (attempt,) = memory.tasks.attempts(text_id("task", "claude s1 "))
         assert attempt.result == "done"
         assert memory.search("close the till at night")
 
@@ -840,7 +840,7 @@ def test_a_turn_that_the_model_broke_off_is_debriefed_with_what_was_said_before(
     Client(learnt, "claude").tell("StopFailure", **told)
 
     with Memory.open(project) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert [one.title for one in memory.learnings().learnings] == ["Close the till at night."]
 
 
@@ -916,7 +916,7 @@ def test_a_sub_agent_of_the_loop_hears_nothing_twice_and_works_for_its_task(
     with Memory.open(project) as memory:
         gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
         memory.pin(gotcha.id)
-        task = memory.add_task("Mend the docs").id
+        task = memory.tasks.add("Mend the docs").id
     monkeypatch.setenv("LEARNT_TASK", task)
     sub_agent = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
     edit = {"tool_name": "Edit", "tool_input": {"file_path": str(project / "docs" / "commands.md")}}
@@ -926,7 +926,7 @@ def test_a_sub_agent_of_the_loop_hears_nothing_twice_and_works_for_its_task(
     assert gotcha.id in Client(learnt, "claude").hear("PreToolUse", **edit)
 
     with Memory.open(project) as memory:
-        assert memory.get_task(text_id("task", "claude s1 a1")).parent == task
+        assert memory.tasks.get(text_id("task", "claude s1 a1")).parent == task
 
 
 def test_a_turn_in_which_only_the_client_spoke_leaves_nothing(project: Path, learnt: Learnt, tmp_path: Path) -> None:
@@ -942,5 +942,5 @@ def test_a_turn_in_which_only_the_client_spoke_leaves_nothing(project: Path, lea
     client.tell("SessionEnd", reason="other")
 
     with Memory.open(project) as memory:
-        memory.catch_up()
-        assert memory.activity().entries == ()
+        memory.worker.catch_up()
+        assert memory.reports.activity().entries == ()

@@ -57,10 +57,10 @@ def _kill_at_each(numbers: range, flow: str, engine: str, project: Path) -> None
     for number in numbers:
         code, lines = faults.run("change_and_die", flow, engine, number, *arguments, cwd=project)
         with Memory.open(project) as memory:
-            faults.wait_for_others(memory.store.database)
+            faults.wait_for_others(memory.context.store.database)
             if flow != "create":  # opening has just created what the child could not
                 assert faults.contradictions(memory) == []
-            imported = sum(learning.origin == "import" for learning in memory.export())
+            imported = sum(learning.origin == "import" for learning in memory.transfer.export())
         assert imported in (0, 3)
         if code == 0:
             assert lines == ["done"]
@@ -90,7 +90,9 @@ def _effect(flow: str, memory: Memory, arguments: list[str]) -> bool:
         "add": lambda: memory.learnings().total == 3,
         "edit": lambda: [event.what for event in history] == ["add", "edit"],
         "undo": lambda: memory.get(arguments[0]).status == "archived",
-        "purge": lambda: memory.learnings(status=None).total == 1 and not memory.store.may_hold_traces(arguments[0]),
+        "purge": lambda: (
+            memory.learnings(status=None).total == 1 and not memory.context.store.may_hold_traces(arguments[0])
+        ),
         "supersede": lambda: [event.what for event in history] == ["add", "supersede"],
         "import": lambda: memory.learnings().total == 5,
     }[flow]()
@@ -98,8 +100,8 @@ def _effect(flow: str, memory: Memory, arguments: list[str]) -> bool:
 
 def _forget_store(project: Path, memory: Memory) -> None:
     """Make the project new again, so that the next child has to create everything."""
-    if memory.store.place.address:
-        memory.store.database.script("drop schema public cascade; create schema public")
+    if memory.context.store.place.address:
+        memory.context.store.database.script("drop schema public cascade; create schema public")
         memory.close()
     for path in (project / ".learnt").glob("*"):
         path.unlink()
@@ -148,7 +150,7 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
     monkeypatch.setitem(happened.APPLY, "count", faults.count_up)
     with Memory.open(project) as memory:
         id = memory.add("Count what happens").id
-        spool = memory.store.spool
+        spool = memory.context.store.spool
 
     refused = set()
     for number in range(1, MOST_STEPS):
@@ -157,10 +159,10 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
         refused.add(f"op_{number}x1")
         code, _ = faults.run("take_up_and_die", engine, number, cwd=project)
         with Memory.open(project) as memory:  # takes up what the child could not
-            faults.wait_for_others(memory.store.database)
+            faults.wait_for_others(memory.context.store.database)
             assert spool.is_empty()
             assert memory.get(id).times_injected == 2 * number
-            assert memory.store.check() == []
+            assert memory.context.store.check() == []
         if code == 0:
             break
     else:
@@ -184,15 +186,15 @@ def test_what_happened_waits_in_the_spool_while_another_process_holds_the_databa
     monkeypatch.setenv("LEARNT_WAIT_MS", "50")
     with Memory.open(project) as memory:
         id = memory.add("Count what happens").id
-        assert memory.store.record("count", {"learning": id})
+        assert memory.context.store.record("count", {"learning": id})
         with _held(memory):
-            assert not memory.store.record("count", {"learning": id})
-            assert not memory.store.record("count", {"learning": id})
+            assert not memory.context.store.record("count", {"learning": id})
+            assert not memory.context.store.record("count", {"learning": id})
         assert memory.get(id).times_injected == 1
 
     with Memory.open(project) as memory:
         assert memory.get(id).times_injected == 3
-        assert memory.store.spool.is_empty()
+        assert memory.context.store.spool.is_empty()
 
 
 def test_a_change_by_hand_under_a_held_database_says_try_again_and_writes_nothing(
@@ -212,7 +214,7 @@ def test_a_change_by_hand_under_a_held_database_says_try_again_and_writes_nothin
         assert _is_clear(done)
         assert memory.learnings().total == 1
         assert len(memory.history(id)) == 1
-        assert memory.store.spool.is_empty()
+        assert memory.context.store.spool.is_empty()
 
 
 @pytest.mark.parametrize("fault", ["damaged", "out of reach"])
@@ -236,14 +238,14 @@ def test_an_output_is_kept_while_there_is_no_database_to_take_it(fault: str, pro
 @contextmanager
 def _held(memory: Memory) -> Iterator[None]:
     """Hold the write lock in another connection."""
-    if memory.store.place.address:
+    if memory.context.store.place.address:
         import psycopg
 
-        with psycopg.connect(memory.store.place.address) as connection:
+        with psycopg.connect(memory.context.store.place.address) as connection:
             connection.execute("lock table learning, event, operation in exclusive mode")
             yield
         return
-    connection_to_file = apsw.Connection(memory.store.place.path)
+    connection_to_file = apsw.Connection(memory.context.store.place.path)
     connection_to_file.execute("begin immediate")
     try:
         yield
@@ -264,7 +266,7 @@ def test_on_a_full_disk_acknowledged_writes_stay_and_writing_works_again_once_th
         with pytest.raises(TryAgain, match="cannot write") as failure:
             _add_for_ever(memory, acknowledged)
         assert "disk space" in failure.value.hint
-        assert sorted(learning.id for learning in memory.export()) == acknowledged
+        assert sorted(learning.id for learning in memory.transfer.export()) == acknowledged
 
     done = learnt("add", "One more", "--observation", "x" * 15_000, cwd=project)
     assert done.code == 3
@@ -274,7 +276,7 @@ def test_on_a_full_disk_acknowledged_writes_stay_and_writing_works_again_once_th
     assert learnt("add", "One more", "--observation", "x" * 15_000, cwd=project).code == 0
     with Memory.open(project) as memory:
         assert len(acknowledged) > 3
-        assert set(acknowledged) < {learning.id for learning in memory.export()}
+        assert set(acknowledged) < {learning.id for learning in memory.transfer.export()}
         assert memory.learnings().total == len(acknowledged) + 1
         assert faults.contradictions(memory) == []
 
@@ -292,12 +294,12 @@ def test_where_neither_database_nor_spool_can_be_written_nothing_is_acknowledged
         id = memory.add("Count what happens").id
         disk.fill(keep_free=0)
         with pytest.raises(TryAgain, match="cannot write to the database, nor to"):
-            memory.store.record("count", {"learning": id})
+            memory.context.store.record("count", {"learning": id})
         counted = memory.get(id).times_injected
     disk.free()
     with Memory.open(disk.folder) as memory:
         assert memory.get(id).times_injected == counted
-        assert memory.store.record("count", {"learning": id})
+        assert memory.context.store.record("count", {"learning": id})
         assert faults.contradictions(memory) == []
 
 
@@ -308,7 +310,7 @@ def test_a_file_that_may_not_grow_keeps_its_acknowledged_writes(project: Path) -
     assert lines[-1] == "TryAgain: free some disk space and try again"
     with Memory.open(project) as memory:
         assert len(lines) > 5
-        assert set(lines[:-1]) <= {learning.id for learning in memory.export()}
+        assert set(lines[:-1]) <= {learning.id for learning in memory.transfer.export()}
         memory.add("There is room again")
         assert faults.contradictions(memory) == []
 
@@ -336,7 +338,7 @@ def test_a_damaged_file_is_set_aside_when_a_backup_is_restored(damage: str, proj
     with Memory.open(project) as memory:
         for number in range(200):
             memory.add(f"Number {number}", observation="x" * 500)
-        backup = memory.backup()
+        backup = memory.transfer.backup()
     file = project / ".learnt" / "learnt.db"
     content = bytearray(file.read_bytes())
     start = 0 if damage == "head" else 8192
@@ -352,7 +354,7 @@ def test_a_damaged_file_is_set_aside_when_a_backup_is_restored(damage: str, proj
     assert aside.read_bytes()[start : start + 100] == b"x" * 100
     with Memory.open(project) as memory:
         assert memory.learnings().total == 200
-        assert memory.store.check() == []
+        assert memory.context.store.check() == []
 
 
 def test_a_backup_that_cannot_be_restored_leaves_a_damaged_file_in_its_place(project: Path, learnt: Learnt) -> None:
@@ -422,8 +424,8 @@ def test_four_processes_that_create_the_same_store_at_once_all_succeed(
     assert not complaints, complaints
     assert [code for _, _, code in ended] == [0] * 4
     with Memory.open(project) as memory:
-        assert {learning.id for learning in memory.export()} == {out.decode().strip() for out, _, _ in ended}
-        numbers = memory.store.database.rows("select number from migration order by number")
+        assert {learning.id for learning in memory.transfer.export()} == {out.decode().strip() for out, _, _ in ended}
+        numbers = memory.context.store.database.rows("select number from migration order by number")
         assert [row["number"] for row in numbers] == list(range(1, migrate.newest() + 1))
         assert faults.contradictions(memory) == []
 
@@ -471,7 +473,7 @@ def test_an_overwritten_page_gives_a_clear_error_or_a_correct_answer(
 def _filled(project: Path) -> Path:
     with Memory.open(project) as memory:
         memory.add_all([{"title": f"Learning {number}", "observation": "x" * 300} for number in range(100)])
-        return Path(memory.store.place.path)
+        return Path(memory.context.store.place.path)
 
 
 def _expect_clear_or_correct(learnt: Learnt) -> None:
@@ -489,7 +491,7 @@ def _expect_clear_or_correct(learnt: Learnt) -> None:
 def test_a_newer_database_is_refused_with_a_hint_and_left_alone(database: str, project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         memory.add("Test by hand")
-        memory.store.database.execute(
+        memory.context.store.database.execute(
             "insert into migration (number, name, learnt, applied_at) values (999, 'later', '9.9', 1)"
         )
     path = project / ".learnt" / "learnt.db"

@@ -45,7 +45,7 @@ def given(shop: Workshop, task: str) -> str:
 def brief_of(memory: Memory, task: str) -> str:
     """Return the id of the latest brief of a task."""
     return str(
-        memory.store.database.value(
+        memory.context.store.database.value(
             "select id from brief where project = :project and task = :task order by created_at desc limit 1", task=task
         )
     )
@@ -54,7 +54,7 @@ def brief_of(memory: Memory, task: str) -> str:
 def test_what_the_file_gives_is_counted_and_can_be_marked(shop: Workshop) -> None:
     with shop.open() as memory:
         till, door = memory.add(TILL), memory.add(DOOR)
-        memory.update()
+        memory.file.update()
     task = shop.add("Paint the sign")  # shares no word with either
     text = given(shop, task)
     assert f"- {TILL} ({till.id})\n" in text
@@ -69,13 +69,13 @@ def test_what_the_file_gives_is_counted_and_can_be_marked(shop: Workshop) -> Non
         till, door = memory.get(till.id), memory.get(door.id)
         assert (till.times_injected, till.times_helpful, till.times_not_helpful) == (1, 1, 0)
         assert (door.times_injected, door.times_helpful, door.times_not_helpful) == (1, 0, 1)
-        assert memory.were_given_learnings([task], since=0)
+        assert memory.work.were_given_learnings([task], since=0)
 
 
 def test_the_receipt_tells_what_the_file_gave_and_the_brief_can_be_rendered_again(shop: Workshop) -> None:
     with shop.open() as memory:
         till = memory.add(TILL)
-        memory.update()
+        memory.file.update()
         fresh = memory.add("Count the till twice on Mondays")
     task = shop.add("Count the till")
     shop.work("--all")
@@ -83,7 +83,7 @@ def test_the_receipt_tells_what_the_file_gave_and_the_brief_can_be_rendered_agai
     with shop.open() as memory:
         id = brief_of(memory, task)
         brief = memory.explain(id)
-        assert memory.is_as_said(brief)
+        assert memory.is_as_sent(brief)
     assert brief.receipt["beside"] == [till.id]
     assert brief.learning_ids == (fresh.id,)
     assert TILL not in brief.text
@@ -102,7 +102,7 @@ def test_the_receipt_tells_what_the_file_gave_and_the_brief_can_be_rendered_agai
 def test_what_is_not_active_any_more_is_not_given_though_the_file_still_shows_it(shop: Workshop, verb: str) -> None:
     with shop.open() as memory:
         till, door = memory.add(TILL), memory.add(DOOR)
-        memory.update()
+        memory.file.update()
         shown = shop.text
         memory.supersede(till.id, door.id) if verb == "supersede" else getattr(memory, verb)(till.id)
     shop.path.write_text(shown)
@@ -120,7 +120,7 @@ def test_what_is_not_active_any_more_is_not_given_though_the_file_still_shows_it
 def test_what_nobody_took_over_yet_is_given_without_an_id_and_without_its_secrets(shop: Workshop) -> None:
     with shop.open() as memory:
         memory.add(TILL)
-        memory.update()
+        memory.file.update()
     shop.append("Ask Anna about the keys")
     shop.append("Open the safe with password=Tr0ub4dor-and-3-more")
     shop.append("Feed the cat <!-- learn_01jz0000000000000000000000 -->")
@@ -139,9 +139,9 @@ def test_two_files_share_the_bound_and_neither_is_left_out(shop: Workshop) -> No
         for number in range(30):
             memory.add(f"Wipe table {number} after lunch")
             memory.add(f"Fold napkin {number} before dinner", goal="dinner")
-        memory.update()
-        task = memory.add_task("Paint the sign", goal="dinner").id
-        alone = memory.add_task("Paint the door").id
+        memory.file.update()
+        task = memory.tasks.add("Paint the sign", goal="dinner").id
+        alone = memory.tasks.add("Paint the door").id
     head, _, text = given(shop, task).partition("\n\n")
     assert "not law" in head
     assert estimate_tokens(text) <= 400

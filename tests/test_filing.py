@@ -16,32 +16,32 @@ from learnt.flow.background import INTERNAL
 
 def test_what_was_removed_from_the_file_and_restored_stays_restored(memory: Memory) -> None:
     learning = memory.add("Use pytest fixtures for database setup")
-    memory.update()
-    path = Path(memory.learnings_path())
+    memory.file.update()
+    path = Path(memory.file.path())
     path.write_text("".join(line for line in path.read_text().splitlines(True) if learning.id not in line))
-    memory.update()
+    memory.file.update()
     assert memory.get(learning.id).status == "hidden"
     memory.restore(learning.id)
-    memory.update()
+    memory.file.update()
     assert memory.get(learning.id).status == "active"
     assert learning.id in path.read_text()
 
 
 def test_empty_lines_do_not_take_the_file_beyond_its_bound(memory: Memory) -> None:
     memory.add("Use pytest fixtures for database setup")
-    memory.update()
-    path = Path(memory.learnings_path())
+    memory.file.update()
+    path = Path(memory.file.path())
     short = path.read_text()
     path.write_text(short.replace("\n\n", "\n" + " \n" * 20_000))
-    memory.update()
+    memory.file.update()
     assert len(path.read_text()) == len(short)
 
 
 def test_what_a_killed_update_left_beside_the_file_goes_with_the_next(sqlite_memory: Memory) -> None:
     sqlite_memory.add("Use pytest fixtures for database setup")
-    left = Path(f"{sqlite_memory.learnings_path()}.new")
+    left = Path(f"{sqlite_memory.file.path()}.new")
     left.write_text("half of it")
-    sqlite_memory.update()
+    sqlite_memory.file.update()
     assert not left.exists()
 
 
@@ -54,7 +54,7 @@ def test_the_process_that_makes_the_files_holds_nothing_that_its_starter_was_giv
     monkeypatch.setenv(INTERNAL, "")
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
-    background._start_update(sqlite_memory.store.place.folder, str(project))
+    background._start_update(sqlite_memory.context.store.place.folder, str(project))
     os.close(writing)
     assert os.read(reading, 1) == b""  # whoever reads to the end is not kept waiting by the process
     os.close(reading)
@@ -62,15 +62,15 @@ def test_the_process_that_makes_the_files_holds_nothing_that_its_starter_was_giv
     assert os.waitpid(process, 0)[1] == 0
     background._take_note_of_ends()
     assert background._started == []
-    assert "Use pytest fixtures" in Path(sqlite_memory.learnings_path()).read_text()
+    assert "Use pytest fixtures" in Path(sqlite_memory.file.path()).read_text()
 
 
 def test_a_link_out_of_the_project_is_neither_read_nor_written(memory: Memory, tmp_path: Path) -> None:
     memory.add("Use pytest fixtures for database setup")
     outside = tmp_path / "outside.md"
     outside.write_text("- precious\n")
-    Path(memory.learnings_path()).symlink_to(outside)
-    for act in (memory.update, memory.clear, memory.learnings_file):
+    Path(memory.file.path()).symlink_to(outside)
+    for act in (memory.file.update, memory.file.clear, memory.file.read):
         with pytest.raises(WrongRequest, match="link out of the project"):
             act()
     assert outside.read_text() == "- precious\n"
@@ -79,7 +79,7 @@ def test_a_link_out_of_the_project_is_neither_read_nor_written(memory: Memory, t
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
 @pytest.mark.parametrize("make", ["folder", "pipe", "latin", "huge"])
 def test_what_can_be_no_learnings_file_is_refused_and_left_alone(sqlite_memory: Memory, make: str) -> None:
-    path = Path(sqlite_memory.learnings_path())
+    path = Path(sqlite_memory.file.path())
     if make == "folder":
         path.mkdir()
     elif make == "pipe":
@@ -89,56 +89,56 @@ def test_what_can_be_no_learnings_file_is_refused_and_left_alone(sqlite_memory: 
     else:
         path.write_text("x" * 5_000_001)
     with pytest.raises(WrongRequest, match=r"is no file|no text in UTF-8|larger than"):
-        sqlite_memory.update()
+        sqlite_memory.file.update()
     assert make != "latin" or path.read_bytes() == "- café\n".encode("latin-1")
 
 
 def test_a_window_beyond_all_numbers_is_refused(sqlite_memory: Memory) -> None:
     for window in (0, -1, 10**20):
         with pytest.raises(WrongRequest, match="there is no window"):
-            sqlite_memory.update(window=window)
-    assert sqlite_memory.regenerations() == []
+            sqlite_memory.file.update(window=window)
+    assert sqlite_memory.file.regenerations() == []
 
 
 def test_a_goal_is_a_name_and_no_path(sqlite_memory: Memory) -> None:
     with pytest.raises(InvalidValue, match="goal"):
-        sqlite_memory.learnings_file("../../secret")
+        sqlite_memory.file.read("../../secret")
 
 
 def test_a_bullet_that_says_the_opposite_does_not_keep_the_advice(memory: Memory) -> None:
     turned = memory.add("Use tox for the tests", action="Run `tox -e py`")
     reworded = memory.add("Integration tests need the fake mail server", action="make mail-up first")
-    memory.update()
-    path = Path(memory.learnings_path())
+    memory.file.update()
+    path = Path(memory.file.path())
     text = path.read_text().replace("Use tox for the tests", "Do not use tox for the tests, it was removed")
     path.write_text(text.replace("the fake mail server", "the fake mail server running"))
-    memory.update()
+    memory.file.update()
     assert memory.get(turned.id).action == ""
     assert memory.get(reworded.id).action == "make mail-up first"
 
 
 def test_the_file_of_another_clone_keeps_its_ids_and_is_on_trial(memory: Memory) -> None:
-    path = Path(memory.learnings_path())
+    path = Path(memory.file.path())
     path.parent.mkdir(exist_ok=True)
     path.write_text("# Project Learnings\n\n- Use tox <!-- learn_theirs -->\n\n<!-- learnt: r_theirs -->\n")
-    update = memory.update()
+    update = memory.file.update()
     assert [(one.what, one.id) for one in update.taken] == [("added", "learn_theirs")]
     learning = memory.get("learn_theirs")
     assert (learning.title, learning.origin, learning.confidence) == ("Use tox", "import", 0.5)
     path.write_text(path.read_text().replace("Use tox", "Use nox"))
-    memory.update()
+    memory.file.update()
     assert memory.get("learn_theirs").title == "Use nox"
 
 
 def test_what_an_agent_does_to_the_file_is_on_trial_or_put_back(memory: Memory) -> None:
     pinned = memory.add("Never skip the tests", pinned=True)
     other = memory.add("Use tabs")
-    memory.update()
-    path = Path(memory.learnings_path())
-    assert memory.take_over(agent="coder") is None
+    memory.file.update()
+    path = Path(memory.file.path())
+    assert memory.file.take_over(agent="coder") is None
     kept = [line for line in path.read_text().splitlines(True) if pinned.id not in line]
     path.write_text("".join(kept).replace("Use tabs", "Use spaces") + "- Skip the tests\n")
-    update = memory.take_over(agent="coder")
+    update = memory.file.take_over(agent="coder")
     assert update is not None
     assert any("put back" in remark for remark in update.remarks)
     assert (memory.get(pinned.id).status, memory.get(other.id).title) == ("active", "Use tabs")
@@ -151,17 +151,17 @@ def test_what_is_mined_late_is_not_lost_by_a_small_window(memory: Memory) -> Non
     for number in range(4):
         said = f"Never run `bin/check{number}` with `STAGE=prod`: it deletes the data."
         memory.debrief(f"task_{number}", said, result="done")
-    assert len(memory.update(window=1).mined) == 1
-    assert len(memory.update(window=30).mined) == 3
+    assert len(memory.file.update(window=1).mined) == 1
+    assert len(memory.file.update(window=30).mined) == 3
 
 
 def test_a_review_and_its_improvement_are_understood_in_one_update(memory: Memory) -> None:
-    review = memory.add_task("Look at the shop", type="review")
-    improve = memory.add_task("Mend the shop", type="improve", based_on=review.id)
+    review = memory.tasks.add("Look at the shop", type="review")
+    improve = memory.tasks.add("Mend the shop", type="improve", based_on=review.id)
     memory.debrief(review.id, "- `app/db.py` opens a connection without closing it\n\n<task-done/>", result="done")
     said = "I closed the connection that `app/db.py` opens, so it is not left without closing.\n\n<task-done/>"
     memory.debrief(improve.id, said, result="done")
-    memory.update()
+    memory.file.update()
     titles = [one.title for one in memory.learnings().learnings]
     assert any("app/db.py" in title for title in titles), titles
     assert not any("task-done" in title for title in titles)
@@ -171,16 +171,16 @@ def test_what_is_taken_out_of_the_file_by_a_killed_update_can_be_restored(
     sqlite_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learning = sqlite_memory.add("Use pytest fixtures for database setup")
-    sqlite_memory.update()
-    path = Path(sqlite_memory.learnings_path())
+    sqlite_memory.file.update()
+    path = Path(sqlite_memory.file.path())
     path.write_text("".join(line for line in path.read_text().splitlines(True) if learning.id not in line))
     with monkeypatch.context() as patch:
         patch.setattr("learnt.flow.disk.replace", _die)
         with pytest.raises(KeyboardInterrupt):
-            sqlite_memory.update()
+            sqlite_memory.file.update()
     assert sqlite_memory.get(learning.id).status == "hidden"
     sqlite_memory.restore(learning.id)
-    sqlite_memory.update()
+    sqlite_memory.file.update()
     assert sqlite_memory.get(learning.id).status == "active"
 
 
@@ -190,7 +190,7 @@ def _die(*_: object) -> bool:
 
 def test_what_an_agent_says_in_a_conversation_is_mined_too(memory: Memory) -> None:
     memory.debrief("task_talk", "Never run `bin/check` with `STAGE=prod`: it deletes the data.", task_type="session")
-    memory.update()
+    memory.file.update()
     assert [one.title for one in memory.learnings().learnings] == [
         "Never run `bin/check` with `STAGE=prod`: it deletes the data"
     ]

@@ -33,13 +33,13 @@ def _brief(memory: Memory, learning: str, *, held_out: bool = False) -> Brief:
 
 
 def _rows(memory: Memory, table: str) -> int:
-    return int(memory.store.database.value(f"select count(*) as n from {table} where project = :project"))
+    return int(memory.context.store.database.value(f"select count(*) as n from {table} where project = :project"))
 
 
 def test_a_brief_counts_a_learning_once_for_each_task(memory: Memory) -> None:
     learning = memory.add("Shown")
     for _ in range(3):
-        assert memory.store.record("brief", brief_body(TASK, _brief(memory, learning.id)))
+        assert memory.context.store.record("brief", brief_body(TASK, _brief(memory, learning.id)))
 
     assert memory.get(learning.id).times_injected == 1
     assert memory.get(learning.id).last_injected_at == 5
@@ -53,7 +53,7 @@ def test_a_brief_counts_a_learning_once_for_each_task(memory: Memory) -> None:
 
 def test_what_was_held_out_is_recorded_but_not_counted(memory: Memory) -> None:
     learning = memory.add("Held out")
-    memory.store.record("brief", brief_body(TASK, _brief(memory, learning.id, held_out=True)))
+    memory.context.store.record("brief", brief_body(TASK, _brief(memory, learning.id, held_out=True)))
     assert (memory.get(learning.id).times_injected, _rows(memory, "injection")) == (0, 1)
 
 
@@ -65,16 +65,18 @@ def test_every_result_difficulty_and_failure_category_can_be_stored(memory: Memo
             attempt = Attempt(
                 id=new_id("attempt", 5), task=TASK.id, number=number, result=result, difficulty=difficulty, cost_usd=0.1
             )
-            memory.store.record("attempt", attempt_body(TASK, attempt, None))
+            memory.context.store.record("attempt", attempt_body(TASK, attempt, None))
     for category in FAILURE_CATEGORIES:
         number += 1
         attempt = Attempt(id=new_id("attempt", 5), task=TASK.id, number=number, result="failed")
         failure = Failure(attempt=attempt.id, task=TASK.id, category=category, files=("a.py",))
-        memory.store.record("attempt", attempt_body(TASK, attempt, failure))
+        memory.context.store.record("attempt", attempt_body(TASK, attempt, failure))
 
     assert _rows(memory, "attempt") == len(RESULTS) * (len(DIFFICULTIES) + 1) + len(FAILURE_CATEGORIES)
     assert _rows(memory, "failure") == len(FAILURE_CATEGORIES)
-    hardest = memory.store.database.value("select max(difficulty) as rank from attempt where project = :project")
+    hardest = memory.context.store.database.value(
+        "select max(difficulty) as rank from attempt where project = :project"
+    )
     assert DIFFICULTIES[hardest] == "blocked", "ordinals sort by rank, not by their letters"
 
 
@@ -82,7 +84,7 @@ def test_every_task_status_can_be_stored(memory: Memory) -> None:
     for number, status in enumerate(TASK_STATUSES):
         task = Task(id=f"task_{number}", title="t", status=status)
         attempt = Attempt(id=f"attempt_{number}", task=task.id, number=1, result="done")
-        memory.store.record("attempt", attempt_body(task, attempt, None))
+        memory.context.store.record("attempt", attempt_body(task, attempt, None))
     assert _rows(memory, "task") == len(TASK_STATUSES)
 
 
@@ -96,8 +98,8 @@ def test_the_database_itself_refuses_what_no_value_may_hold(memory: Memory) -> N
         ("confidence", 1.5),
         ("pinned", 2),
     ):
-        with pytest.raises(InvalidValue, match="refuses"), memory.store.transaction():
-            memory.store.database.execute(
+        with pytest.raises(InvalidValue, match="refuses"), memory.context.store.transaction():
+            memory.context.store.database.execute(
                 f"update learning set {column} = :wrong where project = :project and id = :id",
                 wrong=wrong,
                 id=learning.id,
@@ -109,24 +111,24 @@ def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory:
     learning = memory.add("Shown")
     record = Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id)))
     for _ in range(3):
-        memory.store.spool.append(record)
-        assert [waiting.op for waiting in memory.store.spool.waiting()] == ["op_1"]
-        memory.store.take_up_spool()
+        memory.context.store.spool.append(record)
+        assert [waiting.op for waiting in memory.context.store.spool.waiting()] == ["op_1"]
+        memory.context.store.take_up_spool()
 
-    assert memory.store.spool.is_empty()
+    assert memory.context.store.spool.is_empty()
     assert (memory.get(learning.id).times_injected, _rows(memory, "brief"), _rows(memory, "operation")) == (1, 1, 1)
 
 
 def test_a_record_that_can_never_be_applied_is_set_aside(memory: Memory) -> None:
     learning = memory.add("Shown")
-    memory.store.spool.append(Record("op_1", "of-the-future", 5, {}))
+    memory.context.store.spool.append(Record("op_1", "of-the-future", 5, {}))
     orphan = Attempt(id="attempt_1", task="task_9", number=1, result="done")
-    memory.store.spool.append(Record("op_2", "attempt", 5, attempt_body(TASK, orphan, None)))
-    memory.store.spool.append(Record("op_3", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.context.store.spool.append(Record("op_2", "attempt", 5, attempt_body(TASK, orphan, None)))
+    memory.context.store.spool.append(Record("op_3", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
 
-    memory.store.take_up_spool()
+    memory.context.store.take_up_spool()
 
-    assert memory.store.spool.refused() == 2
+    assert memory.context.store.spool.refused() == 2
     assert (memory.get(learning.id).times_injected, _rows(memory, "operation")) == (1, 1)
 
 
@@ -134,12 +136,12 @@ def test_purging_a_learning_also_clears_the_spool_of_it(memory: Memory) -> None:
     learning = memory.add("Secret")
     other = memory.add("Stays")
     for op, shown in (("op_1", learning), ("op_2", other)):
-        memory.store.spool.append(Record(op, "brief", 5, brief_body(TASK, _brief(memory, shown.id))))
-    memory.store.spool.append(Record("op_3", "mark", 5, {"learning": learning.id, "helpful": True}))
+        memory.context.store.spool.append(Record(op, "brief", 5, brief_body(TASK, _brief(memory, shown.id))))
+    memory.context.store.spool.append(Record("op_3", "mark", 5, {"learning": learning.id, "helpful": True}))
 
     memory.purge(learning.id)
 
-    waiting = {record.op: json.dumps(record.body) for record in memory.store.spool.waiting()}
+    waiting = {record.op: json.dumps(record.body) for record in memory.context.store.spool.waiting()}
     assert list(waiting) == ["op_1", "op_2"], "what else a record says is kept"
     assert learning.id not in str(waiting)
     assert other.id in waiting["op_2"]
@@ -165,22 +167,24 @@ DAMAGED = {
 @pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_record_never_blocks_what_comes_after_it(memory: Memory, body: object) -> None:
     learning = memory.add("Shown")
-    memory.store.spool.append(Record("op_1", "attempt", 5, body))  # type: ignore[arg-type]
-    memory.store.spool.append(Record("op_2", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.context.store.spool.append(Record("op_1", "attempt", 5, body))  # type: ignore[arg-type]
+    memory.context.store.spool.append(Record("op_2", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
 
-    memory.store.take_up_spool()
+    memory.context.store.take_up_spool()
 
     assert memory.get(learning.id).times_injected == 1
-    assert memory.store.spool.is_empty()
-    assert memory.store.check() == []
+    assert memory.context.store.spool.is_empty()
+    assert memory.context.store.check() == []
 
 
 def test_reading_goes_on_while_another_process_writes_and_the_spool_waits(sqlite_memory: Memory, project: Path) -> None:
     learning = sqlite_memory.add("Shown")
-    sqlite_memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(sqlite_memory, learning.id))))
-    with sqlite_memory.store.transaction(), Memory.open(project) as reader:
+    sqlite_memory.context.store.spool.append(
+        Record("op_1", "brief", 5, brief_body(TASK, _brief(sqlite_memory, learning.id)))
+    )
+    with sqlite_memory.context.store.transaction(), Memory.open(project) as reader:
         assert reader.get(learning.id).times_injected == 0
-        assert not reader.store.spool.is_empty()
+        assert not reader.context.store.spool.is_empty()
     with Memory.open(project) as later:
         assert later.get(learning.id).times_injected == 1
 
@@ -192,7 +196,7 @@ def test_what_happened_is_spooled_even_when_the_database_is_damaged(sqlite_memor
     good = file.read_bytes()
     file.write_bytes(b"x" * 5000)
     with Memory.open(project) as memory:
-        assert memory.store.record("brief", brief_body(TASK, _brief(memory, learning.id))) is False
+        assert memory.context.store.record("brief", brief_body(TASK, _brief(memory, learning.id))) is False
     file.write_bytes(good)
     with Memory.open(project) as mended:
         assert mended.get(learning.id).times_injected == 1
@@ -204,7 +208,7 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
 ) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Shown")
-        file = Path(memory.store.place.path)
+        file = Path(memory.context.store.place.path)
     good = file.read_bytes()
     if fault == "damaged":
         file.write_bytes(b"x" * 5000)
@@ -213,7 +217,7 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
         monkeypatch.setenv("LEARNT_WAIT_MS", "10")
     else:
         with Memory.open(project) as memory:
-            memory.store.database.execute("insert into migration values (999, 'later', '9.9', 1)")
+            memory.context.store.database.execute("insert into migration values (999, 'later', '9.9', 1)")
 
     for count in (1, 2, 3):
         with Memory.open(project) as memory:
@@ -221,8 +225,8 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
             brief = _brief(memory, learning.id)
             injection = brief.injections[0].replace(task=task.id)
             body = brief_body(task, brief.replace(task=task.id, injections=(injection,)))
-            assert memory.store.record("brief", body) is False
-            assert len(memory.store.spool.waiting()) == count
+            assert memory.context.store.record("brief", body) is False
+            assert len(memory.context.store.spool.waiting()) == count
 
     monkeypatch.delenv("LEARNT_DATABASE", raising=False)
     file.write_bytes(good)
@@ -231,7 +235,7 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
     with Memory.open(project) as mended:
         kept_for_another = 3 if fault == "out of reach" else 0
         assert mended.get(learning.id).times_injected == 3 - kept_for_another
-        assert mended.store.spool.waiting_for_others() == kept_for_another
+        assert mended.context.store.spool.waiting_for_others() == kept_for_another
 
 
 def test_a_late_record_does_not_overwrite_what_happened_after_it(memory: Memory) -> None:
@@ -240,21 +244,21 @@ def test_a_late_record_does_not_overwrite_what_happened_after_it(memory: Memory)
     newer = newer.replace(injections=(newer.injections[0].replace(injected_at=100),))
     older = _brief(memory, learning.id)
     for brief in (newer, older):
-        memory.store.record("brief", brief_body(TASK, brief))
+        memory.context.store.record("brief", brief_body(TASK, brief))
 
-    row = memory.store.database.row("select brief, injected_at from injection where project = :project")
+    row = memory.context.store.database.row("select brief, injected_at from injection where project = :project")
     assert row == {"brief": newer.id, "injected_at": 100}
     assert memory.get(learning.id).last_injected_at == 100
 
 
 def test_damaged_lines_of_the_spool_are_set_aside_not_dropped(memory: Memory, project: Path) -> None:
     learning = memory.add("Shown")
-    memory.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.context.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
     (file,) = (project / ".learnt").glob("spool*.jsonl")
     file.write_bytes(b"garbage\n00000000\n00000000 \n" + file.read_bytes() + b"torn")
 
-    memory.store.take_up_spool()
+    memory.context.store.take_up_spool()
 
     assert memory.get(learning.id).times_injected == 1
-    assert memory.store.spool.refused() == 3
-    assert "garbage" in Path(memory.store.spool.refused_path).read_text()
+    assert memory.context.store.spool.refused() == 3
+    assert "garbage" in Path(memory.context.store.spool.refused_path).read_text()

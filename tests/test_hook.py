@@ -151,7 +151,7 @@ def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project
         memory.add("Cache the schema")
         event = _event("UserPromptSubmit", prompt="cache the schema")
         for setting in ({"LEARNT_HOOK_DEADLINE_MS": "1"}, {"LEARNT_HOOK_DEADLINE_MS": "100"}):
-            with memory.store.transaction():
+            with memory.context.store.transaction():
                 done = learnt("hook", stdin=event, env=setting)
                 assert (done.code, done.err) == (0, "")
     (project / ".learnt" / "learnt.db").write_bytes(b"damaged" * 1000)

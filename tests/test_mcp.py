@@ -157,7 +157,7 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
 
     task, learnt = talk(project, work)
 
-    assert memory.get_task(task).status == "done"
+    assert memory.tasks.get(task).status == "done"
     found = memory.get(learnt)
     assert (found.origin, found.task, found.observation) == ("agent", task, "The mail server needs port 2525.")
     mark = memory.history(given.id)[-1]
@@ -174,7 +174,9 @@ def test_what_an_agent_asks_for_itself_is_counted_under_its_clients_name(memory:
 
     made = memory.explain(brief)
     assert (made.asked_by, made.occasion, made.client) == ("tool", "task", "mcp")  # as the SDK's client calls itself
-    assert memory.store.database.value("select sum(value) as searches from counter where project = :project") == 1
+    assert (
+        memory.context.store.database.value("select sum(value) as searches from counter where project = :project") == 1
+    )
 
 
 def test_what_an_agent_learns_is_kept_once_on_trial_and_under_its_clients_name(memory: Memory, project: Path) -> None:
@@ -403,7 +405,7 @@ def test_fifty_calls_at_once_all_count(memory: Memory, project: Path) -> None:
 
 def test_an_agent_of_the_loop_is_debriefed_by_the_loop_alone(sqlite_memory: Memory, project: Path) -> None:
     learning = sqlite_memory.add("Run make lint before each commit")
-    task = sqlite_memory.add_task("Commit after make lint")
+    task = sqlite_memory.tasks.add("Commit after make lint")
 
     async def ask(client: Client) -> None:
         assert task.id in ids(await call(client, "brief", text="Commit after make lint"), "task")
@@ -412,11 +414,11 @@ def test_an_agent_of_the_loop_is_debriefed_by_the_loop_alone(sqlite_memory: Memo
         assert "`learnt work`" in await refusal(client, "debrief", output="<task-done/>", task=task.id)
 
     talk(project, ask, LEARNT_TASK=task.id)
-    assert sqlite_memory.attempts(task.id) == []
+    assert sqlite_memory.tasks.attempts(task.id) == []
 
 
 def test_a_task_without_learnings_leaves_none(sqlite_memory: Memory, project: Path) -> None:
-    task = sqlite_memory.add_task("Commit after make lint", skip_learnings=True)
+    task = sqlite_memory.tasks.add("Commit after make lint", skip_learnings=True)
 
     async def ask(client: Client) -> str:
         return await refusal(client, "learn", title="Run make lint", task=task.id)

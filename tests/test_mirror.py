@@ -42,7 +42,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def hook(memory: Memory, project: Path, clock: Clock, alone: None) -> Iterator[Memory]:
     """A memory as hooks have it, beside a server that knows one learning."""
     memory.add("Close the drawer before counting the till", action="Close it.")
-    memory.catch_up()
+    memory.worker.catch_up()
     with Memory.open_for_hook(project, clock=clock) as opened:
         yield opened
 
@@ -54,7 +54,7 @@ def prompted(memory: Memory, text: str, *, task: str = "task_1") -> list[str]:
 
 def unfinished(memory: Memory) -> list[Task]:
     """Return the work that the start of a conversation tells of."""
-    return [task for task, _ in tasks.unfinished(memory.store.database, branch="sale", since=0, limit=9)]
+    return [task for task, _ in tasks.unfinished(memory.context.store.database, branch="sale", since=0, limit=9)]
 
 
 def titles(memory: Memory) -> list[str]:
@@ -67,13 +67,13 @@ def titles(memory: Memory) -> list[str]:
 def test_a_hook_is_answered_from_the_mirror_and_its_brief_reaches_the_server(hook: Memory, memory: Memory) -> None:
     brief = hook.brief("count the till", task="task_1", task_type="session", only_new=True)
     (given,) = brief.learning_ids
-    assert isinstance(hook.store, mirror.Mirror)
+    assert isinstance(hook.context.store, mirror.Mirror)
     assert brief.receipt["mirror_age_s"] == 0
     assert prompted(hook, "count the till") == [], "the next hook of the conversation knows it"
     assert memory.get(given).times_injected == 0, "nobody was asked to wait for the server"
-    hook.end_turn("task_1", f"LEARNING_HELPFUL: {given}")
+    hook.hooks.end_turn("task_1", f"LEARNING_HELPFUL: {given}")
 
-    memory.catch_up()
+    memory.worker.catch_up()
 
     assert (memory.get(given).times_injected, memory.get(given).times_helpful) == (1, 1)
     assert memory.explain(brief.id).text == brief.text
@@ -83,7 +83,7 @@ def test_a_hook_is_answered_from_the_mirror_and_its_brief_reaches_the_server(hoo
 def test_explain_tells_how_old_the_mirror_was(hook: Memory, memory: Memory, project: Path, clock: Clock) -> None:
     clock.advance(days=1)
     brief = hook.brief("count the till", task="task_1", task_type="session", only_new=True)
-    memory.catch_up()
+    memory.worker.catch_up()
     explained = command_line(project)("explain", brief.id)
     assert "from the mirror of the server, 86,400 s old" in explained.out
 
@@ -91,25 +91,25 @@ def test_explain_tells_how_old_the_mirror_was(hook: Memory, memory: Memory, proj
 def test_the_mirror_follows_the_server(hook: Memory, memory: Memory) -> None:
     first = memory.add("The scanner needs a warm lamp", tags=["scanner"])
     second = memory.add("Ask Bert about the barcode reader")
-    memory.catch_up()
+    memory.worker.catch_up()
     assert prompted(hook, "the scanner stays dark: warm lamp") == [first.id]
 
     memory.edit(first.id, title="The barcode reader needs a warm lamp")
     memory.hide(second.id)
-    memory.catch_up()
+    memory.worker.catch_up()
     assert prompted(hook, "the barcode reader needs a warm lamp", task="task_2") == [first.id]
     assert titles(hook) == titles(memory)
-    assert hook.store.check()[:1] == [] or "lack the event" in hook.store.check()[0]
+    assert hook.context.store.check()[:1] == [] or "lack the event" in hook.context.store.check()[0]
 
 
 def test_what_happened_here_survives_a_refresh_before_the_server_knows_it(hook: Memory, memory: Memory) -> None:
     (given,) = prompted(hook, "count the till")
-    mirror.refresh(memory.store)
+    mirror.refresh(memory.context.store)
     assert prompted(hook, "count the till") == []
     hook.close()
-    mirror.throw_away(memory.store.place)
-    assert not memory.store.spool.is_empty()
-    mirror.refresh(memory.store)
+    mirror.throw_away(memory.context.store.place)
+    assert not memory.context.store.spool.is_empty()
+    mirror.refresh(memory.context.store)
     assert prompted(hook, "count the till") == [], given
 
 
@@ -117,10 +117,10 @@ def test_what_a_conversation_forgot_stays_forgotten_until_the_server_knows_it(
     hook: Memory, memory: Memory, clock: Clock
 ) -> None:
     given = prompted(hook, "count the till")
-    memory.catch_up()
+    memory.worker.catch_up()
     clock.advance(days=1 / 24)
-    hook.store.record("forgotten", {"task": "task_1", "at": clock()})
-    mirror.refresh(memory.store)
+    hook.context.store.record("forgotten", {"task": "task_1", "at": clock()})
+    mirror.refresh(memory.context.store)
     assert prompted(hook, "count the till") == given
 
 
@@ -129,24 +129,24 @@ def test_work_that_is_over_on_the_server_is_not_told_as_unfinished(
     end: str, hook: Memory, memory: Memory, project: Path, clock: Clock
 ) -> None:
     subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
-    task = memory.add_task("Mend the till").id
+    task = memory.tasks.add("Mend the till").id
     memory.debrief(task, "<task-failed>it has no paper</task-failed>")
-    memory.catch_up()
+    memory.worker.catch_up()
     assert [one.id for one in unfinished(hook)] == [task]
 
     if end == "done":
         memory.debrief(task, "<task-done/>")
     elif end == "cancelled":
-        memory.cancel_task(task)
+        memory.tasks.cancel(task)
     else:
         memory.brief("Mend the till", task="task_again")
         memory.debrief("task_again", "<task-done/>")
-    memory.catch_up()
+    memory.worker.catch_up()
 
     assert unfinished(hook) == []
     hook.close()
-    mirror.throw_away(memory.store.place)
-    memory.catch_up()
+    mirror.throw_away(memory.context.store.place)
+    memory.worker.catch_up()
     with Memory.open_for_hook(project, clock=clock) as other:
         assert unfinished(other) == []
 
@@ -155,20 +155,20 @@ def test_a_report_that_a_conversation_took_back_leaves_the_mirror(
     hook: Memory, memory: Memory, project: Path, clock: Clock
 ) -> None:
     subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
-    hook.end_turn("task_1", "<task-failed>it has no paper</task-failed>")
-    memory.catch_up()
+    hook.hooks.end_turn("task_1", "<task-failed>it has no paper</task-failed>")
+    memory.worker.catch_up()
     assert [one.id for one in unfinished(hook)] == ["task_1"]
     clock.advance(days=3)
-    hook.end_turn("task_1", "There is paper again, and I go on.")
-    memory.catch_up()
+    hook.hooks.end_turn("task_1", "There is paper again, and I go on.")
+    memory.worker.catch_up()
 
     assert unfinished(hook) == []
-    assert hook.store.database.rows("select * from failure") == []
+    assert hook.context.store.database.rows("select * from failure") == []
 
 
 def test_a_purge_reaches_the_mirror_at_once(hook: Memory, memory: Memory, project: Path) -> None:
     leaked = memory.add("The password of the till is xyzzy-plugh-42")
-    memory.catch_up()
+    memory.worker.catch_up()
     assert leaked.title in titles(hook)
     hook.close()
 
@@ -176,7 +176,7 @@ def test_a_purge_reaches_the_mirror_at_once(hook: Memory, memory: Memory, projec
 
     left = [path for path in (project / ".learnt").rglob("*") if path.is_file()]
     assert not any(b"xyzzy-plugh-42" in path.read_bytes() for path in left)
-    memory.catch_up()
+    memory.worker.catch_up()
     assert leaked.title not in titles(hook)
 
 
@@ -184,9 +184,9 @@ def test_what_was_purged_elsewhere_leaves_the_mirror_with_the_next_refresh(
     hook: Memory, memory: Memory, project: Path, tmp_path: Path, clock: Clock
 ) -> None:
     leaked = memory.add("The password of the till is xyzzy-plugh-42")
-    memory.catch_up()
+    memory.worker.catch_up()
     prompted(hook, "what is the password of the till?")
-    memory.catch_up()
+    memory.worker.catch_up()
     hook.close()
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -194,7 +194,7 @@ def test_what_was_purged_elsewhere_leaves_the_mirror_with_the_next_refresh(
     with Memory.open(elsewhere, clock=clock) as other:
         other.purge(leaked.id)
 
-    memory.catch_up()
+    memory.worker.catch_up()
 
     left = [path for path in (project / ".learnt").glob("mirror*") if path.is_file()]
     assert left
@@ -207,7 +207,7 @@ def test_what_was_purged_elsewhere_leaves_the_mirror_with_the_next_refresh(
 def test_without_a_mirror_there_is_no_store_and_the_worker_makes_one(memory: Memory, project: Path) -> None:
     memory.add("Close the drawer before counting the till")
     with pytest.raises(NoStore):
-        Memory.open_for_hook(project).ready_for_hook()
+        Memory.open_for_hook(project).hooks.check_mirror()
     ended(project)
     with Memory.open_for_hook(project) as hook:
         assert prompted(hook, "count the till")
@@ -219,7 +219,7 @@ def test_a_worker_for_a_missing_mirror_is_started_once_a_minute(project: Path) -
     (project / ".learnt").mkdir()
     for _ in range(3):
         with pytest.raises(NoStore):
-            Memory.open_for_hook(project).ready_for_hook()
+            Memory.open_for_hook(project).hooks.check_mirror()
     log = project / ".learnt" / background.WORKER_LOG
     until(lambda: log.read_text().strip(), "the worker says nothing")
     until(lambda: not background.is_at_work(str(log.parent)), "the worker does not end")
@@ -256,7 +256,7 @@ def test_a_mirror_that_cannot_be_used_is_made_anew(damage: str, hook: Memory, me
 
     with suppress(LearntError), Memory.open_for_hook(project) as opened:
         prompted(opened, "count the till")
-    assert memory.catch_up().remarks == ()
+    assert memory.worker.catch_up().remarks == ()
 
     assert prompted(hook, "count the till", task="task_2")
 
@@ -269,22 +269,22 @@ def test_hooks_work_while_the_server_is_away(
     monkeypatch.setenv("LEARNT_DATABASE", address)
     with Memory.open(project, clock=clock) as memory:
         given = memory.add("Close the drawer before counting the till")
-        memory.catch_up()
+        memory.worker.catch_up()
     name = address.partition("@/")[2].partition("?")[0]
     _allow(postgres, name, False)
     try:
         with Memory.open_for_hook(project, clock=clock) as hook:
             assert prompted(hook, "count the till") == [given.id]
-            hook.end_turn("task_1", f"LEARNING_HELPFUL: {given.id}\n<learning>The lamp is cold.</learning>")
+            hook.hooks.end_turn("task_1", f"LEARNING_HELPFUL: {given.id}\n<learning>The lamp is cold.</learning>")
         with pytest.raises(LearntError), Memory.open(project, clock=clock) as memory:
-            memory.catch_up()
+            memory.worker.catch_up()
     finally:
         _allow(postgres, name, True)
     with Memory.open(project, clock=clock) as memory:
-        memory.catch_up()
+        memory.worker.catch_up()
         assert memory.get(given.id).times_helpful == 1
         assert "The lamp is cold." in titles(memory)
-        assert memory.store.spool.is_empty()
+        assert memory.context.store.spool.is_empty()
 
 
 def _allow(server: PostgresServer, name: str, allowed: bool) -> None:
@@ -309,7 +309,7 @@ def test_a_hook_never_connects(listening: bool, project: Path, alone: None) -> N
         (project / "learnt.toml").write_text(f'database = "postgresql://learnt@127.0.0.1:{port}/x"\n')
         (project / ".learnt").mkdir()
         with pytest.raises(NoStore):
-            Memory.open_for_hook(project).ready_for_hook()
+            Memory.open_for_hook(project).hooks.check_mirror()
         server.setblocking(False)
         with pytest.raises(OSError, match=r"(?i)resource temporarily unavailable|invalid argument"):
             server.accept()
@@ -325,7 +325,7 @@ def test_a_hook_does_not_connect_for_sources_either(project: Path, tmp_path: Pat
         (source / "learnt.toml").write_text(f'database = "{address}"\n')
         (project / "learnt.toml").write_text(f"sources = [{json.dumps(str(source))}]\n")
         with Memory.open(project) as memory:
-            memory.store.database.check()
+            memory.context.store.database.check()
         with Memory.open_for_hook(project) as hook:
             hook.brief("count the till", task="task_1", task_type="session", only_new=True)
         server.setblocking(False)
@@ -352,7 +352,7 @@ def test_twenty_conversations_at_once_lose_nothing_and_are_given_nothing_twice(m
     for number in range(10):
         memory.add(f"Close drawer {number} before counting till {number}")
     with pytest.raises(NoStore):
-        Memory.open_for_hook(project).ready_for_hook()
+        Memory.open_for_hook(project).hooks.check_mirror()
     ended(project)
 
     with ThreadPoolExecutor(20) as pool:
@@ -361,11 +361,11 @@ def test_twenty_conversations_at_once_lose_nothing_and_are_given_nothing_twice(m
     assert all(len(ids) == len(set(ids)) for ids in given)
     assert any(given)
     ended(project)
-    until(memory.store.spool.is_empty, "records are left")
+    until(memory.context.store.spool.is_empty, "records are left")
     for number in range(20):
-        assert len(memory.attempts(f"task_{number}")) == 1
+        assert len(memory.tasks.attempts(f"task_{number}")) == 1
         assert f"Drawer {number} sticks on rainy days." in titles(memory)
-        counted = memory.store.database.rows(
+        counted = memory.context.store.database.rows(
             "select learning from injection where project = :project and task = :task", task=f"task_{number}"
         )
         assert {row["learning"] for row in counted} == set(given[number])
@@ -379,7 +379,7 @@ def _conversation(project: Path, number: int) -> list[str]:
             given += prompted(hook, f"count till {turn} and close drawer {number % 10}", task=f"task_{number}")
         with Memory.open_for_hook(project) as hook:
             lesson = f"<learning>Drawer {number} sticks on rainy days.</learning>"
-            hook.end_turn(f"task_{number}", lesson if turn == 1 else "Counted.")
+            hook.hooks.end_turn(f"task_{number}", lesson if turn == 1 else "Counted.")
     return given
 
 
@@ -389,7 +389,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
     given = [memory.add(f"Close drawer {number} before counting till {number}") for number in range(50)]
     for number in range(8):
         if number % 3 == 0:
-            mirror.throw_away(memory.store.place)
+            mirror.throw_away(memory.context.store.place)
         memory.add(f"Mend scanner {number} when its lamp is cold")
         worker = subprocess.Popen([sys.executable, "-P", "-m", "learnt.doors.worker", str(project)])
         with suppress(subprocess.TimeoutExpired):

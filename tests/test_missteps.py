@@ -16,7 +16,6 @@ import pytest
 from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.events import read_event
 from learnt.flow import background
-from learnt.flow.hook_events import Conversing
 from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Record, Spool
 from tests.conftest import Clock, Done
@@ -41,7 +40,7 @@ class Shop:
         event = read_event(told, "claude")
         assert event is not None
         with Memory.open_for_hook(self.project, clock=self.clock) as hook:
-            return Conversing(hook, event, of_task="", began_ns=time.perf_counter_ns()).serve().text
+            return hook.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
 
     def call(self, session: str, command: str) -> str:
         return self.hear(session, "PreToolUse", tool_name="Bash", tool_input={"command": command})
@@ -56,14 +55,14 @@ class Shop:
 
     def rows(self, table: str) -> list[dict[str, Any]]:
         """Return what the store has of a table, once it knows all that happened."""
-        self.memory.catch_up()
-        return list(self.memory.store.database.rows(f"select * from {table} where project = :project"))
+        self.memory.worker.catch_up()
+        return list(self.memory.context.store.database.rows(f"select * from {table} where project = :project"))
 
     def warning(self, session: str = "warned", command: str = FAILS) -> str:
         """Warn a conversation, and return the id of the brief that did."""
         assert self.call(session, command)
-        self.memory.catch_up()
-        return self.memory.activity(what="warning").entries[0].id
+        self.memory.worker.catch_up()
+        return self.memory.reports.activity(what="warning").entries[0].id
 
 
 @pytest.fixture
@@ -71,7 +70,7 @@ def shop(memory: Memory, project: Path, clock: Clock, monkeypatch: pytest.Monkey
     """A project without a misstep; no worker is started, a test catches up itself."""
     monkeypatch.setenv(background.INTERNAL, "1")
     subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
-    memory.catch_up()
+    memory.worker.catch_up()
     return Shop(memory, project, clock)
 
 
@@ -107,14 +106,14 @@ def test_what_worked_is_told_on_when_the_command_fails_again_and_nothing_replace
 def test_what_comes_late_does_not_bring_back_what_no_longer_holds(memory: Memory) -> None:
     def told(kind: str, at: int, **fields: Any) -> None:
         body = {"sign": "a", "command": FAILS, "repeats": [], "task": "task_1", "at": at, "replaces": {}}
-        memory.store.record(kind, {**body, "error": ERROR, **fields})
+        memory.context.store.record(kind, {**body, "error": ERROR, **fields})
 
     told("misstep", 1)
     told("success", 3)
     told("success", 2, sign="b", command=WORKS, replaces={"a": ["", []]})
     told("misstep", 4)
 
-    found = missteps.find(memory.store.database, "a")
+    found = missteps.find(memory.context.store.database, "a")
     assert found is not None
     assert (found.is_known, found.worked, found.failures) == (False, "", 2)
 
@@ -142,14 +141,14 @@ def test_a_warning_after_a_compaction_inherits_nothing_from_the_first(warned: Sh
 
     (warning,) = warned.rows("warning")
     assert (warning["failures"], warning["needless"]) == (0, 0)
-    assert warned.memory.prevented() == {"": 1}
+    assert warned.memory.reports.prevented() == {"": 1}
 
 
 def test_an_earlier_warning_that_comes_late_changes_nothing_of_a_later_one(warned: Shop) -> None:
     first = warned.warning("long")
     warned.hear("long", "SessionStart", source="compact")
     second = warned.warning("long")
-    store = warned.memory.store
+    store = warned.memory.context.store
     given = {"task": None, "brief": {**warned.memory.explain(first).as_dict(), "text": "", "injections": []}}
     (row,) = warned.rows("warning")
     late = {name: row[name] for name in ("task", "sign", "agent", "denied")}
@@ -198,7 +197,7 @@ def test_a_very_long_command_is_remembered_by_its_beginning(shop: Shop) -> None:
 
 def test_paths_are_kept_without_secrets(shop: Shop) -> None:
     shop.memory.add("Never edit x.env by hand", polarity="avoid", triggers={"files": ["x.env"]})
-    shop.memory.catch_up()
+    shop.memory.worker.catch_up()
     path = f"{shop.project}/{TOKEN}/x.env"
 
     assert "x.env" in shop.hear("s1", "PreToolUse", tool_name="Edit", tool_input={"file_path": path})
@@ -211,7 +210,7 @@ def test_paths_are_kept_without_secrets(shop: Shop) -> None:
 
 def test_a_path_that_is_no_text_does_not_cost_the_warning(shop: Shop) -> None:
     shop.memory.add("Never edit x.env by hand", polarity="avoid", triggers={"files": ["x.env"]})
-    shop.memory.catch_up()
+    shop.memory.worker.catch_up()
 
     assert "x.env" in shop.hear("s1", "PreToolUse", tool_name="Edit", tool_input={"file_path": "\ud800/x.env"})
 
@@ -223,17 +222,17 @@ def test_what_a_sub_agent_could_not_do_is_not_told_as_unfinished_work(shop: Shop
     failed = "<task-failed>{} is broken</task-failed>"
     of_agent = {"agent_id": "a1", "agent_type": "general-purpose"}
     shop.memory.pin(shop.memory.add("Speak of shops, not of stores").id)
-    shop.memory.catch_up()
+    shop.memory.worker.catch_up()
     assert shop.hear("main", "SubagentStart", **of_agent)
     shop.hear("main", "SubagentStop", last_assistant_message=failed.format("the cellar"), **of_agent)
     shop.hear("main", "SubagentStop", last_assistant_message=failed.format("the attic"), agent_id="a2", agent_type="x")
-    shop.memory.catch_up()
+    shop.memory.worker.catch_up()
     assert len(shop.rows("failure")) == 2
     assert "is broken" not in shop.hear("next", "SessionStart", source="startup")
 
     # One that a person talks to may be an agent of a certain kind, too.
     shop.hear("main", "Stop", last_assistant_message=failed.format("the till"), agent_type="engineer")
-    shop.memory.catch_up()
+    shop.memory.worker.catch_up()
 
     said = shop.hear("last", "SessionStart", source="startup")
     assert "the till is broken" in said
@@ -249,14 +248,14 @@ def test_what_a_sub_agent_could_not_do_is_not_told_as_unfinished_work(shop: Shop
 def test_a_misstep_that_a_person_hides_is_told_of_only_when_it_happens_anew(warned: Shop) -> None:
     warning = warned.warning()
 
-    forgotten = warned.memory.forget(warning)
+    forgotten = warned.memory.warnings.dismiss(warning)
 
     assert forgotten is not None
     assert forgotten.command == FAILS
     assert warned.call("next", FAILS) == ""
-    assert warned.memory.forget(warning) is None
+    assert warned.memory.warnings.dismiss(warning) is None
     warned.fail("next", FAILS)
-    warned.memory.catch_up()
+    warned.memory.worker.catch_up()
     assert warned.call("after", FAILS) == "", "nothing worked in its place since"
     warned.work("next", WORKS)
     assert f"`{WORKS}`" in warned.call("again", FAILS)
@@ -265,9 +264,9 @@ def test_a_misstep_that_a_person_hides_is_told_of_only_when_it_happens_anew(warn
 
 def test_of_a_warning_that_a_person_hid_the_activity_tells_the_command(warned: Shop) -> None:
     warning = warned.warning()
-    warned.memory.forget(warning)
+    warned.memory.warnings.dismiss(warning)
 
-    (entry,) = warned.memory.activity(what="warning").entries
+    (entry,) = warned.memory.reports.activity(what="warning").entries
 
     assert (entry.id, entry.command) == (warning, FAILS)
 
@@ -277,7 +276,7 @@ def test_a_warning_that_a_later_one_replaced_can_be_hidden_too(warned: Shop) -> 
     warned.hear("long", "SessionStart", source="compact")
     assert warned.warning("long") != first
 
-    assert warned.memory.forget(first)
+    assert warned.memory.warnings.dismiss(first)
 
     assert warned.call("next", FAILS) == ""
 
@@ -289,21 +288,21 @@ def test_what_was_hidden_elsewhere_leaves_the_mirror_with_the_next_refresh(warne
     elsewhere.mkdir()
     (elsewhere / "learnt.toml").write_text((warned.project / "learnt.toml").read_text())
     with Memory.open(elsewhere, clock=warned.clock) as other:
-        assert other.forget(warning)
+        assert other.warnings.dismiss(warning)
     warned.fail("here", "ship --fast now", "ship: error: unknown option --fast")
     warned.work("here", "ship --safe now")
     assert warned.call("meanwhile", FAILS)
 
-    mirror.refresh(warned.memory.store)
+    mirror.refresh(warned.memory.context.store)
 
-    assert not warned.memory.store.spool.is_empty()
+    assert not warned.memory.context.store.spool.is_empty()
     assert warned.call("next", FAILS) == ""
     assert warned.call("next", "ship --fast now"), "what the server does not know yet is kept"
 
 
 def test_only_a_brief_that_warned_of_a_command_can_be_forgotten(shop: Shop) -> None:
     brief = shop.memory.brief("mend the till")
-    for act in (shop.memory.forget, shop.memory.purge_warned, shop.memory.warned_of):
+    for act in (shop.memory.warnings.dismiss, shop.memory.warnings.warning, shop.memory.warnings.command_of):
         with pytest.raises(WrongRequest, match="warned of no command"):
             act(brief.id)
         with pytest.raises(NotFound):
@@ -330,7 +329,7 @@ def leak(shop: Shop) -> str:
         shop.work("earlier", right)
         shop.warning(f"after {len(error)}", wrong)
     shop.hear(f"after {len(error)}", "SessionStart", source="compact")
-    shop.memory.backup()
+    shop.memory.transfer.backup()
     warning = shop.warning(f"after {len(error)}", wrong)
     for sign in [row["sign"] for row in shop.rows("misstep")]:
         body = {
@@ -341,7 +340,7 @@ def leak(shop: Shop) -> str:
             "at": 9,
             "replaces": {sign: ["", []]},
         }
-        shop.memory.store.spool.append(Record("op_1", "success", 9, body))
+        shop.memory.context.store.spool.append(Record("op_1", "success", 9, body))
     return warning
 
 
@@ -349,17 +348,17 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     warning = leak(shop)
     shop.memory.add("Keep this")
 
-    assert shop.memory.purge_warned(warning) == 1
+    assert shop.memory.warnings.warning(warning) == 1
 
     tables = ("misstep", "warning", "brief", "task", "operation")
     assert SECRET not in str([shop.rows(table) for table in tables])
     assert shop.rows("misstep") == shop.rows("warning") == []
     assert len(shop.rows("brief")) == 4, "that there were briefs is no secret"
     assert "[purged]" in str(shop.memory.explain(warning).receipt["failed"])
-    shop.memory.store.close()
+    shop.memory.context.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
-    assert shop.memory.purge_warned(warning) == 0, "it can be repeated"
-    assert shop.memory.forget(warning) is None
+    assert shop.memory.warnings.warning(warning) == 0, "it can be repeated"
+    assert shop.memory.warnings.dismiss(warning) is None
 
 
 @pytest.mark.parametrize("engine", ["postgres"])
@@ -373,12 +372,12 @@ def test_a_mirror_that_is_refreshed_while_the_server_is_purged_is_thrown_away(
     def and_refresh_once(place: Place) -> None:
         throw_away(place)
         for refresh in refreshes:
-            refresh(shop.memory.store)
+            refresh(shop.memory.context.store)
             assert holding(folder, SECRET)
 
     monkeypatch.setattr(mirror, "throw_away", and_refresh_once)
 
-    shop.memory.purge_warned(warning)
+    shop.memory.warnings.warning(warning)
 
     assert holding(folder, SECRET) == []
 
@@ -388,12 +387,12 @@ def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:
     damaged = shop.project / ".learnt" / "backups" / "zz.db"
     damaged.write_bytes(b"not a database, but of some length" * 100)
     with pytest.raises(Exception, match="cannot be read"):
-        shop.memory.purge_warned(warning)
+        shop.memory.warnings.warning(warning)
     damaged.unlink()
 
-    shop.memory.purge_warned(warning)
+    shop.memory.warnings.warning(warning)
 
-    shop.memory.store.close()
+    shop.memory.context.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
 
 
@@ -402,7 +401,7 @@ def test_what_is_too_short_to_be_looked_for_leaves_the_receipts_too(shop: Shop) 
     shop.work("earlier", "pay -y")
     warning = shop.warning(command="pay -x")
 
-    shop.memory.purge_warned(warning)
+    shop.memory.warnings.warning(warning)
 
     assert "pw7" not in str(shop.rows("brief"))
     assert "pay -" not in str(shop.rows("brief"))
@@ -420,7 +419,7 @@ def test_a_purge_leaves_other_missteps_and_tasks_as_they_are(shop: Shop) -> None
     shop.memory.brief("Let npm run serv:web work as well", task="task_3")
     warning, kept = shop.warning(command=wrong), shop.warning("later", other)
 
-    shop.memory.purge_warned(warning)
+    shop.memory.warnings.warning(warning)
 
     (left,) = shop.rows("misstep")
     assert (left["command"], left["worked"]) == (other, "npm run serve:web -- --port 3")
@@ -443,7 +442,7 @@ def test_a_command_that_was_purged_is_no_advice_for_another_misstep(shop: Shop) 
     warning = shop.warning(command=WORKS)
     assert shop.call("before", FAILS)
 
-    shop.memory.purge_warned(warning)
+    shop.memory.warnings.warning(warning)
 
     assert [(row["command"], row["worked"]) for row in shop.rows("misstep")] == [(FAILS, "")]
     assert shop.call("after", FAILS) == ""
@@ -501,7 +500,7 @@ def test_the_size_of_a_spool_can_be_asked_for_while_it_is_taken_up(tmp_path: Pat
 
 
 def test_a_spool_that_cannot_be_looked_at_stops_nobody(sqlite_memory: Memory) -> None:
-    folder = Path(sqlite_memory.store.place.folder)
+    folder = Path(sqlite_memory.context.store.place.folder)
     os.symlink("spool.jsonl", folder / "spool.jsonl")  # leads to itself
 
-    assert sqlite_memory.store.take_up_spool() == 0
+    assert sqlite_memory.context.store.take_up_spool() == 0

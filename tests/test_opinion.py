@@ -94,7 +94,7 @@ def test_nobody_is_asked_when_it_is_switched_off(shop: Shop) -> None:
 
 def test_nobody_is_asked_without_a_learning_in_the_brief(shop: Shop) -> None:
     with Memory.open(shop.folder) as memory:
-        for learning in list(memory.export()):
+        for learning in list(memory.transfer.export()):
             memory.hide(learning.id)
     assert QUESTION not in work(shop, typed=b"y")[1]
 

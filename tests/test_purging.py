@@ -26,7 +26,9 @@ SAID = f"The door code is {SECRET} for all"
 def texts_of(memory: Memory) -> str:
     """Return all rows in which texts may be repeated, and the learnings with their history."""
     tables = ("learning", "event", "learning_words", "word", "rendered_line", *TEXT_COLUMNS)
-    return str([memory.store.database.rows(f"select * from {table} where project = :project") for table in tables])
+    return str(
+        [memory.context.store.database.rows(f"select * from {table} where project = :project") for table in tables]
+    )
 
 
 def holding(folder: Path) -> list[str]:
@@ -37,15 +39,15 @@ def holding(folder: Path) -> list[str]:
 
 def test_an_update_does_not_bring_back_what_was_purged(memory: Memory) -> None:
     gone, kept = memory.add(SAID), memory.add("Count the till at noon")
-    memory.update()
-    path = Path(memory.learnings_path())
+    memory.file.update()
+    path = Path(memory.file.path())
     before = path.read_text()
     assert SAID in before
 
     memory.purge(gone.id)
 
     assert path.read_text() == "".join(line for line in before.splitlines(True) if SECRET not in line)
-    update = memory.update()
+    update = memory.file.update()
     assert update.taken == ()
     assert SECRET not in path.read_text() + texts_of(memory)
     assert [one.id for one in memory.learnings(status=None).learnings] == [kept.id]
@@ -57,7 +59,7 @@ def test_on_the_command_line_it_is_in_no_file_afterwards(project: Path, learnt: 
     assert learnt("update").code == 0
     assert learnt("backup").code == 0
     with Memory.open(project) as memory:
-        memory.store.spool.append(Record("op_1", "brief", 1, {"learning": id, "text": SECRET}))
+        memory.context.store.spool.append(Record("op_1", "brief", 1, {"learning": id, "text": SECRET}))
     Path(f"{project}/.learnt/learnings.md.new").write_text(SAID)
     assert len(holding(project)) > 3
 
@@ -80,7 +82,7 @@ def test_a_branch_that_still_has_the_bullet_does_not_bring_it_into_the_store(
     with Memory.open(project) as memory:
         id = memory.add(SAID).id
         memory.add("Count the till at noon")
-        memory.update()
+        memory.file.update()
     shop.git("add", "-A")
     shop.git("commit", "-q", "-m", "both")
     shop.git("checkout", "-q", "-b", "other")
@@ -103,15 +105,15 @@ def test_a_branch_that_still_has_the_bullet_does_not_bring_it_into_the_store(
 
 
 def test_the_files_of_goals_and_text_beside_bullets_are_purged_too(memory: Memory) -> None:
-    memory.settings = memory.settings.replace(learnings_injection_strategy="both")
+    memory.context.settings = memory.settings.replace(learnings_injection_strategy="both")
     gone = memory.add(SAID, goal="tills", observation=f"Somebody read {SECRET} out aloud")
     memory.edit(gone.id, title=f"Never tell {SECRET} to a guest")
     other = memory.add(f"Never tell {SECRET} to a guest, nor to a waiter", goal="tills")
-    memory.update()
-    path = Path(memory.learnings_path("tills"))
+    memory.file.update()
+    path = Path(memory.file.path("tills"))
     assert gone.id in path.read_text()
     path.write_text(path.read_text() + f"\nAnna says: Somebody read {SECRET} out aloud, in May.\n\n- {SAID.upper()}\n")
-    memory.update()
+    memory.file.update()
     path.write_text(path.read_text() + f"\n- {SAID}\n")
 
     memory.purge(gone.id)
@@ -120,7 +122,7 @@ def test_the_files_of_goals_and_text_beside_bullets_are_purged_too(memory: Memor
     assert "Anna says: [purged], in May." in left
     assert SAID not in left
     assert f"- {other.title} <!-- {other.id} -->\n" in left, "another learning is not touched"
-    memory.update()
+    memory.file.update()
     assert memory.get(other.id).title == other.title
     titles = [one.title for one in memory.learnings(status=None).learnings]
     assert SAID not in titles
@@ -128,10 +130,10 @@ def test_the_files_of_goals_and_text_beside_bullets_are_purged_too(memory: Memor
 
 def test_what_was_asked_of_people_and_of_models_about_it_goes_too(memory: Memory, clock: Clock) -> None:
     learning = memory.add(SAID)
-    path = Path(memory.learnings_path())
-    memory.update()
+    path = Path(memory.file.path())
+    memory.file.update()
     path.write_text(path.read_text() + f"\n## Doors\n\nAnna says: {SAID}.\n")
-    memory.update()
+    memory.file.update()
     call = ModelCall(
         id="call_1", purpose="extract", provider="command", model="", result="failed", at=clock(), reason=f"no: {SAID}"
     )
@@ -139,37 +141,37 @@ def test_what_was_asked_of_people_and_of_models_about_it_goes_too(memory: Memory
         id="esc_1", subject=learning.id, question="Change it?", detail={"title": f"Say {SECRET}"}, created_at=clock()
     )
     beside = Escalation(id="esc_2", subject="task_1", question=SAID, detail={"quoted": SAID}, created_at=clock())
-    with memory.store.transaction():
-        calls.add(memory.store.database, call)
+    with memory.context.store.transaction():
+        calls.add(memory.context.store.database, call)
         for one in (about, beside):
-            escalations.add(memory.store.database, one)
+            escalations.add(memory.context.store.database, one)
     assert texts_of(memory).count(SECRET) > 8
 
     memory.purge(learning.id)
 
     assert SECRET not in texts_of(memory)
-    assert [one.id for one in memory.escalations()] == ["esc_2"]
+    assert [one.id for one in memory.tasks.escalations()] == ["esc_2"]
 
 
 def test_a_text_that_is_short_leaves_the_renderings_by_its_id(memory: Memory) -> None:
     gone, _ = memory.add("hunter2"), memory.add("Count the till at noon")
-    memory.update()
+    memory.file.update()
     memory.purge(gone.id)
-    assert "hunter2" not in texts_of(memory) + Path(memory.learnings_path()).read_text()
+    assert "hunter2" not in texts_of(memory) + Path(memory.file.path()).read_text()
 
 
 def test_while_the_files_are_being_made_nothing_is_purged(memory: Memory) -> None:
     learning = memory.add(SAID)
-    memory.update()
-    with Locked(str(Path(memory.store.place.folder) / LOCK)), pytest.raises(TryAgain, match="being made"):
+    memory.file.update()
+    with Locked(str(Path(memory.context.store.place.folder) / LOCK)), pytest.raises(TryAgain, match="being made"):
         memory.purge(learning.id)
     assert memory.get(learning.id).title == SAID
 
 
 def test_a_file_that_cannot_be_read_is_told_and_does_not_keep_the_learning(memory: Memory) -> None:
     learning = memory.add(SAID)
-    memory.update()
-    path = Path(memory.learnings_path())
+    memory.file.update()
+    path = Path(memory.file.path())
     path.write_bytes(path.read_bytes() + b"\xff\xfe")
     memory.purge(learning.id)
     assert any(str(path) in remark and "UTF-8" in remark for remark in memory.remarks)
@@ -178,14 +180,14 @@ def test_a_file_that_cannot_be_read_is_told_and_does_not_keep_the_learning(memor
 
 def test_what_a_person_imports_again_is_a_learning_like_any_other(memory: Memory) -> None:
     learning = memory.add("Count the till at noon")
-    (record,) = [one.as_dict() for one in memory.export()]
-    memory.update()
+    (record,) = [one.as_dict() for one in memory.transfer.export()]
+    memory.file.update()
     memory.purge(learning.id)
-    memory.import_all([{key: value for key, value in record.items() if key != "scope"}])
-    memory.update()
-    path = Path(memory.learnings_path())
+    memory.transfer.import_all([{key: value for key, value in record.items() if key != "scope"}])
+    memory.file.update()
+    path = Path(memory.file.path())
     path.write_text(path.read_text().replace("at noon", "at night"))
-    memory.update()
+    memory.file.update()
     assert memory.get(learning.id).title == "Count the till at night"
 
 

@@ -249,7 +249,7 @@ def test_a_pattern_is_tried_once_however_many_learnings_have_it(memory: Memory) 
         tried.append(pattern)
         return True
 
-    found = learnings.with_triggers(memory.store.database, {"files": {".py"}}, holds, learnings.Filter())
+    found = learnings.with_triggers(memory.context.store.database, {"files": {".py"}}, holds, learnings.Filter())
     assert (tried, len(found)) == (["src/**/*.py"], 30)
 
 
@@ -297,13 +297,13 @@ def test_both_databases_find_the_same(
 
 def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Memory) -> None:
     learning = memory.add("Stored long ago")
-    database = memory.store.database
-    with memory.store.transaction():
+    database = memory.context.store.database
+    with memory.context.store.transaction():
         for table in ("learning_words", "learning_trigger", "word", "corpus", "posting"):
             if database.has_table(table):
                 database.execute(f"delete from {table}")
     assert memory.search("stored") == []
-    with memory.store.transaction():
+    with memory.context.store.transaction():
         learnings.index_all(database)
     assert memory.search("stored")[0].learning.id == learning.id
 

@@ -33,8 +33,8 @@ def proposal(memory: Memory, title: str, *replaced: Learning) -> Learning:
     made = by_agent(memory, title).replace(
         id=f"learn_{title.lower().replace(' ', '')}", status="proposed", replaces=tuple(one.id for one in replaced)
     )
-    database = memory.store.database
-    with memory.store.transaction():
+    database = memory.context.store.database
+    with memory.context.store.transaction():
         learnings.delete(database, by_title(memory, title).id)
         learnings.add(database, made, Change(what="propose", who=PROGRAM, at=made.created_at))
     return made
@@ -45,7 +45,7 @@ def by_title(memory: Memory, title: str) -> Learning:
 
 
 def waiting(memory: Memory) -> list[tuple[str, str]]:
-    return [(item.kind, item.learning.title) for item in memory.review_items()]
+    return [(item.kind, item.learning.title) for item in memory.review.items()]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def full(memory: Memory) -> Memory:
     proposal(memory, "Out of the blue")
     by_agent(memory, "Found by an agent")
     suspect = memory.add("Skip the slow tests")
-    memory.propose_quarantine(suspect.id, error="it hangs", task_ids=["task_1", "task_2"])
+    memory.work.propose_quarantine(suspect.id, error="it hangs", task_ids=["task_1", "task_2"])
     return memory
 
 
@@ -71,14 +71,14 @@ class TestWhatWaits:
             ("removed", "Skip the slow tests"),
             ("new", "Found by an agent"),
         ]
-        assert full.review_counts() == {"merged": 1, "revised": 1, "proposed": 1, "removed": 1, "new": 1}
+        assert full.review.counts() == {"merged": 1, "revised": 1, "proposed": 1, "removed": 1, "new": 1}
 
     def test_limit_and_kinds_narrow_it_down(self, full: Memory) -> None:
-        assert [item.kind for item in full.review_items(limit=2)] == ["merged", "revised"]
-        assert [item.kind for item in full.review_items(kinds=["new", "revised"])] == ["revised", "new"]
-        assert full.review_items(limit=0) == []
+        assert [item.kind for item in full.review.items(limit=2)] == ["merged", "revised"]
+        assert [item.kind for item in full.review.items(kinds=["new", "revised"])] == ["revised", "new"]
+        assert full.review.items(limit=0) == []
         with pytest.raises(WrongRequest, match="nothing of the kind `old`"):
-            full.review_items(kinds=["old"])
+            full.review.items(kinds=["old"])
 
     @pytest.mark.parametrize("touch", ["like", "edit", "pin", "hide", "archive", "undo_of_recurrence"])
     def test_what_a_person_has_touched_waits_no_more(self, memory: Memory, touch: str) -> None:
@@ -109,16 +109,16 @@ class TestWhatWaits:
     def test_the_newest_comes_first_and_what_was_asked_about_is_not_asked_twice(self, memory: Memory) -> None:
         for title in ("First", "Second", "Third"):
             by_agent(memory, title)
-        memory.propose_quarantine(by_title(memory, "Second").id, error="it hangs", task_ids=["task_1"])
+        memory.work.propose_quarantine(by_title(memory, "Second").id, error="it hangs", task_ids=["task_1"])
         assert waiting(memory) == [("removed", "Second"), ("new", "Third"), ("new", "First")]
-        memory.decide(memory.review_items()[0].id, "reject")
+        memory.review.decide(memory.review.items()[0].id, "reject")
         assert waiting(memory) == [("new", "Third"), ("new", "First")]
 
     def test_it_comes_with_its_evidence_and_with_what_it_would_replace(self, full: Memory) -> None:
         new = by_title(full, "Found by an agent")
-        with full.store.transaction():
-            mined.add(full.store.database, SEEN, at=1, learning=new.id)
-        items = {item.kind: item for item in full.review_items()}
+        with full.context.store.transaction():
+            mined.add(full.context.store.database, SEEN, at=1, learning=new.id)
+        items = {item.kind: item for item in full.review.items()}
         [found] = items["new"].evidence
         assert (found.discovery.excerpt, found.discovery.files) == ("make: *** no rule", ("Makefile",))
         assert [one.title for one in items["merged"].replaces] == ["Written by a person", "Old words"]
@@ -126,7 +126,7 @@ class TestWhatWaits:
 
     def test_a_removal_whose_learning_was_purged_is_left_out(self, full: Memory) -> None:
         full.purge(by_title(full, "Skip the slow tests").id)
-        assert "removed" not in full.review_counts()
+        assert "removed" not in full.review.counts()
         assert all(kind != "removed" for kind, _ in waiting(full))
 
 
@@ -148,106 +148,106 @@ OUTCOMES = [
 class TestDecisions:
     @pytest.mark.parametrize(("kind", "decision", "status"), OUTCOMES)
     def test_each_takes_effect_and_can_be_taken_back(self, full: Memory, kind: str, decision: str, status: str) -> None:
-        before = {one.id: one for one in full.export()}
+        before = {one.id: one for one in full.transfer.export()}
         order = waiting(full)
-        [item] = full.review_items(kinds=[kind])
+        [item] = full.review.items(kinds=[kind])
 
-        decided = full.decide(item.id, decision)
+        decided = full.review.decide(item.id, decision)
         assert (decided.kind, decided.learning.status) == (kind, status)
         assert full.get(item.learning.id).status == status
-        assert kind not in full.review_counts()
+        assert kind not in full.review.counts()
 
-        assert full.take_back(decided).id == item.id
+        assert full.review.take_back(decided).id == item.id
         assert waiting(full) == order
         told = ("version", "updated_at")
-        after = {one.id: one for one in full.export()}
+        after = {one.id: one for one in full.transfer.export()}
         for id, one in before.items():
             same = {name: getattr(after[id], name) for name in told}
             assert after[id] == one.replace(**same)
 
     def test_an_accepted_merger_replaces_its_members(self, full: Memory) -> None:
-        [item] = full.review_items(kinds=["merged"])
-        full.decide(item.id, "accept")
+        [item] = full.review.items(kinds=["merged"])
+        full.review.decide(item.id, "accept")
         assert {full.get(one.id).superseded_by for one in item.replaces} == {item.id}
 
     def test_accepting_a_new_one_is_the_like_of_this_person(self, full: Memory) -> None:
-        [item] = full.review_items(kinds=["new"])
-        after = full.decide(item.id, "accept").learning
+        [item] = full.review.items(kinds=["new"])
+        after = full.review.decide(item.id, "accept").learning
         assert after.confidence == pytest.approx(item.learning.confidence + 0.05)
         assert full.like(item.id).confidence == after.confidence
 
     @pytest.mark.parametrize("kind", ["merged", "revised", "proposed", "removed", "new"])
     def test_an_edited_one_is_kept_with_its_new_words(self, full: Memory, kind: str) -> None:
-        [item] = full.review_items(kinds=[kind])
-        decided = full.decide(item.id, "edit", changes={"action": "make lint"})
+        [item] = full.review.items(kinds=[kind])
+        decided = full.review.decide(item.id, "edit", changes={"action": "make lint"})
         assert (decided.learning.action, decided.learning.status) == ("make lint", "active")
-        assert kind not in full.review_counts()
-        assert full.take_back(decided).learning.action == ""
-        assert full.review_counts()[kind] == 1
+        assert kind not in full.review.counts()
+        assert full.review.take_back(decided).learning.action == ""
+        assert full.review.counts()[kind] == 1
 
     def test_secrets_in_new_words_are_redacted(self, full: Memory) -> None:
-        [item] = full.review_items(kinds=["new"])
+        [item] = full.review.items(kinds=["new"])
         secret = "ghp_" + "a1B2" * 9
-        full.decide(item.id, "edit", changes={"action": f"use {secret}"})
+        full.review.decide(item.id, "edit", changes={"action": f"use {secret}"})
         assert secret not in full.get(item.id).action
         assert full.redactions == 1
 
     def test_keeping_and_hiding_answer_the_escalation(self, full: Memory) -> None:
-        [item] = full.review_items(kinds=["removed"])
-        decided = full.decide(item.id, "reject")
-        assert [(one.answer, one.resolved_by) for one in full.escalations(status=None)] == [("keep", "anna")]
-        full.take_back(decided)
-        assert [one.status for one in full.escalations(status=None)] == ["open"]
-        full.decide(item.id, "accept")
-        assert [one.answer for one in full.escalations(status=None)] == ["hide"]
+        [item] = full.review.items(kinds=["removed"])
+        decided = full.review.decide(item.id, "reject")
+        assert [(one.answer, one.resolved_by) for one in full.tasks.escalations(status=None)] == [("keep", "anna")]
+        full.review.take_back(decided)
+        assert [one.status for one in full.tasks.escalations(status=None)] == ["open"]
+        full.review.decide(item.id, "accept")
+        assert [one.answer for one in full.tasks.escalations(status=None)] == ["hide"]
 
     def test_decisions_can_be_taken_back_one_after_the_other(self, full: Memory) -> None:
         order = waiting(full)
-        made = [full.decide(item.id, "accept") for item in full.review_items()]
-        assert full.review_items() == []
+        made = [full.review.decide(item.id, "accept") for item in full.review.items()]
+        assert full.review.items() == []
         for decided in reversed(made):
-            full.take_back(decided)
+            full.review.take_back(decided)
         assert waiting(full) == order
 
     @pytest.mark.parametrize("kind", ["revised", "removed", "new"])
     def test_of_two_who_decide_the_second_is_told(self, full: Memory, project: Path, kind: str) -> None:
-        [item] = full.review_items(kinds=[kind])
+        [item] = full.review.items(kinds=[kind])
         with Memory.open(project) as other:
             other.person = "bob"
-            other.decide(item.id, "reject")
+            other.review.decide(item.id, "reject")
         with pytest.raises(WrongRequest, match="does not wait for review: bob") as told:
-            full.decide(item.id, "accept", version=item.learning.version)
+            full.review.decide(item.id, "accept", version=item.learning.version)
         assert told.value.hint
 
     def test_who_decides_on_words_that_were_changed_meanwhile_is_told(self, full: Memory, project: Path) -> None:
-        [item] = full.review_items(kinds=["proposed"])
+        [item] = full.review.items(kinds=["proposed"])
         with Memory.open(project) as other:
             other.person = "bob"
             other.edit(item.id, title="Something else")
         with pytest.raises(WrongRequest, match="bob changed the text"):
-            full.decide(item.id, "accept", version=item.learning.version)
-        assert full.decide(item.id, "accept").learning.status == "active"
+            full.review.decide(item.id, "accept", version=item.learning.version)
+        assert full.review.decide(item.id, "accept").learning.status == "active"
 
     def test_what_somebody_went_on_from_is_not_taken_back(self, full: Memory) -> None:
-        [item] = full.review_items(kinds=["proposed"])
-        decided = full.decide(item.id, "accept")
+        [item] = full.review.items(kinds=["proposed"])
+        decided = full.review.decide(item.id, "accept")
         full.hide(item.id)
         with pytest.raises(WrongRequest, match="was changed again"):
-            full.take_back(decided)
+            full.review.take_back(decided)
         assert full.get(item.id).status == "hidden"
 
     def test_wrong_requests_are_refused(self, full: Memory) -> None:
-        [item] = full.review_items(kinds=["new"])
+        [item] = full.review.items(kinds=["new"])
         with pytest.raises(WrongRequest, match="no decision"):
-            full.decide(item.id, "later")
+            full.review.decide(item.id, "later")
         with pytest.raises(WrongRequest, match="only `edit`"):
-            full.decide(item.id, "accept", changes={"title": "x"})
+            full.review.decide(item.id, "accept", changes={"title": "x"})
         with pytest.raises(NotFound):
-            full.decide("learn_none", "accept")
+            full.review.decide("learn_none", "accept")
         with pytest.raises(NotFound):
-            full.decide("esc_none", "accept")
+            full.review.decide("esc_none", "accept")
         with pytest.raises(WrongRequest, match="does not wait"):
-            full.decide(by_title(full, "Written by a person").id, "accept")
+            full.review.decide(by_title(full, "Written by a person").id, "accept")
 
 
 @pytest.fixture
@@ -267,11 +267,11 @@ class TestAnswersOnStdin:
         assert listed[1]["learning"]["action"] == "Do this"
         assert learnt("review", "--json", "--limit", "1", "--kind", "new").out.count('"kind": "new"') == 1
         assert json.loads(learnt("review", "--json", "--kind", "merged").out) == []
-        assert len(shop.review_items()) == 2
+        assert len(shop.review.items()) == 2
 
     def test_a_list_in_words_names_the_ids(self, shop: Memory, learnt: Command) -> None:
         done = learnt("review", "--list", stdin="accept\n")
-        assert [line.split()[0] for line in done.out.splitlines()] == [one.id for one in shop.review_items()]
+        assert [line.split()[0] for line in done.out.splitlines()] == [one.id for one in shop.review.items()]
         assert "2 wait for review" in done.err
 
     def test_answers_are_taken_in_turn(self, shop: Memory, learnt: Command) -> None:
@@ -377,8 +377,8 @@ class TestAtATerminal:
         assert sqlite_memory.get(old.id).status == "superseded"
 
     def test_evidence_is_shown(self, shop: Memory, project: Path) -> None:
-        with shop.store.transaction():
-            mined.add(shop.store.database, SEEN, at=1, learning=by_title(shop, "Second").id)
+        with shop.context.store.transaction():
+            mined.add(shop.context.store.database, SEEN, at=1, learning=by_title(shop, "Second").id)
         screen = self.walk(project, "q")
         assert "seen in task_7  blocker  Makefile" in screen
         assert "| make: *** no rule" in screen

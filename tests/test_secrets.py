@@ -34,19 +34,19 @@ def test_no_door_lets_a_secret_into_a_table(memory: Memory, project: Path) -> No
 
     search = leaks.Search(SAMPLE)
     assert memory.redactions > 10 * len(SAMPLE)
-    assert search.found(leaks.dump(memory.store.database)) == set()
+    assert search.found(leaks.dump(memory.context.store.database)) == set()
     assert search.found_in_files((project / ".learnt").rglob("*")) == {}
 
 
 def test_the_search_finds_what_was_not_redacted(memory: Memory, project: Path) -> None:
     memory.brief("Nothing secret", task="task_1")
     for number, secret in enumerate(SAMPLE[:3]):
-        memory.store.database.execute(
+        memory.context.store.database.execute(
             "insert into goal (project, name, created_at) values (:project, :name, 1)", name=f"{number} {secret.text}"
         )
     search = leaks.Search(SAMPLE)
-    assert search.found(leaks.dump(memory.store.database)) == {0, 1, 2}
-    if memory.store.place.address:
+    assert search.found(leaks.dump(memory.context.store.database)) == {0, 1, 2}
+    if memory.context.store.place.address:
         return
     assert search.found_in_files((project / ".learnt").rglob("*"))["learnt.db-wal"] == {0, 1, 2}
 
@@ -82,7 +82,7 @@ def test_a_secret_of_several_lines_or_hidden_by_invisible_letters_does_not_becom
     key = draw("-----BEGIN {k} KEY-----\n{b:64}\n{b:20}==\n-----END {k} KEY-----", random.Random(7))[0]
     assert memory.add(f"Use {key}").title == "Use [redacted: private-key]"
     assert memory.add(f"Use {TOKEN[:9]}\u200b{TOKEN[9:]}").title == "Use [redacted: github-token]"
-    assert memory.add_task("password:\n  h7!kQ2zz", text=key).title == "password: [redacted: password]"
+    assert memory.tasks.add("password:\n  h7!kQ2zz", text=key).title == "password: [redacted: password]"
 
 
 def test_an_imported_file_is_redacted_and_a_second_import_changes_nothing(memory: Memory) -> None:
@@ -90,10 +90,13 @@ def test_an_imported_file_is_redacted_and_a_second_import_changes_nothing(memory
         {"title": f"Push with {TOKEN}", "action": TOKEN},
         {"title": "Nothing secret", "tags": ["git"]},
     ]
-    assert memory.import_all(records).added == 2
+    assert memory.transfer.import_all(records).added == 2
     assert memory.redactions == 2
-    assert memory.import_all(records).unchanged == 2
-    assert {learning.title for learning in memory.export()} == {"Push with [redacted: github-token]", "Nothing secret"}
+    assert memory.transfer.import_all(records).unchanged == 2
+    assert {learning.title for learning in memory.transfer.export()} == {
+        "Push with [redacted: github-token]",
+        "Nothing secret",
+    }
 
 
 def test_the_count_is_said_beside_the_result_and_json_stays_as_it_is(project: Path, learnt: Learnt) -> None:

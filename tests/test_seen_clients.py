@@ -18,7 +18,7 @@ import pytest
 from learnt import Memory
 from learnt.clients.setup.events import CODEX
 from learnt.flow import codex_trust
-from learnt.flow.places import now_ms
+from learnt.flow.context import now_ms
 from learnt.store import fired
 from tests.conftest import Done, command_line
 from tests.support import real_clients

@@ -23,15 +23,15 @@ DAY_MS = 86_400_000
 def call(memory: Memory, number: int, **fields: object) -> None:
     made: dict[str, object] = {
         "id": f"call_{number}", "purpose": "extract", "provider": "anthropic", "model": "haiku", "result": "done",
-        "at": memory._clock(), "tokens_in": 1_000, "tokens_out": 100, "cost_usd": 0.25,
+        "at": memory.context.clock(), "tokens_in": 1_000, "tokens_out": 100, "cost_usd": 0.25,
     }  # fmt: skip
-    with memory.store.transaction():
-        calls.add(memory.store.database, ModelCall(**{**made, **fields}))  # type: ignore[arg-type]
+    with memory.context.store.transaction():
+        calls.add(memory.context.store.database, ModelCall(**{**made, **fields}))  # type: ignore[arg-type]
 
 
 def tried(memory: Memory, *results: str) -> None:
     """Make a task, and attempts at it that end like this."""
-    task = memory.new_task_id()
+    task = memory.tasks.new_id()
     for result in results:
         memory.debrief(task, "", result=result)
 
@@ -45,7 +45,7 @@ class TestUsage:
         clock.advance(days=2)
         call(memory, 4, purpose="merge", cost_usd=0.5)
 
-        usage = memory.usage()
+        usage = memory.reports.usage()
         assert [(one.purpose, one.calls) for one in usage.today] == [("merge", 1)]
         assert [(one.purpose, one.calls, one.done, one.cost_usd) for one in usage.month] == [
             ("merge", 1, 1, 0.5),
@@ -54,7 +54,7 @@ class TestUsage:
         assert sum(one.calls for one in usage.ever) == 4
         assert (usage.daily_usd, usage.monthly_usd) == (0.5, 0.75)
         assert [one.reason for one in usage.failures] == ["after 30 s"]
-        assert [one.id for one in memory.model_calls(limit=2)] == ["call_4", "call_3"]
+        assert [one.id for one in memory.reports.model_calls(limit=2)] == ["call_4", "call_3"]
 
     def test_the_command_tells_caps_failures_and_single_calls(self, sqlite_memory: Memory, learnt: Command) -> None:
         now = memory_now()
@@ -76,14 +76,14 @@ class TestUsage:
 
 
 def memory_now() -> int:
-    from learnt.flow.places import now_ms
+    from learnt.flow.context import now_ms
 
     return now_ms()
 
 
 class TestStats:
     def test_an_empty_store_gives_no_figures(self, memory: Memory) -> None:
-        stats = memory.stats()
+        stats = memory.reports.stats()
         assert stats.helpful == stats.not_helpful == stats.recurring == stats.gone == ()
         assert (stats.cost_usd, stats.before.tasks, stats.after.share_at_first) == (0, 0, None)
         assert [week.mean for week in stats.task_tokens] == [None] * 12
@@ -96,17 +96,17 @@ class TestStats:
             mark = "LEARNING_HELPFUL" if number else "LEARNING_NOT_HELPFUL"
             memory.debrief(f"task_{number}", f"{mark}: {good.id}", result="done")
         memory.debrief("task_9", "<learning>Run make lint before each commit</learning>", result="done")
-        stats = memory.stats()
+        stats = memory.reports.stats()
         assert [(one.id, one.times_helpful, one.times_injected) for one in stats.helpful] == [(good.id, 2, 3)]
         assert [one.times_not_helpful for one in stats.not_helpful] == [1]
         assert [one.recurrences for one in stats.recurring] == [1]
 
     def test_task_and_brief_lengths_are_summed_by_week(self, memory: Memory, clock: Clock) -> None:
         for text in ("x" * 398, "x" * 198):
-            memory.add_task("do", text=text)
+            memory.tasks.add("do", text=text)
             memory.brief("do", task=None)
             clock.advance(days=7)
-        stats = memory.stats(weeks=3)
+        stats = memory.reports.stats(weeks=3)
         assert [week.count for week in stats.brief_tokens] == [1, 1, 0]
         means = [week.mean for week in stats.task_tokens]
         assert means[0] is not None
@@ -121,12 +121,12 @@ class TestStats:
         memory.add("Now it is known")
         for _ in range(4):
             tried(memory, "done")
-        stats = memory.stats()
+        stats = memory.reports.stats()
         assert (stats.before.tasks, stats.before.share_at_first, stats.before.attempts_per_done) == (5, 0.0, 2.0)
         assert (stats.after.tasks, stats.after.at_first, stats.after.share_at_first) == (4, 4, None)
         tried(memory, "done")
-        assert memory.stats().after.share_at_first == 1.0
-        assert sum(one.tasks for one in memory.stats().by_month.values()) == 10
+        assert memory.reports.stats().after.share_at_first == 1.0
+        assert sum(one.tasks for one in memory.reports.stats().by_month.values()) == 10
 
     def test_an_error_of_several_tasks_that_stays_away_is_gone(self, memory: Memory) -> None:
         for number in range(2):
@@ -134,35 +134,35 @@ class TestStats:
         learning = memory.add("Write settings.ini first", task="task_1")
         for _ in range(19):
             tried(memory, "done")
-        assert memory.stats().gone == ()
+        assert memory.reports.stats().gone == ()
         tried(memory, "done")
-        [one] = memory.stats().gone
+        [one] = memory.reports.stats().gone
         assert one.gone.tasks == ("task_0", "task_1")
         assert "settings.ini is missing" in one.gone.error
         assert (one.learning, one.title) == (learning.id, "Write settings.ini first")
         memory.debrief("task_2", "settings.ini is missing, line 7", result="failed")
-        assert memory.stats().gone == ()
+        assert memory.reports.stats().gone == ()
 
     def test_cost_regenerations_and_opinions_are_told(self, memory: Memory) -> None:
         call(memory, 1)
-        with memory.store.transaction():
+        with memory.context.store.transaction():
             for number, (result, churn) in enumerate(
                 [("done", 0.5), ("done", 0.1), ("unchanged", 0.0), ("running", 0)]
             ):
                 made = Regeneration(
                     id=f"r_{number}", cause="count", started_at=1, result=result, churn=churn, added=2, removed=1
                 )
-                regenerations.put(memory.store.database, made)
+                regenerations.put(memory.context.store.database, made)
         for answer in ("yes", "yes", "no"):
-            memory.tell_opinion(answer)
-        stats = memory.stats()
+            memory.review.tell_opinion(answer)
+        stats = memory.reports.stats()
         assert stats.cost_usd == 0.25
         made_of = stats.regenerations
         assert (made_of.made, made_of.unchanged, made_of.added, made_of.removed) == (2, 1, 4, 2)
         assert made_of.churn == pytest.approx(0.3)
         assert stats.opinions == {"no": 1, "yes": 2}
         with pytest.raises(WrongRequest, match="is no answer"):
-            memory.tell_opinion("perhaps")
+            memory.review.tell_opinion("perhaps")
 
     def test_the_command_says_too_few_instead_of_a_share(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory.add("Known")
@@ -173,8 +173,8 @@ class TestStats:
         assert "Length of new tasks, conversations left out: " in told.out
         assert "What people answered at the end of `learnt work`\n  no person has answered yet" in told.out
         made = Regeneration(id="r_1", cause="count", started_at=1, result="done", churn=1.0, added=1)
-        with sqlite_memory.store.transaction():
-            regenerations.put(sqlite_memory.store.database, made)
+        with sqlite_memory.context.store.transaction():
+            regenerations.put(sqlite_memory.context.store.database, made)
         sqlite_memory.learn("Known", task="task_1")
         told = learnt("stats")
         assert "     1 time  learn_" in told.out

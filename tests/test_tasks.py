@@ -17,7 +17,7 @@ from tests.support.postgres import PostgresServer
 
 
 def _claim(memory: Memory, worker: str = "worker_1") -> Claim | None:
-    return memory.claim_task(worker=worker, host="here", pid=1)
+    return memory.work.claim(worker=worker, host="here", pid=1)
 
 
 def _do(memory: Memory, task: Task) -> None:
@@ -28,68 +28,68 @@ def _do(memory: Memory, task: Task) -> None:
 
 
 def test_a_task_is_ready_when_all_that_it_waits_for_is_done(memory: Memory) -> None:
-    first, second = memory.add_task("First"), memory.add_task("Second")
-    third = memory.add_task("Third", after=[first.id, second.id])
+    first, second = memory.tasks.add("First"), memory.tasks.add("Second")
+    third = memory.tasks.add("Third", after=[first.id, second.id])
     assert third.status == "waiting"
 
     _do(memory, first)
-    assert memory.get_task(third.id).status == "waiting"
+    assert memory.tasks.get(third.id).status == "waiting"
     _do(memory, second)
 
-    assert memory.get_task(third.id).status == "ready"
-    assert [task.id for task in memory.needed_by(third.id)] == [first.id, second.id]
+    assert memory.tasks.get(third.id).status == "ready"
+    assert [task.id for task in memory.tasks.needed_by(third.id)] == [first.id, second.id]
 
 
 def test_a_task_that_a_person_debriefs_as_done_releases_what_waits(memory: Memory) -> None:
-    first = memory.add_task("First")
-    second = memory.add_task("Second", after=[first.id])
+    first = memory.tasks.add("First")
+    second = memory.tasks.add("Second", after=[first.id])
 
     memory.debrief(first.id, "all well", result="done")
 
-    assert memory.get_task(second.id).status == "ready"
+    assert memory.tasks.get(second.id).status == "ready"
 
 
 def test_what_waits_for_something_done_is_ready_at_once(memory: Memory) -> None:
-    first = memory.add_task("First")
+    first = memory.tasks.add("First")
     _do(memory, first)
-    assert memory.add_task("Second", after=[first.id]).status == "ready"
+    assert memory.tasks.add("Second", after=[first.id]).status == "ready"
 
 
 def test_a_circle_is_refused_where_it_would_be_made(memory: Memory) -> None:
-    first = memory.add_task("First")
-    second = memory.add_task("Second", after=[first.id])
-    third = memory.add_task("Third", after=[second.id])
+    first = memory.tasks.add("First")
+    second = memory.tasks.add("Second", after=[first.id])
+    third = memory.tasks.add("Third", after=[second.id])
 
     with pytest.raises(WrongRequest, match=f"{first.id} waits for {third.id} waits for {second.id}"):
-        memory.edit_task(first.id, after=[third.id])
+        memory.tasks.edit(first.id, after=[third.id])
     with pytest.raises(WrongRequest, match="would wait for itself"):
-        memory.edit_task(first.id, after=[first.id])
-    assert memory.get_task(first.id).status == "ready", "nothing was changed"
-    assert memory.needed_by(first.id) == []
+        memory.tasks.edit(first.id, after=[first.id])
+    assert memory.tasks.get(first.id).status == "ready", "nothing was changed"
+    assert memory.tasks.needed_by(first.id) == []
 
 
 def test_waiting_for_a_task_that_does_not_exist_is_refused(memory: Memory) -> None:
     with pytest.raises(NotFound, match="task_nope"):
-        memory.add_task("First", after=["task_nope"])
+        memory.tasks.add("First", after=["task_nope"])
     with pytest.raises(NotFound, match="task_nope"):
-        memory.add_task("First", based_on="task_nope")
-    assert memory.tasks() == []
+        memory.tasks.add("First", based_on="task_nope")
+    assert memory.tasks.select() == []
 
 
 def test_editing_changes_the_fields_and_what_a_task_waits_for(memory: Memory) -> None:
-    first = memory.add_task("First")
-    second = memory.add_task("Second", after=[first.id])
+    first = memory.tasks.add("First")
+    second = memory.tasks.add("Second", after=[first.id])
 
-    edited = memory.edit_task(second.id, after=[], title="Other", verify="true && false", model="big")
+    edited = memory.tasks.edit(second.id, after=[], title="Other", verify="true && false", model="big")
 
     assert (edited.status, edited.title, edited.verify, edited.model) == ("ready", "Other", "true && false", "big")
-    assert memory.get_task(second.id) == edited
+    assert memory.tasks.get(second.id) == edited
     with pytest.raises(WrongRequest, match="no field `status`"):
-        memory.edit_task(second.id, status="done")
+        memory.tasks.edit(second.id, status="done")
 
 
 def test_a_task_is_held_by_one_worker_and_the_oldest_comes_first(memory: Memory) -> None:
-    first, second = memory.add_task("First"), memory.add_task("Second")
+    first, second = memory.tasks.add("First"), memory.tasks.add("Second")
 
     one, two = _claim(memory, "worker_1"), _claim(memory, "worker_2")
 
@@ -97,83 +97,83 @@ def test_a_task_is_held_by_one_worker_and_the_oldest_comes_first(memory: Memory)
     assert two is not None
     assert (one.task, two.task) == (first.id, second.id)
     assert _claim(memory, "worker_3") is None
-    assert memory.get_task(first.id).status == "running"
-    assert [claim.worker for claim in memory.claims()] == ["worker_1", "worker_2"]
+    assert memory.tasks.get(first.id).status == "running"
+    assert [claim.worker for claim in memory.work.claims()] == ["worker_1", "worker_2"]
 
 
 def test_a_claim_without_a_sign_of_life_lapses_and_its_result_does_not_count(memory: Memory, clock: Clock) -> None:
-    task = memory.add_task("First")
+    task = memory.tasks.add("First")
     dead = _claim(memory)
     assert dead is not None
-    assert memory.lapsed_claims() == []
+    assert memory.work.lapsed() == []
     clock.advance(days=1)
-    assert [claim.attempt for claim in memory.lapsed_claims()] == [dead.attempt]
-    assert memory.end_claim(dead, only_if_lapsed=True)
-    assert not memory.end_claim(dead, only_if_lapsed=True), "only once"
+    assert [claim.attempt for claim in memory.work.lapsed()] == [dead.attempt]
+    assert memory.work.end(dead, only_if_lapsed=True)
+    assert not memory.work.end(dead, only_if_lapsed=True), "only once"
 
     late = memory.debrief(task.id, "<task-done/>", result="done", claim=dead)
 
     assert late.result == "interrupted"
-    assert memory.get_task(task.id).status == "ready"
-    assert [attempt.result for attempt in memory.attempts(task.id)] == ["interrupted"]
+    assert memory.tasks.get(task.id).status == "ready"
+    assert [attempt.result for attempt in memory.tasks.attempts(task.id)] == ["interrupted"]
     _do(memory, task)
-    assert [attempt.result for attempt in memory.attempts(task.id)] == ["done", "interrupted"]
+    assert [attempt.result for attempt in memory.tasks.attempts(task.id)] == ["done", "interrupted"]
 
 
 def test_a_renewed_claim_does_not_lapse(memory: Memory, clock: Clock) -> None:
-    memory.add_task("First")
+    memory.tasks.add("First")
     claim = _claim(memory)
     assert claim is not None
     clock.advance(days=1)
-    assert memory.renew_claim(claim) is not None
-    assert memory.lapsed_claims() == []
-    assert not memory.end_claim(claim, only_if_lapsed=True)
+    assert memory.work.renew(claim) is not None
+    assert memory.work.lapsed() == []
+    assert not memory.work.end(claim, only_if_lapsed=True)
 
 
 def test_cancelling_takes_a_task_from_its_worker(memory: Memory) -> None:
-    task = memory.add_task("First")
+    task = memory.tasks.add("First")
     claim = _claim(memory)
     assert claim is not None
 
-    assert memory.cancel_task(task.id).status == "cancelled"
+    assert memory.tasks.cancel(task.id).status == "cancelled"
 
-    assert memory.retry_task(task.id).status == "ready"
+    assert memory.tasks.retry(task.id).status == "ready"
     assert _claim(memory, "worker_2") is None, "as long as the first one's agent may still be running"
-    memory.cancel_task(task.id)
+    memory.tasks.cancel(task.id)
     memory.debrief(task.id, "<task-done/>", result="done", claim=claim)
-    assert memory.get_task(task.id).status == "cancelled"
-    memory.retry_task(task.id)
+    assert memory.tasks.get(task.id).status == "cancelled"
+    memory.tasks.retry(task.id)
     assert _claim(memory, "worker_2") is not None
 
 
 def test_what_is_done_cannot_be_cancelled_but_done_again(memory: Memory) -> None:
-    task = memory.add_task("First")
+    task = memory.tasks.add("First")
     _do(memory, task)
     with pytest.raises(WrongRequest, match="done already"):
-        memory.cancel_task(task.id)
-    assert memory.retry_task(task.id).status == "ready"
+        memory.tasks.cancel(task.id)
+    assert memory.tasks.retry(task.id).status == "ready"
     _claim(memory)
     with pytest.raises(WrongRequest, match="being worked on"):
-        memory.retry_task(task.id)
+        memory.tasks.retry(task.id)
 
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_a_split_task_waits_for_its_parts(memory: Memory, *, in_order: bool) -> None:
-    before = memory.add_task("Before")
-    task = memory.add_task("All of it", after=[before.id], goal="release", agent="engineer")
+    before = memory.tasks.add("Before")
+    task = memory.tasks.add("All of it", after=[before.id], goal="release", agent="engineer")
 
-    one, two = memory.split_task(task.id, ["One", "Two"], in_order=in_order)
+    one, two = memory.tasks.split(task.id, ["One", "Two"], in_order=in_order)
 
     assert (one.parent, one.goal, one.agent) == (task.id, "release", "engineer")
-    assert {one.status, two.status, memory.get_task(task.id).status} == {"waiting"}
+    assert {one.status, two.status, memory.tasks.get(task.id).status} == {"waiting"}
     _do(memory, before)
-    assert memory.get_task(two.id).status == ("waiting" if in_order else "ready")
+    assert memory.tasks.get(two.id).status == ("waiting" if in_order else "ready")
     _do(memory, one)
     _do(memory, two)
-    assert memory.get_task(task.id).status == "ready"
+    assert memory.tasks.get(task.id).status == "ready"
     _do(memory, task)
     with pytest.raises(WrongRequest, match="is done"):
-        memory.split_task(task.id, ["Three"])
+        memory.tasks.split(task.id, ["Three"])
 
 
 def _fail(memory: Memory, error: str = "") -> None:
@@ -184,22 +184,22 @@ def _fail(memory: Memory, error: str = "") -> None:
 
 
 def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) -> None:
-    task = memory.add_task("Fly to the moon")
+    task = memory.tasks.add("Fly to the moon")
     for word in ("wax", "feathers", "string"):
         assert "Stuck Loop Warning" not in memory.brief("fly", task=task.id).text
         _fail(memory, word)
-    assert memory.get_task(task.id).status == "ready"
+    assert memory.tasks.get(task.id).status == "ready"
     assert "Stuck Loop Warning" in memory.brief("fly", task=task.id).text
-    assert memory.escalations() == []
+    assert memory.tasks.escalations() == []
 
     _fail(memory, "sun")
 
-    assert memory.get_task(task.id).status == "escalated"
-    (escalation,) = memory.escalations()
+    assert memory.tasks.get(task.id).status == "escalated"
+    (escalation,) = memory.tasks.escalations()
     assert escalation.subject == task.id
-    answered = memory.resolve(escalation.id, "Take the stairs")
+    answered = memory.tasks.resolve(escalation.id, "Take the stairs")
     assert (answered.status, answered.answer, answered.resolved_by) == ("resolved", "Take the stairs", "anna")
-    assert memory.get_task(task.id).status == "ready"
+    assert memory.tasks.get(task.id).status == "ready"
     anew = memory.brief("fly", task=task.id).text
     assert "Stuck Loop Warning" not in anew, "a person has helped: it starts anew"
     assert "Attempt 5 at this task; a person let it start anew" in anew
@@ -207,106 +207,106 @@ def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) 
     since = "Attempt 6 at this task; 1 in a row without success since a person let it start anew"
     assert since in memory.brief("fly", task=task.id).text
     with pytest.raises(WrongRequest, match="answered already"):
-        memory.resolve(escalation.id, "again")
+        memory.tasks.resolve(escalation.id, "again")
 
 
 def test_a_person_is_told_the_error_as_it_was_said(memory: Memory) -> None:
-    memory.add_task("Fly to the moon")
+    memory.tasks.add("Fly to the moon")
     for number in range(4):
         _fail(memory, f"KeyError: 'Wing-{number}' at 0x7f{number}")
-    (escalation,) = memory.escalations()
+    (escalation,) = memory.tasks.escalations()
     assert "KeyError: 'Wing-2' at 0x7f2" in escalation.question
 
 
 def test_an_escalated_task_can_be_given_up_or_split(memory: Memory) -> None:
     for way in ("cancel", "split"):
-        task = memory.add_task(f"To {way}")
+        task = memory.tasks.add(f"To {way}")
         for number in range(4):
             _fail(memory, f"error {way}{number}")
-        (escalation,) = memory.escalations()
+        (escalation,) = memory.tasks.escalations()
         if way == "cancel":
-            memory.resolve(escalation.id, cancel=True)
-            assert memory.get_task(task.id).status == "cancelled"
+            memory.tasks.resolve(escalation.id, cancel=True)
+            assert memory.tasks.get(task.id).status == "cancelled"
         else:
-            (part,) = memory.split_task(task.id, ["A part"])
-            assert memory.get_task(task.id).status == "waiting"
-            assert memory.get_task(part.id).status == "ready"
-        assert memory.escalations() == []
+            (part,) = memory.tasks.split(task.id, ["A part"])
+            assert memory.tasks.get(task.id).status == "waiting"
+            assert memory.tasks.get(part.id).status == "ready"
+        assert memory.tasks.escalations() == []
 
 
 def _escalated(memory: Memory, title: str = "Fly") -> Task:
-    task = memory.add_task(title)
+    task = memory.tasks.add(title)
     for number in range(4):
         _fail(memory, f"error {title}{number}")
-    return memory.get_task(task.id)
+    return memory.tasks.get(task.id)
 
 
 def test_cancelling_answers_what_the_task_asked(memory: Memory) -> None:
     task = _escalated(memory)
-    memory.cancel_task(task.id)
-    (answered,) = memory.escalations(status=None)
+    memory.tasks.cancel(task.id)
+    (answered,) = memory.tasks.escalations(status=None)
     assert (answered.status, answered.answer) == ("resolved", "cancel")
     with pytest.raises(WrongRequest, match="is cancelled and asks nothing"):
-        memory.resolve(task.id, "go on")
+        memory.tasks.resolve(task.id, "go on")
     with pytest.raises(WrongRequest, match="is cancelled already"):
-        memory.cancel_task(task.id)
+        memory.tasks.cancel(task.id)
 
 
 def test_an_escalation_is_found_by_its_task_and_needs_an_answer(memory: Memory) -> None:
     task = _escalated(memory)
     with pytest.raises(WrongRequest, match="needs an answer"):
-        memory.resolve(task.id)
-    assert memory.resolve(task.id, "Take the stairs").subject == task.id
-    assert memory.get_task(task.id).status == "ready"
+        memory.tasks.resolve(task.id)
+    assert memory.tasks.resolve(task.id, "Take the stairs").subject == task.id
+    assert memory.tasks.get(task.id).status == "ready"
     with pytest.raises(WrongRequest, match="is ready already"):
-        memory.retry_task(task.id)
+        memory.tasks.retry(task.id)
 
 
 def test_a_task_cannot_be_based_on_itself_or_on_what_is_not_there(memory: Memory) -> None:
-    first = memory.add_task("First")
-    second = memory.add_task("Second", based_on=first.id)
-    third = memory.add_task("Third", based_on=second.id)
+    first = memory.tasks.add("First")
+    second = memory.tasks.add("Second", based_on=first.id)
+    third = memory.tasks.add("Third", based_on=second.id)
     with pytest.raises(WrongRequest, match=f"{first.id} goes on with {third.id} goes on with {second.id}"):
-        memory.edit_task(first.id, based_on=third.id)
+        memory.tasks.edit(first.id, based_on=third.id)
     with pytest.raises(WrongRequest, match="go on with itself"):
-        memory.edit_task(first.id, based_on=first.id)
+        memory.tasks.edit(first.id, based_on=first.id)
     with pytest.raises(NotFound):
-        memory.edit_task(first.id, based_on="task_nope")
-    assert memory.edit_task(third.id, based_on=first.id).based_on == first.id
-    assert memory.edit_task(third.id, based_on="").based_on == ""
+        memory.tasks.edit(first.id, based_on="task_nope")
+    assert memory.tasks.edit(third.id, based_on=first.id).based_on == first.id
+    assert memory.tasks.edit(third.id, based_on="").based_on == ""
 
 
 def test_what_was_given_up_names_those_that_wait_for_it(memory: Memory) -> None:
-    first = memory.add_task("First")
-    second = memory.add_task("Second", after=[first.id])
-    memory.add_task("Third", after=[second.id])
-    assert memory.waiting_in_vain() == []
+    first = memory.tasks.add("First")
+    second = memory.tasks.add("Second", after=[first.id])
+    memory.tasks.add("Third", after=[second.id])
+    assert memory.tasks.blocked() == []
 
-    memory.cancel_task(first.id)
-    ((needed, waiting),) = memory.waiting_in_vain()
+    memory.tasks.cancel(first.id)
+    ((needed, waiting),) = memory.tasks.blocked()
     assert (needed.id, [task.id for task in waiting]) == (first.id, [second.id])
 
 
 def test_only_what_is_still_to_be_done_is_split_and_its_parts_take_after_it(memory: Memory) -> None:
-    task = memory.add_task("Large", model="haiku", skip_learnings=True, verify="make test")
-    memory.cancel_task(task.id)
+    task = memory.tasks.add("Large", model="haiku", skip_learnings=True, verify="make test")
+    memory.tasks.cancel(task.id)
     with pytest.raises(WrongRequest, match="is cancelled") as refused:
-        memory.split_task(task.id, ["A part"])
+        memory.tasks.split(task.id, ["A part"])
     assert f"learnt task retry {task.id}" in refused.value.hint
-    memory.retry_task(task.id)
-    (part,) = memory.split_task(task.id, ["A part"])
+    memory.tasks.retry(task.id)
+    (part,) = memory.tasks.split(task.id, ["A part"])
     assert (part.model, part.skip_learnings, part.verify) == ("haiku", True, "")
 
 
 def test_interruptions_are_no_failures(memory: Memory) -> None:
-    task = memory.add_task("First")
+    task = memory.tasks.add("First")
     for _ in range(5):
         claim = _claim(memory)
         assert claim is not None
-        memory.end_claim(claim)
+        memory.work.end(claim)
 
-    assert memory.get_task(task.id).status == "ready"
-    assert memory.stuck(memory.get_task(task.id)) is None
+    assert memory.tasks.get(task.id).status == "ready"
+    assert memory.tasks.stuck(memory.tasks.get(task.id)) is None
     assert "Stuck" not in memory.brief("first", task=task.id).text
 
 
@@ -314,10 +314,10 @@ def test_the_tasks_of_other_loops_are_left_to_them(memory: Memory) -> None:
     memory.brief("Ship the parcel", task="task_own")
     memory.debrief("task_other", "hm")
     assert _claim(memory) is None
-    assert memory.tasks() == []
-    assert {task.id for task in memory.tasks(queued=False)} == {"task_own", "task_other"}
+    assert memory.tasks.select() == []
+    assert {task.id for task in memory.tasks.select(queued=False)} == {"task_own", "task_other"}
 
-    assert memory.retry_task("task_own").queued, "a person puts it into the queue"
+    assert memory.tasks.retry("task_own").queued, "a person puts it into the queue"
     claim = _claim(memory)
     assert claim is not None
     assert claim.task == "task_own"
@@ -325,7 +325,7 @@ def test_the_tasks_of_other_loops_are_left_to_them(memory: Memory) -> None:
 
 def test_a_long_title_becomes_the_text_and_secrets_are_redacted(memory: Memory) -> None:
     sentence = "Rewrite the importer so that it streams " * 5
-    task = memory.add_task(sentence, text="token ghp_" + "a1B2" * 9)
+    task = memory.tasks.add(sentence, text="token ghp_" + "a1B2" * 9)
     assert len(task.title) <= 100
     assert task.text.startswith(sentence.strip())
     assert "ghp_" not in task.text
@@ -419,7 +419,7 @@ def test_a_wrong_request_says_what_is_wrong(learnt: Callable[..., Done], words: 
 
 
 def test_editing_and_debriefing_at_once_do_not_lock_each_other(memory: Memory, project: Path) -> None:
-    task = memory.add_task("First")
+    task = memory.tasks.add("First")
     mistakes: list[str] = []
     over = threading.Event()
 
@@ -427,7 +427,7 @@ def test_editing_and_debriefing_at_once_do_not_lock_each_other(memory: Memory, p
         with Memory.open(project) as other:
             while not over.is_set():
                 try:
-                    other.edit_task(task.id, goal="release")
+                    other.tasks.edit(task.id, goal="release")
                 except LearntError as error:
                     mistakes.append(error.message)
 
@@ -439,7 +439,7 @@ def test_editing_and_debriefing_at_once_do_not_lock_each_other(memory: Memory, p
     editor.join()
 
     assert mistakes == []
-    memory.store.take_up_spool(wait=True)  # where the editor was faster for a second
+    memory.context.store.take_up_spool(wait=True)  # where the editor was faster for a second
     assert {learning.title for learning in memory.learnings().learnings} == {f"Fact {n} is new" for n in range(20)}
 
 

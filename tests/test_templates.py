@@ -20,8 +20,8 @@ Command = Callable[..., Done]
 def test_each_says_what_to_do_with_which_tool(sqlite_memory: Memory, name: str) -> None:
     records = template(name)
     assert 6 <= len(records) <= 10
-    assert sqlite_memory.start_with(records, template=name).added == len(records)
-    for learning in sqlite_memory.export():
+    assert sqlite_memory.transfer.start_with(records, template=name).added == len(records)
+    for learning in sqlite_memory.transfer.export():
         assert (learning.origin, learning.confidence, learning.status) == ("import", 0.5, "active")
         assert {"template", name} <= set(learning.tags)
         assert learning.category
@@ -31,22 +31,22 @@ def test_each_says_what_to_do_with_which_tool(sqlite_memory: Memory, name: str) 
 
 def test_several_templates_share_nothing(sqlite_memory: Memory) -> None:
     for name in templates():
-        assert sqlite_memory.start_with(template(name)).known == 0
+        assert sqlite_memory.transfer.start_with(template(name)).known == 0
 
 
 def test_a_second_time_only_what_is_missing_is_added(memory: Memory) -> None:
     records = template("python")
-    assert memory.start_with(records, template="python").as_dict() == {"added": 8, "known": 0}
-    hidden, purged = list(memory.export())[:2]
+    assert memory.transfer.start_with(records, template="python").as_dict() == {"added": 8, "known": 0}
+    hidden, purged = list(memory.transfer.export())[:2]
     memory.hide(hidden.id)
     memory.purge(purged.id)
-    assert memory.start_with(records, template="python").as_dict() == {"added": 1, "known": 7}
+    assert memory.transfer.start_with(records, template="python").as_dict() == {"added": 1, "known": 7}
     assert memory.get(hidden.id).status == "hidden"
 
 
 def test_what_is_known_in_other_words_of_the_same_title_is_not_added(memory: Memory) -> None:
     memory.add("a mutable default argument is shared by ALL calls!")
-    assert memory.start_with(template("python")).known == 1
+    assert memory.transfer.start_with(template("python")).known == 1
 
 
 def test_of_an_export_only_what_it_says_counts(memory: Memory) -> None:
@@ -55,8 +55,8 @@ def test_of_an_export_only_what_it_says_counts(memory: Memory) -> None:
         "origin": "agent", "task": "task_1", "created_at": 1, "updated_at": 2,
     }  # fmt: skip
     put_away = {"title": "Long gone", "status": "archived"}
-    assert memory.start_with([record, put_away]).as_dict() == {"added": 1, "known": 0}
-    [learning] = memory.export()
+    assert memory.transfer.start_with([record, put_away]).as_dict() == {"added": 1, "known": 0}
+    [learning] = memory.transfer.export()
     assert learning.id != "learn_elsewhere"
     assert (learning.origin, learning.times_helpful, learning.task) == ("import", 0, "")
     assert (learning.tags, learning.confidence) == (("git", "template"), 0.9)
@@ -64,8 +64,8 @@ def test_of_an_export_only_what_it_says_counts(memory: Memory) -> None:
 
 def test_a_bad_entry_refuses_the_whole_template(memory: Memory) -> None:
     with pytest.raises(InvalidValue, match="entry 2"):
-        memory.start_with([{"title": "Good"}, {"title": "Bad", "colour": "red"}])
-    assert list(memory.export()) == []
+        memory.transfer.start_with([{"title": "Good"}, {"title": "Bad", "colour": "red"}])
+    assert list(memory.transfer.export()) == []
 
 
 def test_an_unknown_template_is_refused_with_the_list() -> None:

@@ -685,7 +685,7 @@ def test_a_result_that_had_to_wait_for_the_database_is_not_worked_for_again(shop
     task = shop.add("Anything")
     with Memory.open(shop.folder) as memory:
         holder = subprocess.Popen(
-            [sys.executable, "-c", LOCK, memory.store.place.path], stdin=subprocess.PIPE, cwd=shop.folder
+            [sys.executable, "-c", LOCK, memory.context.store.place.path], stdin=subprocess.PIPE, cwd=shop.folder
         )
     with holder:
         worker = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)

@@ -20,7 +20,6 @@ from learnt import Memory
 from learnt.clients.events import Event
 from learnt.clients.transcript import Step, about, steps
 from learnt.errors import LearntError
-from learnt.flow.hook_events import Conversing
 
 
 class Clock:
@@ -51,7 +50,7 @@ def main() -> None:
                     print(f"{path.name}: {needless}\n")
             if not arguments.no_lessons:
                 try:
-                    memory.debrief_transcript(str(path))
+                    memory.transcripts.debrief(str(path))
                 except LearntError as error:
                     counts[f"not learnt from: {type(error).__name__}"] += 1
     _print(counts)
@@ -94,7 +93,7 @@ def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> Event:
 
 
 def _said(memory: Memory, event: Event) -> str:
-    return Conversing(memory, event, of_task="", began_ns=time.perf_counter_ns()).serve().text
+    return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
 
 
 def _kind(warning: str) -> str:

@@ -16,7 +16,7 @@ from learnt import __version__, config, project
 from learnt.clients import programs
 from learnt.clients.shapes import Request
 from learnt.errors import LearntError
-from learnt.flow import agent_categories, background, install, places
+from learnt.flow import agent_categories, background, context, install
 from learnt.flow.disk import FILE, path_of, read
 from learnt.flow.tasks import ENDED
 from learnt.learnings_file import parse
@@ -79,7 +79,7 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
     here = project.find_project(start)
     settings, known = config.Settings(), False
     try:
-        configuration = config.load(places.settings_files(here.root if here else None), environ)
+        configuration = config.load(context.settings_files(here.root if here else None), environ)
     except LearntError as error:
         yield _wrong("settings", error)
     else:
@@ -88,9 +88,9 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
     if here is None:
         yield Finding(subject="project", fine=False, detail="none around this folder", remedy="`learnt init` makes one")
     else:
-        yield from _examine_store("store", places.own_place(here, settings), clock)
+        yield from _examine_store("store", context.own_place(here, settings), clock)
         if known:
-            place = places.own_place(here, settings)
+            place = context.own_place(here, settings)
             known_tasks = _tasks(place, clock)
             yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
             yield from _examine_provider(settings, project.user_settings_file(environ))
@@ -99,12 +99,12 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
                 yield Finding(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
     yield from _examine_clients(start, here, settings, clock)
-    user = places.user_place(settings)
+    user = context.user_place(settings)
     if user.exists():
         yield from _examine_store("user-wide store", user, clock)
     for path in settings.sources:
         try:
-            place = places.source_place(path)
+            place = context.source_place(path)
         except LearntError as error:
             yield _wrong("source", error)
         else:
@@ -287,7 +287,7 @@ def _examine_clients(
         if found.twice or here is None or found.client == "aider":  # aider only reads a file
             yield Finding(subject=subject, fine=found.fine, detail=found.detail, remedy=found.remedy)
             continue
-        last, brief = events.get(name), _last_brief(places.own_place(here, settings), name, clock)
+        last, brief = events.get(name), _last_brief(context.own_place(here, settings), name, clock)
         detail, remedy = _told_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
         if last is None and not _can_write(here.folder):
             detail = f"whether a hook of it has fired cannot be known: {here.folder} is read-only"
@@ -315,7 +315,7 @@ def _examine_others(
 
     for name, last in events.items():
         client = next((one for one in CLIENTS if client_name(one) == name), name)
-        brief = _last_brief(places.own_place(here, settings), name, clock)
+        brief = _last_brief(context.own_place(here, settings), name, clock)
         detail, remedy = _told_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
         yield Finding(
             subject=f"client {client}",

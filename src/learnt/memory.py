@@ -1,37 +1,99 @@
-"""The façade: everything that learnt can do. Doors parse, call one method of `Memory`, and render.
+"""The façade: everything that learnt can do. Doors parse, call one method of `Memory` or its rooms, and render.
 
     memory = Memory.open(".")
     brief = memory.brief("Add password reset", task="task_1")
     …the agent works…
     memory.debrief("task_1", output, result="done")
 
-What it does stands in the modules beside this one, by occasion; they alone know the order of the flow, and import a
-room inside the method that needs it, so that a hook pays only for its own.
+What the verbs do stands in `flow/`. What a hook never needs is loaded when it is first asked for.
 """
 
 from __future__ import annotations
 
 import os
 
-from learnt import __version__, config, project
-from learnt.errors import NoStore, WrongRequest
-from learnt.flow.accumulating import Accumulating
-from learnt.flow.claims import Working
-from learnt.flow.context import COMPILED_SETTINGS
-from learnt.flow.places import now_ms as system_clock
-from learnt.flow.places import own_place, read_along, settings_files, user_place
-from learnt.flow.tidy import Tidying
-from learnt.flow.transfer import Transfer
-from learnt.store import PATIENCE_MS, Place, Store
+from learnt.flow import briefs, learnings, marks
+from learnt.flow.briefs import BriefRequest, SearchRequest
+from learnt.flow.context import open_for_hook, open_project, open_user
+from learnt.store.learnings import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Self
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any, Self
+
+    from learnt.config import Configuration, Settings
+    from learnt.flow.agent_templates import AgentTemplates
+    from learnt.flow.claims import Work
+    from learnt.flow.context import Context
+    from learnt.flow.debriefs import Debriefs
+    from learnt.flow.history import Transcripts
+    from learnt.flow.hook_events import Hooks
+    from learnt.flow.learnings import LearningsPage
+    from learnt.flow.learnings_file import LearningsFile
+    from learnt.flow.purge import Purge
+    from learnt.flow.review import Review
+    from learnt.flow.statistics import Reports
+    from learnt.flow.tasks import Tasks
+    from learnt.flow.tidy import Tidied, Upkeep
+    from learnt.flow.transfer import Transfer
+    from learnt.flow.worker import Worker
+    from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
 
 
-class Memory(Accumulating, Transfer, Working, Tidying):
+class _Room:
+    """Loads a part of the flow when it is first asked for, and keeps it."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self._attribute = attribute
+
+    def __get__(self, memory: Memory, owner: type) -> Any:
+        module = __import__(f"learnt.flow.{self._module}", fromlist=[self._name])
+        room = getattr(module, self._name)(memory.context)
+        memory.__dict__[self._attribute] = room
+        return room
+
+
+def _room(module: str, name: str) -> Any:
+    return _Room(module, name)
+
+
+class Memory:
     """What a project has learnt."""
+
+    tasks: Tasks = _room("tasks", "Tasks")
+    """Tasks by hand, and what only a person may decide about them."""
+    work: Work = _room("claims", "Work")
+    """The loop's side: claims, the choice of a model, stuck runs."""
+    review: Review = _room("review", "Review")
+    """What waits for a person's decision."""
+    file: LearningsFile = _room("learnings_file", "LearningsFile")
+    """learnings.md: update, merge, clear."""
+    reports: Reports = _room("statistics", "Reports")
+    """Activity, statistics, and the cost of model calls."""
+    transfer: Transfer = _room("transfer", "Transfer")
+    """Export, import, templates, backups."""
+    transcripts: Transcripts = _room("history", "Transcripts")
+    """Learning from transcripts and commits that exist already."""
+    agents: AgentTemplates = _room("agent_templates", "AgentTemplates")
+    """Templates of agents' prompts."""
+    hooks: Hooks = _room("hook_events", "Hooks")
+    """The events of a client's conversation."""
+    worker: Worker = _room("worker", "Worker")
+    """What is done in the background."""
+    warnings: Purge = _room("purge", "Purge")
+    """Warnings that a person dismisses or deletes."""
+    _debriefs: Debriefs = _room("debriefs", "Debriefs")
+    _upkeep: Upkeep = _room("tidy", "Upkeep")
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.tidies_when_done = False
 
     @classmethod
     def open(
@@ -44,97 +106,417 @@ class Memory(Accumulating, Transfer, Working, Tidying):
     ) -> Self:
         """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one.
 
-        `wait_ms`: how long to wait for others that write into the same file, instead of as long as the settings say.
+        `wait_ms`: how long to wait for other writers, instead of as long as the settings say.
         """
-        return cls._open(os.fspath(path_or_url), create=create, clock=clock, wait_ms=wait_ms)
+        return cls(open_project(os.fspath(path_or_url), create=create, clock=clock, wait_ms=wait_ms))
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
-        """Open the store of the project around a folder without ever waiting for a server: a mirror stands for it.
+        """Open the store of the project around a folder without ever waiting for a server: a mirror replaces it.
 
-        Where there is no mirror yet, what happens can be kept for the server, and nothing can be read: whoever asks for
-        the database hears that there is no store.
+        Where there is no mirror yet, what happens is kept for the server, and reading raises NoStore.
         """
-        # What takes longer goes to the spool, while there is still time to say it.
-        return cls._open(os.fspath(path), create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
-
-    @classmethod
-    def _open(
-        cls,
-        start: str,
-        *,
-        create: bool,
-        clock: Callable[[], int] | None,
-        wait_ms: int | None,
-        mirrored: bool = False,
-    ) -> Self:
-        is_address = start.startswith(("postgresql://", "postgres://"))
-        if not is_address and not os.path.exists(start):
-            raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
-        found = project.find_project("." if is_address else start)
-        if found is None and not (create or is_address):
-            raise NoStore(
-                f"{os.path.abspath(start)} is not inside a project",
-                hint="go to a project, or make this folder one with `learnt init`",
-            )
-        here = found or project.new_project("." if is_address else start)
-        compiled = os.path.join(here.folder, COMPILED_SETTINGS)
-        files, mistake = settings_files(here.root), ""
-        if mirrored:
-            configuration, mistake = config.load_last_valid(files, dict(os.environ), compiled=compiled)
-        else:
-            configuration = config.load(files, dict(os.environ), compiled=compiled)
-        settings = configuration.settings
-        address = start if is_address else settings.database
-        own = own_place(here, settings).replace(address=address, create=create)
-        along, remarks = read_along(settings)
-        places = [own, *(place for place in along if place.folder != own.folder)]
-        if wait_ms is not None:
-            # Beside a mirror there is no spool to turn to: whoever waits for it has all the time of a hook.
-            patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
-            places = [place.replace(wait_ms=patience[bool(place.address)], in_hurry=mirrored) for place in places]
-        memory = cls._opened(places, configuration, clock, mirrored=mirrored)
-        memory.remarks = remarks
-        memory.mistake = mistake
-        memory.root = here.root
-        memory._settings_files = files
-        return memory
+        return cls(open_for_hook(os.fspath(path), clock=clock))
 
     @classmethod
     def open_user(cls, *, create: bool = True, clock: Callable[[], int] | None = None) -> Self:
         """Open the user-wide store alone: what is true across all projects."""
-        configuration = config.load(settings_files(None), dict(os.environ))
-        place = user_place(configuration.settings).replace(create=create, read_only=False)
-        if not place.exists() and not create:
-            raise NoStore("there is no user-wide store yet", hint="`learnt init --user` creates it")
-        return cls._opened([place], configuration, clock)
+        return cls(open_user(create=create, clock=clock))
 
-    @classmethod
-    def _opened(
-        cls,
-        places: list[Place],
-        configuration: config.Configuration,
-        clock: Callable[[], int] | None,
+    def close(self) -> None:
+        """Close all connections."""
+        self.context.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and self.tidies_when_done:
+            self._upkeep.tidy_when_due()
+        self.context.close(completed=kind is None)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            from learnt.flow.moved_names import find_moved  # former names are rarely used
+
+            return find_moved(self, name)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.context.settings
+
+    @property
+    def configuration(self) -> Configuration:
+        """The settings in force, and where each of them comes from."""
+        return self.context.configuration
+
+    @property
+    def person(self) -> str:
+        """Who is asking."""
+        return self.context.person
+
+    @person.setter
+    def person(self, name: str) -> None:
+        self.context.person = name
+
+    @property
+    def folder(self) -> str:
+        """Where the store keeps its files: `.learnt` of the project."""
+        return self.context.store.place.folder
+
+    @property
+    def database_path(self) -> str:
+        """The SQLite file, or the address of the server without its password."""
+        return self.context.store.database.path
+
+    @property
+    def server_project(self) -> str:
+        """The name of the project on its PostgreSQL server; empty for SQLite."""
+        place = self.context.store.place
+        return place.project if place.address else ""
+
+    @property
+    def root(self) -> str:
+        """The folder of the project; empty for the user-wide store."""
+        return self.context.root
+
+    @property
+    def remarks(self) -> list[str]:
+        """What a person should know, though nothing failed."""
+        return self.context.remarks
+
+    @property
+    def mistake(self) -> str:
+        """What is wrong with the settings, if the last valid ones are used instead."""
+        return self.context.mistake
+
+    @property
+    def redactions(self) -> int:
+        """How many secrets were redacted from what people typed, and from names."""
+        return self.context.redactions
+
+    def add(
+        self,
+        title: str,
         *,
-        mirrored: bool = False,
-    ) -> Self:
-        clock = clock or system_clock
-        memory = cls([], configuration=configuration, clock=clock)
-        appliers = {"debrief": memory._apply_debrief}
-        stores = [
-            _kind(place, mirrored=mirrored)(place, version=__version__, clock=clock, appliers=appliers)
-            for place in places
-        ]
-        memory._stores = tuple(stores)
-        own = stores[0]
-        if not own.place.exists():
-            _ = own.database
-        return memory
+        context: str = "",
+        observation: str = "",
+        implication: str = "",
+        action: str = "",
+        tags: Sequence[str] = (),
+        domain: str = "",
+        category: str = "",
+        kind: str = "solution",
+        polarity: str = "do",
+        triggers: Triggers | dict[str, list[str]] | None = None,
+        origin: str = "person",
+        goal: str = "",
+        task: str = "",
+        discovery: str = "",
+        commit: str = "",
+        confidence: float | None = None,
+        pinned: bool = False,
+        created_at: int | None = None,
+    ) -> Learning:
+        """Add a learning. Only the title is needed; equal learnings are not merged."""
+        record = {
+            "title": title,
+            "context": context,
+            "observation": observation,
+            "implication": implication,
+            "action": action,
+            "tags": tags,
+            "domain": domain,
+            "category": category,
+            "kind": kind,
+            "polarity": polarity,
+            "triggers": triggers or {},
+            "origin": origin,
+            "goal": goal,
+            "task": task,
+            "discovery": discovery,
+            "commit": commit,
+            "pinned": pinned,
+            **({} if confidence is None else {"confidence": confidence}),
+        }
+        return learnings.add_all(self.context, [record], created_at=created_at)[0]
 
+    def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
+        """Add several learnings, all or none; each record holds the fields of `add`."""
+        return learnings.add_all(self.context, records, created_at=created_at)
 
-def _kind(place: Place, *, mirrored: bool) -> type[Store]:
-    if not (mirrored and place.address):
-        return Store
-    from learnt.store.mirror import Mirror
+    def learn(self, title: str, *, task: str = "", **fields: Any) -> tuple[Learning, bool]:
+        """Add what an agent found out while it works, and say whether it is new; the fields are those of `add`.
 
-    return Mirror
+        What is known already recurs instead: once for each task but the one that taught it first.
+        """
+        return learnings.learn(self.context, {"title": title, "task": task, **fields})
+
+    def get(self, id: str) -> Learning:
+        """Return a learning from the first store that has it."""
+        return self.context.get(id)
+
+    def learnings(
+        self,
+        *,
+        status: str | None = "active",
+        domain: str | None = None,
+        category: str | None = None,
+        tag: str | None = None,
+        kind: str | None = None,
+        goal: str | None = None,
+        min_confidence: float | None = None,
+        scope: str | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> LearningsPage:
+        """Return the fitting learnings, newest first; `status=None` means any."""
+        which = Filter(
+            status=status,
+            domain=domain,
+            category=category,
+            tag=tag,
+            kind=kind,
+            goal=goal,
+            min_confidence=min_confidence,
+        )
+        return learnings.list_learnings(self.context, which, scope=scope, limit=limit, offset=offset)
+
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the present titles of learnings, as far as they still exist."""
+        return self.context.titles(ids)
+
+    def edit(
+        self, id: str, *, reason: str = "", add_tags: Sequence[str] = (), drop_tags: Sequence[str] = (), **changes: Any
+    ) -> Learning:
+        """Change fields of a learning; the fields are those of `add`."""
+        return learnings.edit(self.context, id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags)
+
+    def archive(self, id: str, *, reason: str = "") -> Learning:
+        """Remove a learning from lists and briefs; it can be restored."""
+        return learnings.archive(self.context, id, reason=reason)
+
+    def restore(self, id: str, *, reason: str = "") -> Learning:
+        """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
+        return learnings.restore(self.context, id, reason=reason)
+
+    def hide(self, id: str, *, reason: str = "") -> Learning:
+        """Keep a learning out of every brief."""
+        return learnings.hide(self.context, id, reason=reason)
+
+    def like(self, id: str, *, reason: str = "") -> Learning:
+        """Raise the confidence of a learning a little, once per person."""
+        return learnings.like(self.context, id, reason=reason)
+
+    def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
+        """Let a learning come first where it is relevant, whatever its confidence."""
+        return learnings.pin(self.context, id, pinned=pinned, reason=reason)
+
+    def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
+        """Replace a learning by a better one; return the replaced one."""
+        return learnings.supersede(self.context, old, new, reason=reason)
+
+    def supersedes(self, id: str) -> list[str]:
+        """Return the ids of the learnings that this one replaced."""
+        return learnings.superseded_ids(self.context, id)
+
+    def history(self, id: str) -> list[Event]:
+        """Return every change to a learning, oldest first."""
+        return learnings.read_history(self.context, id)
+
+    def undo(self, id: str, *, reason: str = "") -> Learning:
+        """Undo the last change of a learning, or the change with this event id."""
+        return learnings.undo(self.context, id, reason=reason)
+
+    def purge(self, id: str) -> int:
+        """Really delete a learning: rows, history, spool, backups, log, and the learnings files of this worktree.
+
+        Return how many backups held it. Interrupted, it can be repeated. No file or branch brings it back.
+        """
+        return self.warnings.learning(id)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        min_confidence: float = 0.5,
+        strategy: str = "hybrid",
+        status: str | None = "active",
+        domain: str | None = None,
+        category: str | None = None,
+        exclude_goal: str | None = None,
+        paths: Sequence[str] = (),
+        command: str = "",
+        tools: Sequence[str] = (),
+        task_type: str = "",
+        asked_by: str = "",
+    ) -> list[Hit]:
+        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words.
+
+        `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known. `asked_by`:
+        count who searched, a `person` or an agent's `tool`, if the database has time for it.
+        """
+        request = SearchRequest(
+            query=query,
+            limit=limit,
+            min_confidence=min_confidence,
+            strategy=strategy,
+            status=status,
+            domain=domain,
+            category=category,
+            exclude_goal=exclude_goal,
+            paths=paths,
+            command=command,
+            tools=tools,
+            task_type=task_type,
+            asked_by=asked_by,
+        )
+        return briefs.search(self.context, request)
+
+    def brief(
+        self,
+        task_text: str,
+        *,
+        agent: str | None = None,
+        task: str | None = None,
+        goal: str | None = None,
+        exclude_goal: str | None = None,
+        budget_tokens: int | None = None,
+        paths: Sequence[str] = (),
+        command: str = "",
+        tools: Sequence[str] = (),
+        task_type: str = "",
+        only_new: bool = False,
+        beside: Sequence[str] = (),
+        model: str = "",
+        model_reason: str = "",
+        keep: bool = True,
+        max_chars: int | None = None,
+        asked_by: str = "",
+        occasion: str = "task",
+        client: str = "",
+        began_ns: int | None = None,
+    ) -> Brief:
+        """Return what an agent should know before this task, and keep the receipt; the text may be empty.
+
+        `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
+        the task was given before, and keep no record of having nothing to say. `beside`: learnings that the prompt
+        gives otherwise: left out here, and recorded as given. `model` and `model_reason`: who will work, for the
+        loop's status. `keep=False`: leave no record. `max_chars`: another limit beside the budget, for a client that
+        takes no more. `asked_by`, `occasion`, `client`: who asked, what for (ASKERS, OCCASIONS), and in which program.
+        `began_ns`: since when its making is timed, by `time.perf_counter_ns`; else since this call.
+        """
+        request = BriefRequest(
+            text=task_text,
+            agent=agent or "",
+            goal=goal or "",
+            asked_by=asked_by or "prompt",
+            task=task,
+            exclude_goal=exclude_goal,
+            budget_tokens=budget_tokens,
+            paths=paths,
+            command=command,
+            tools=tools,
+            task_type=task_type,
+            only_new=only_new,
+            beside=beside,
+            model=model,
+            model_reason=model_reason,
+            keep=keep,
+            max_chars=max_chars,
+            occasion=occasion,
+            client=client,
+            began_ns=began_ns,
+        )
+        return briefs.brief(self.context, request)
+
+    def explain(self, id: str) -> Brief:
+        """Return a brief with its receipt, rendered again from the history as far as that still exists."""
+        return briefs.explain(self.context, id)
+
+    def is_as_sent(self, brief: Brief) -> bool:
+        """Say whether the text of a brief is, byte for byte, what the agent was given."""
+        return briefs.is_as_sent(brief)
+
+    def is_of_another_version(self, brief: Brief) -> bool:
+        """Say whether a brief was rendered by another version, which may use other words."""
+        return briefs.is_of_another_version(brief)
+
+    def debrief(
+        self,
+        task: str,
+        output: str,
+        *,
+        result: str | None = None,
+        model: str = "",
+        duration_ms: int | None = None,
+        cost_usd: float | None = None,
+        tokens_in: int | None = None,
+        tokens_out: int | None = None,
+        tokens: int | None = None,
+        agent: str = "",
+        task_type: str = "implement",
+        model_reason: str = "",
+        transcript: str = "",
+        failure: Failure | None = None,
+        claim: Claim | None = None,
+        ended_at: int | None = None,
+    ) -> Debrief:
+        """Read an agent's output: keep its learnings, its failure report, its marks and its figures.
+
+        `tokens`: all of them, if input and output are not counted apart. `failure`: what somebody else than the agent
+        found wrong, such as a verification. `claim`: of an attempt that the loop made; it counts only while the claim
+        is held, and the loop goes on from it. `ended_at`: when the agent was done, if that is some time ago.
+        """
+        return self._debriefs.debrief(
+            text=output,
+            task=task,
+            result=result,
+            model=model,
+            duration_ms=duration_ms,
+            cost_usd=cost_usd,
+            tokens_in=tokens_in,
+            tokens_out=tokens_out,
+            tokens=tokens,
+            agent=agent,
+            task_type=task_type,
+            model_reason=model_reason,
+            transcript=transcript,
+            failure=failure,
+            claim=claim,
+            ended_at=ended_at,
+        )
+
+    def mark(self, learning: str, task: str, helpful: bool) -> Learning:
+        """Say whether a learning helped with a task that was given it; counts once for each pair."""
+        return marks.mark(self.context, learning, task, helpful)
+
+    def render_agent(
+        self,
+        template: str | os.PathLike[str],
+        *,
+        agent: str = "",
+        context: Mapping[str, Any] | None = None,
+        inject_learnings: bool = True,
+        task: str | None = None,
+    ) -> str:
+        """Return a Jinja2 template, a text or the path of one, filled in with `learnings` and what `context` holds.
+
+        `learnings` is what the agent should always know, fenced like a brief, and empty when there is nothing; where
+        the text carries it, that is kept as a brief of the task. `context` comes last, and may give another.
+        """
+        return self.agents.render(
+            template, agent=agent, variables=context, inject_learnings=inject_learnings, task=task
+        )
+
+    def tidy(self, *, limit_s: float = 3_600.0) -> Tidied:
+        """Let unused learnings lose confidence, archive old ones, and propose to merge many that are alike.
+
+        What the time limit does not allow is left for the next time.
+        """
+        return self._upkeep.tidy(limit_s=limit_s)

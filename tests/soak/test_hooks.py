@@ -121,10 +121,12 @@ class Yard:
     def kept(self) -> set[str]:
         """Return the words that the store has, after a look whether all of it is sound and counted once."""
         with Memory.open(self.folder) as memory:
-            faults.wait_for_others(memory.store.database)
+            faults.wait_for_others(memory.context.store.database)
             assert faults.contradictions(memory) == []
             assert _counted_wrongly(memory) == []
-            told = Counter(one.title.split("`")[1].split()[1] for one in memory.export() if "`make " in one.title)
+            told = Counter(
+                one.title.split("`")[1].split()[1] for one in memory.transfer.export() if "`make " in one.title
+            )
         assert not [word for word, times in told.items() if times > 1], "learnt twice"
         return set(told)
 
@@ -441,7 +443,7 @@ def _command_of(process: int) -> str:
 
 def _counted_wrongly(memory: Memory) -> list[str]:
     """Return the learnings that were counted more or less often than they were given or marked."""
-    rows = memory.store.database.rows(
+    rows = memory.context.store.database.rows(
         """
         select learning.id
           from learning

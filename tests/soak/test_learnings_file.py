@@ -136,7 +136,7 @@ class Life:
                 f"All done with {word}.",
             )
         )
-        task = self.memory.add_task(f"Do {word}", goal=self.chance.choice(GOALS))
+        task = self.memory.tasks.add(f"Do {word}", goal=self.chance.choice(GOALS))
         self.memory.debrief(task.id, f"{told}\n<task-done>did it</task-done>", result="done")
         self.counted["debriefs"] += 1
 
@@ -217,7 +217,7 @@ class Life:
         expected = self._undisturbed()
         before, active = self._contents(), self._active()
         with suppress(Killed), _dying(self.memory, self.chance.randint(1, 60)):
-            self.memory.update()
+            self.memory.file.update()
             self.counted["kills"] -= 1  # it was done before
         self.counted["kills"] += 1
         self._check_after_kill(before)
@@ -240,8 +240,8 @@ class Life:
         assert process.returncode in (0, -9), told.decode()
         self.counted["real kills"] += process.returncode == -9
         self.memory = self._open()
-        if self.memory.store.database.engine == "postgres":
-            faults.wait_for_others(self.memory.store.database)
+        if self.memory.context.store.database.engine == "postgres":
+            faults.wait_for_others(self.memory.context.store.database)
         self._check_after_kill(before)
         self._check_update(self._update(), before, active)
 
@@ -249,14 +249,14 @@ class Life:
 
     def check(self) -> None:
         """Check what holds after every step: nothing is gone from the store, and its events tell all of it."""
-        stored = {learning.id for learning in self.memory.export()}
+        stored = {learning.id for learning in self.memory.transfer.export()}
         assert self._known <= stored, "a learning is gone"
         self._known = stored
         assert faults.contradictions(self.memory) == []
 
     def _check_update(self, update: Update, before: dict[Path, bytes], active: set[str]) -> None:
         after = self._contents()
-        stored = {learning.id: learning for learning in self.memory.export()}
+        stored = {learning.id: learning for learning in self.memory.transfer.export()}
         text = b"\n".join(before.values()).decode()
         if before and self._written.issuperset(before.values()):
             assert update.taken == (), "what the program wrote itself is nobody's edit"
@@ -270,7 +270,7 @@ class Life:
             if str(path) in made:
                 self._check_file(content.decode(), stored)
                 self._written.add(content)
-        again = self.memory.update(window=self._window)
+        again = self.memory.file.update(window=self._window)
         assert (again.taken, self._contents()) == ((), after), "an update that follows an update changes nothing"
         self.counted["updates"] += 1
 
@@ -278,7 +278,7 @@ class Life:
         """Check that every word that a person typed is in the store, now or once, or still in a file."""
         kept = "\n".join(
             str(value)
-            for row in self.memory.store.database.rows("select old, new from event where project = :project")
+            for row in self.memory.context.store.database.rows("select old, new from event where project = :project")
             for value in row.values()
         )
         in_store = set(WORD.findall(kept))
@@ -289,7 +289,7 @@ class Life:
 
     def _check_file(self, text: str, stored: dict[str, Learning]) -> None:
         file = parse(text)
-        assert regenerations.find(self.memory.store.database, file.rendering), text
+        assert regenerations.find(self.memory.context.store.database, file.rendering), text
         for bullet in file.bullets:
             assert stored[bullet.id].status == "active", f"{bullet.id} is shown"
             assert same_text(bullet.text) == same_text(line_of(stored[bullet.id]))
@@ -300,7 +300,7 @@ class Life:
     def _check_refusal(self, content: bytes) -> None:
         before = self._stored()
         with pytest.raises(WrongRequest, match="merge conflict"):
-            self.memory.update()
+            self.memory.file.update()
         assert self._content() == content
         assert self._stored() == before
 
@@ -308,41 +308,41 @@ class Life:
         """Check that a kill left the old files, or new ones that the store knows."""
         for path, content in self._contents().items():
             if content != before.get(path):
-                assert regenerations.find(self.memory.store.database, parse(content.decode()).rendering)
+                assert regenerations.find(self.memory.context.store.database, parse(content.decode()).rendering)
         self.check()
 
     # Looking
 
     def _undisturbed(self) -> Any:
         """Return what an update tells in a copy that nobody disturbs; None where a store cannot be copied."""
-        if self.memory.store.place.address:
+        if self.memory.context.store.place.address:
             return None
         copy = self.root.parent / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.root, copy)
         other = Life(copy, random.Random(0), itertools.count(), Counter())
-        other.memory._clock = self.memory._clock
-        other.memory.update(window=15)
+        other.memory.context.clock = self.memory.context.clock
+        other.memory.file.update(window=15)
         told = other._told()
         other.close()
         return told
 
     def _told(self) -> Any:
         """Return what store and file say, without ids and times."""
-        if self.memory.store.place.address:
+        if self.memory.context.store.place.address:
             return None
-        lines = Counter((line_of(one), one.category, one.status, one.pinned) for one in self.memory.export())
+        lines = Counter((line_of(one), one.category, one.status, one.pinned) for one in self.memory.transfer.export())
         return lines, [re.sub(r"<!--.*?-->", "", content.decode()) for content in self._contents().values()]
 
     def _update(self, *, window: int | None = None) -> Update:
         self._window = window or self.chance.choice((1, 3, 15, 15, 100))
-        return self.memory.update(window=self._window)
+        return self.memory.file.update(window=self._window)
 
     def _active(self) -> set[str]:
-        return {learning.id for learning in self.memory.export() if learning.status == "active"}
+        return {learning.id for learning in self.memory.transfer.export() if learning.status == "active"}
 
     def _stored(self) -> list[Learning]:
-        return list(self.memory.export())
+        return list(self.memory.transfer.export())
 
     def _content(self) -> bytes:
         return self.path.read_bytes() if self.path.exists() else b""
@@ -396,7 +396,7 @@ def _before(call: str, act: Callable[[], object]) -> Iterator[None]:
 def _dying(memory: Memory, number: int) -> Iterator[None]:
     """Be killed at the n-th step of those that last: statements, with commits counted twice, and file calls."""
     steps = itertools.count(1)
-    kind = type(memory.store.database)
+    kind = type(memory.context.store.database)
     run = kind.run
 
     def step() -> None:

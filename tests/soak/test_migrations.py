@@ -44,8 +44,8 @@ class Filled:
     """A filled database that can be put back as it was."""
 
     def __init__(self, memory: Memory) -> None:
-        self.place = memory.store.place.address or memory.store.place.path
-        self._is_file = not memory.store.place.address
+        self.place = memory.context.store.place.address or memory.context.store.place.path
+        self._is_file = not memory.context.store.place.address
         memory.close()
         self._keep()
 

@@ -72,20 +72,20 @@ def test_killed_workers_do_each_task_once_and_leave_nothing_behind(
     settings.write_text((settings.read_text() if settings.exists() else "") + SETTINGS)
     count = share(WORKERS * TASKS)
     with Memory.open(project) as memory:
-        tasks = [memory.add_task(f"Task {number}").id for number in range(count)]
+        tasks = [memory.tasks.add(f"Task {number}").id for number in range(count)]
         workers = [Worker(project, number) for number in range(WORKERS)]
         kills = 0
         deadline = time.monotonic() + PATIENCE_S
         while sum(worker.work() for worker in workers):
             assert time.monotonic() < deadline, "the queue does not end"
             time.sleep(0.05)  # paces the killing; nothing is asserted of it
-            done = memory.task_counts().get("done", 0)
+            done = memory.tasks.counts().get("done", 0)
             while kills < min(done, count - WORKERS) // TASKS_PER_KILL:
                 chance.choice(workers).kill()
                 kills += 1
-        results = {task: [attempt.result for attempt in memory.attempts(task)] for task in tasks}
-        assert memory.claims() == []
-        assert memory.task_counts() == {"done": count}
+        results = {task: [attempt.result for attempt in memory.tasks.attempts(task)] for task in tasks}
+        assert memory.work.claims() == []
+        assert memory.tasks.counts() == {"done": count}
     done_once = sum(result.count("done") == 1 for result in results.values())
     interrupted = sum(result.count("interrupted") for result in results.values())
     others = {one for result in results.values() for one in result} - {"done", "interrupted"}

@@ -91,13 +91,15 @@ def test_killed_writers_lose_and_double_nothing_that_was_acknowledged(
     acknowledged = [id for writer in writers for id in writer.acknowledged]
     complaints = "".join(writer.complaints() for writer in writers)
     with Memory.open(project) as memory:
-        faults.wait_for_others(memory.store.database)
-        stored = {learning.id: learning.title for learning in memory.export()}
+        faults.wait_for_others(memory.context.store.database)
+        stored = {learning.id: learning.title for learning in memory.transfer.export()}
         born = [
             row["subject"]
-            for row in memory.store.database.rows("select subject from event where project = :project and what = 'add'")
+            for row in memory.context.store.database.rows(
+                "select subject from event where project = :project and what = 'add'"
+            )
         ]
-        found = memory.store.database.check()
+        found = memory.context.store.database.check()
     lost = set(acknowledged) - set(stored)
     doubled = len(stored) - len(set(stored.values())) + len(born) - len(set(born))
     busy = complaints.count("TryAgain")

@@ -62,7 +62,7 @@ class Workshop(Shop):
     def queue(self, numbers: Sequence[int], **fields: Any) -> list[str]:
         """Add a task for each number; return their ids."""
         with self.open() as memory:
-            return [memory.add_task(f"Check {number}", **fields).id for number in numbers]
+            return [memory.tasks.add(f"Check {number}", **fields).id for number in numbers]
 
     def done(self, numbers: Sequence[int], **fields: Any) -> list[str]:
         """Let the agent do a task for each number; return their ids."""
@@ -75,12 +75,12 @@ class Workshop(Shop):
 
     def state(self) -> State:
         with self.open() as memory:
-            return memory.files_state()
+            return memory.file.state()
 
     def made(self) -> list[Regeneration]:
         """Return the makings of the project's own file, the oldest first."""
         with self.open() as memory:
-            return [one for one in memory.regenerations()[::-1] if not one.goal and one.cause != "edit"]
+            return [one for one in memory.file.regenerations()[::-1] if not one.goal and one.cause != "edit"]
 
     def wait(self, number: int) -> list[Regeneration]:
         """Wait until so many makings have ended."""
@@ -91,7 +91,7 @@ class Workshop(Shop):
 
         until(ended, f"learnings.md was not made {number} times: {self.log()}")
         with self.open() as memory:
-            until(lambda: not memory.is_updating(), "the last worker does not end")
+            until(lambda: not memory.file.is_updating(), "the last worker does not end")
         return self.made()
 
     def log(self) -> str:
@@ -116,9 +116,17 @@ class Workshop(Shop):
         with self.open() as memory:
             found = memory.learnings(status=None, limit=1000, scope="project").learnings
             events = {one.id: memory.history(one.id) for one in found}
-            rows = memory.store.database.rows("select attempt, text from material where project = :project order by 1")
+            rows = memory.context.store.database.rows(
+                "select attempt, text from material where project = :project order by 1"
+            )
             waiting = [(row["attempt"], row["text"]) for row in rows]
-            return {"file": self.text, "all": found, "events": events, "asked": memory.escalations(), "left": waiting}
+            return {
+                "file": self.text,
+                "all": found,
+                "events": events,
+                "asked": memory.tasks.escalations(),
+                "left": waiting,
+            }
 
     def settings(self, **settings: object) -> None:
         """Write settings by their names in the file, with `_` for the dot of a section."""

@@ -55,9 +55,9 @@ def contradictions(memory: Memory) -> list[str]:
     from learnt.model import Learning
     from learnt.text.records import as_record
 
-    database = memory.store.database
+    database = memory.context.store.database
     found = database.check()
-    learnings = {learning.id: learning for learning in memory.export()}
+    learnings = {learning.id: learning for learning in memory.transfer.export()}
     told = {row["subject"] for row in database.rows("select subject from event where project = :project")}
     found += [f"events of {subject}, which is not there" for subject in told - set(learnings)]
     for id, learning in learnings.items():
@@ -123,9 +123,9 @@ def change_and_die(flow: str, engine: str, number: str, *arguments: str) -> None
         elif flow == "supersede":
             memory.supersede(*arguments)
         elif flow == "import":
-            memory.import_all(json.loads(arguments[0]))
+            memory.transfer.import_all(json.loads(arguments[0]))
         else:
-            _ = memory.store.database
+            _ = memory.context.store.database
     print("done")
 
 
@@ -148,7 +148,7 @@ def take_up_and_die(engine: str, number: str) -> None:
     happened.APPLY["count"] = count_up
     _die_at_step(int(number), engine, calls=True)
     with Memory.open(".") as memory:
-        memory.store.take_up_spool()
+        memory.context.store.take_up_spool()
 
 
 def open_together(writer: str) -> None:

@@ -97,7 +97,7 @@ def tell_memory(memory: Memory, number: int, text: str) -> None:
     memory.brief(text, task=task, agent=name, task_type=name)
     memory.debrief(task, OUTPUT.format(text=text), agent=name, model=name)
     memory.debrief(task, text, result="failed")
-    memory.add_task(f"Look at {text}", text=text, agent=name, type=name)
+    memory.tasks.add(f"Look at {text}", text=text, agent=name, type=name)
     learning = memory.add(
         name or f"Number {number}",
         context=text,
@@ -112,7 +112,7 @@ def tell_memory(memory: Memory, number: int, text: str) -> None:
     )
     memory.edit(learning.id, action=text, add_tags=[name or "more"], reason=text)
     memory.archive(learning.id, reason=text)
-    memory.import_all(
+    memory.transfer.import_all(
         [{"title": f"Imported {number}", "observation": text, "tags": [name or "some"], "category": name}]
     )
 
@@ -224,7 +224,7 @@ def _walk(project: Path, secrets: Sequence[Secret], search: Search) -> dict[str,
         assert (folder / "learnt.db-wal").stat().st_size
         assert (folder / "hook.log").stat().st_size
         look()  # while the log has not gone into the file
-        with locked(memory.store.place.path):
+        with locked(memory.context.store.place.path):
             for number, secret in enumerate(secrets):
                 memory.brief(secret.text, task=f"task_busy{number}")
                 assert memory.debrief(f"task_busy{number}", OUTPUT.format(text=secret.text)).spooled
@@ -232,17 +232,17 @@ def _walk(project: Path, secrets: Sequence[Secret], search: Search) -> dict[str,
                     json.dumps({"hook_event_name": "Stop", "session_id": "busy", "last_assistant_message": secret.text})
                 )
             look("spool*")
-        assert len(memory.store.spool.waiting()) >= 3 * len(secrets)
+        assert len(memory.context.store.spool.waiting()) >= 3 * len(secrets)
         damaged = damage(folder)
     with Memory.open(project) as memory:
-        memory.store.take_up_spool()
-        assert memory.store.spool.is_empty()
-        assert memory.store.spool.refused() >= damaged
+        memory.context.store.take_up_spool()
+        assert memory.context.store.spool.is_empty()
+        assert memory.context.store.spool.refused() >= damaged
         look()
-        memory.backup()
-        exported = list(memory.export())
+        memory.transfer.backup()
+        exported = list(memory.transfer.export())
         before = memory.redactions
-        again = memory.import_all([_record(learning) for learning in exported])
+        again = memory.transfer.import_all([_record(learning) for learning in exported])
         assert (again.unchanged, memory.redactions) == (len(exported), before), "what was redacted comes back as it is"
     look()
     return found

@@ -142,19 +142,15 @@ def _read(content: bytes) -> dict[str, Any]:
 
 def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     from learnt.clients.events import answer
-    from learnt.flow.hook_events import Conversing
 
     if not event.is_end:  # an end asks for no database: a damaged one must not cost a debrief
-        memory.ready_for_hook()
+        memory.hooks.check_mirror()
     if event.kind == "stop" and event.said is None and not event.transcript:
         remark = f"there is nothing to read in a {event.name} event without an agent's words and without a transcript"
         _log(here, remark, once=True)
         return ""
     # The loop briefs and debriefs its own agents.
-    of_task = os.environ.get("LEARNT_TASK", "")
-    reply = Conversing(memory, event, of_task=of_task, began_ns=began_ns).serve()
-    if event.kind == "result" and not memory.store.spool.is_empty():
-        memory.start_worker()  # what could not be taken up here
+    reply = memory.hooks.serve(event, loop_task=os.environ.get("LEARNT_TASK", ""), began_ns=began_ns)
     return answer(event, reply.text, denies=reply.denies)
 
 

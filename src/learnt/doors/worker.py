@@ -33,7 +33,7 @@ def main(words: Sequence[str]) -> int:
         with Memory.open(".", create=False, wait_ms=_PATIENCE_MS) as memory:
             limit_s = memory.settings.learnings_time_limit_s
             with Deadline((limit_s + _GRACE_S) * 1000):
-                remarks = memory.catch_up(limit_s=limit_s).remarks
+                remarks = memory.worker.catch_up(limit_s=limit_s).remarks
     except NoStore:
         return 0  # it was removed meanwhile
     except LearntError as error:

@@ -11,6 +11,7 @@ from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.model import Value
 from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
+from learnt.store.missteps import prevented
 from learnt.text.names import client_name
 from learnt.text.times import ago
 
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from learnt.flow.accumulating import Accumulating
+    from learnt.flow.context import Context
     from learnt.model import Attempt, Failure
     from learnt.store import Store
     from learnt.store.activity import Entry, Today
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _MONTH_MS = 30 * 24 * 60 * 60 * 1000
 
 
-class Watched(Value):
+class Activity(Value):
     """What was done last, and what it comes to."""
 
     entries: tuple[Entry, ...]
@@ -42,7 +43,7 @@ class Watched(Value):
     agents: tuple[str, ...] = ()
 
 
-class Attempted(Value):
+class AttemptReport(Value):
     """An attempt and what came of it, as far as the store knows."""
 
     attempt: Attempt
@@ -57,34 +58,34 @@ class Attempted(Value):
     failure: Failure | None
 
 
-def watch(memory: Accumulating, *, limit: int, what: str, client: str, agent: str) -> Watched:
+def read_activity(context: Context, *, limit: int, what: str, client: str, agent: str) -> Activity:
     """Return the last briefs, warnings and debriefs, who asked for learnings, and which errors were prevented."""
     check_rows(limit=limit)
     if what and what not in activity.KINDS:
         raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
-    database, now = memory.store.database, memory._clock()
+    database, now = context.store.database, context.clock()
     entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
     clients, agents = ([], []) if entries else activity.names(database)
-    return Watched(
+    return Activity(
         entries=tuple(entries),
         used=activity.used(database, since=now - _MONTH_MS),
-        prevented=memory.prevented(),
-        fired=fired.read(memory.store.place.folder),
+        prevented=prevented(database),
+        fired=fired.read(context.store.place.folder),
         clients=tuple(clients),
         agents=tuple(agents),
     )
 
 
-def attempted(memory: Accumulating, id: str) -> Attempted:
+def report_attempt(context: Context, id: str) -> AttemptReport:
     """Return what came of an attempt, by its id."""
-    database = memory.store.database
+    database = context.store.database
     attempt = tasks.find_attempt(database, id)
     if attempt is None:
         raise NotFound(f"no debrief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
     task = tasks.get(database, attempt.task)
     marks = activity.marked(database, id)
-    titles = memory.titles(list(marks))
-    return Attempted(
+    titles = context.titles(list(marks))
+    return AttemptReport(
         attempt=attempt,
         title=task.title,
         client=activity.client_of(database, task.id),
@@ -96,29 +97,29 @@ def attempted(memory: Accumulating, id: str) -> Attempted:
     )
 
 
-def latest_brief(memory: Accumulating, task: str) -> str:
+def latest_brief(context: Context, task: str) -> str:
     """Return the id of the latest brief, of a task if one is named; where there is none, say why."""
-    found = activity.latest_brief(memory.store.database, task)
+    found = activity.latest_brief(context.store.database, task)
     if found:
         return found
     if task:
-        tasks.get(memory.store.database, task)
+        tasks.get(context.store.database, task)
         raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
-    last = fired.read(memory.store.place.folder)
-    told = f"{told_fired(last, memory._clock())}, and nothing fitted so far; " if last else ""
+    last = fired.read(context.store.place.folder)
+    told = f"{describe_fired(last, context.clock())}, and nothing fitted so far; " if last else ""
     raise NotFound("there is no brief yet", hint=f'{told}`learnt brief "what is to be done"` gives one')
 
 
-def told_fired(last: Mapping[str, Fired], now: int) -> str:
+def describe_fired(last: Mapping[str, Fired], now: int) -> str:
     """Return in words when hooks of which client last fired."""
     return ", ".join(f"hooks of {client} fired {ago(one.at, now)} ({one.event})" for client, one in last.items())
 
 
-def today(memory: Accumulating) -> Today:
+def count_today(context: Context) -> Today:
     """Return how much was done since midnight, as the clock on the wall shows it."""
-    date = time.localtime(memory._clock() / 1000)
+    date = time.localtime(context.clock() / 1000)
     midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
-    return activity.today(memory.store.database, since=int(midnight * 1000))
+    return activity.today(context.store.database, since=int(midnight * 1000))
 
 
 def count_search(store: Store, asker: str, *, now: int) -> None:

@@ -9,91 +9,103 @@ from collections.abc import Mapping
 from learnt.brief.render import Content, Shown
 from learnt.brief.select import Choice
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.briefs import fitted, made_brief
+from learnt.flow.agent_categories import Remark, remarks
+from learnt.flow.briefs import BriefRequest, Draft, assemble, given_to_others, record, task_for
 from learnt.flow.sandbox import fill_in
-from learnt.flow.standing import Looked, look
+from learnt.flow.standing import CacheState, Looked, cache_state, look, standing
 from learnt.model import LONG_TEXT_LIMIT, Hit, new_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from learnt.flow.briefs import Briefing
+    from learnt.flow.context import Context
     from learnt.model import Brief, Learning, Task
 
 LEARNINGS = "learnings"
 _LONGEST_PATH = 4_096
 
 
-class Rendering:
-    """Renders the templates of one memory."""
+class AgentTemplates:
+    """Fills in the templates of agents' prompts."""
 
-    def __init__(self, memory: Briefing) -> None:
-        self._memory = memory
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-    def render_agent(
+    def cache_state(self) -> CacheState:
+        """Return how this process's cache of learnings did so far."""
+        return cache_state(self._context)
+
+    def standing(self, agent: str) -> list[Learning]:
+        """Return what an agent should always know, from the cache where it is fresh."""
+        return standing(self._context, agent=agent, cached=True)
+
+    def remarks(self) -> list[Remark]:
+        """Return what is to be said on the categories that the settings give to agents."""
+        return list(remarks(self._context.store.database, self._context.configuration))
+
+    def render(
         self,
         template: str | os.PathLike[str],
         *,
-        agent: str,
-        context: Mapping[str, Any] | None,
-        inject_learnings: bool,
-        task: str | None,
+        agent: str = "",
+        variables: Mapping[str, Any] | None = None,
+        inject_learnings: bool = True,
+        task: str | None = None,
     ) -> str:
         """Return the template filled in; what it shows of the learnings is recorded before it is returned."""
         began_ns = time.perf_counter_ns()
         text = _text_of(template)
-        given = _variables_of(context)
+        given = _variables_of(variables)
         if not inject_learnings or LEARNINGS in given:
             return fill_in(text, {LEARNINGS: "", **given})
-        known, brief = self._brief(self._memory._line(agent), task)
+        known, brief = self._brief(self._context.redact_line(agent), task)
         filled = fill_in(text, {LEARNINGS: brief.text, **given})
         # A filter may change how it is written; what names the brief survives most of them.
         if brief.text and brief.id in filled.casefold():
-            self._memory._recorded(known, brief, began_ns)
+            record(self._context, known, brief, began_ns=began_ns)
         return filled
 
     def _brief(self, agent: str, task: str | None) -> tuple[Task, Brief]:
         """Return the brief of an agent where no task says what matters, not kept yet, and its task."""
-        memory = self._memory
-        now = memory._clock()
+        context = self._context
+        now = context.clock()
         # Several agents may share a task that is named: until a brief says what it is about, its id stands for it.
         title = task or (f"Prompt of {agent}" if agent else "Prompt")
-        known = memory._task_for(task, title, agent=agent, goal="", task_type="", now=now)
+        known = task_for(context, BriefRequest(text=title, task=task, agent=agent), now=now)
         looked = self._looked(known, agent)
-        budget = memory.settings.brief_tokens
         everything = Content(
             id=new_id("brief", now), now_ms=now, learnings=tuple(Shown(learning=one) for one in looked.chosen)
         )
-        content, receipt = fitted(
-            everything,
-            [_choice(one.learning, one.left_out) for one in looked.considered],
-            "",
-            {"goal": known.goal, "exclude_goal": "", "only_new": False},
-            (),
-            settings=self._settings(budget),
-            max_chars=None,
+        draft = Draft(
+            task=known,
+            content=everything,
+            choices=[_choice(entry.learning, entry.left_out) for entry in looked.considered],
+            settings=self._settings(),
+            asked={"goal": known.goal, "exclude_goal": "", "only_new": False},
+            agent=agent,
+            occasion="template",
         )
-        made = made_brief(known, content, {**receipt, "cache": _cache(looked)}, agent=agent)
-        return known, made.replace(occasion="template", asked_by="prompt")
+        brief = assemble(draft)
+        return known, brief.replace(receipt={**brief.receipt, "cache": _cache(looked)})
 
     def _looked(self, task: Task, agent: str) -> Looked:
         if task.skip_learnings:
             return Looked(considered=())
         return look(
-            self._memory,
+            self._context,
             agent=agent,
-            known=self._memory._given_to_others(task.id, agent),
+            known=given_to_others(self._context, task.id, agent),
             taught_in=task.id if task.type == "session" else "",
             cached=True,
         )
 
-    def _settings(self, budget: int) -> dict[str, Any]:
-        settings = self._memory.settings
+    def _settings(self) -> dict[str, Any]:
+        settings = self._context.settings
         return {
             "min_confidence": settings.brief_confidence,
             "per_category": settings.brief_per_category,
-            "budget_tokens": budget,
+            "budget_tokens": settings.brief_tokens,
         }
 
 

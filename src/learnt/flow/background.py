@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from learnt.errors import LearntError, NoStore
+from learnt.errors import LearntError, NoStore, WrongRequest
 from learnt.model import Value
 from learnt.store import counters, regenerations
 from learnt.store.spool import Locked
@@ -17,7 +17,7 @@ from learnt.store.spool import Locked
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.config import Settings
-    from learnt.flow.context import Stores
+    from learnt.flow.context import Context
     from learnt.store import Store
     from learnt.store.regenerations import Regeneration
 
@@ -81,6 +81,22 @@ def is_updating(store: Store) -> bool:
         return False
 
 
+def refuse_without_project(context: Context) -> None:
+    """Raise for the user-wide store, which has no learnings files."""
+    if not context.root:
+        raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
+
+
+def update_when_due(context: Context) -> None:
+    """Start an update of the learnings files if enough tasks are done; finishing a task never fails because of it."""
+    if not context.root or os.environ.get(INTERNAL):
+        return
+    try:
+        start_when_due(context.store, context.settings, root=context.root, now=context.clock())
+    except (LearntError, OSError):
+        return  # the next finished task tries again
+
+
 def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> None:
     """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
     stands = state(store, settings)
@@ -94,32 +110,32 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
         _start_update(store.place.folder, root)
 
 
-def start_worker(memory: Stores, *, at_most_every_s: float = 0.0) -> None:
+def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
     """Start the worker of a memory's store, unless one is at it or on its way; whoever wants it must not fail for it.
 
     `at_most_every_s`: not if one was started so short a time ago.
     """
-    place = memory.store.place
+    place = context.store.place
     # A store that the settings do not name is one that the worker would not find.
-    if not memory.root or os.environ.get(INTERNAL) or place.address != memory.settings.database:
+    if not context.root or os.environ.get(INTERNAL) or place.address != context.settings.database:
         return
     try:
-        memory.store.make_folder()  # beside a server, there may be none yet
+        context.store.make_folder()  # beside a server, there may be none yet
         with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
             if first and _is_wanted(place.folder, at_most_every_s):
                 tell_state(place.folder, "started")
-                _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", memory.root)
+                _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root)
     except (LearntError, OSError):
         return
 
 
-def mirror_or_none(memory: Stores) -> None:
+def mirror_or_none(context: Context) -> None:
     """Raise NoStore when there is no mirror of a memory's server that can be used, and let the worker make one."""
     try:
-        _ = memory.store.database
+        _ = context.store.database
     except (LearntError, OSError) as error:
-        memory.close()
-        start_worker(memory, at_most_every_s=_BETWEEN_MIRRORS_S)
+        context.close()
+        start_worker(context, at_most_every_s=_BETWEEN_MIRRORS_S)
         raise NoStore(f"no mirror can be read: {error}", hint="`learnt doctor` tells why, if it stays so") from None
 
 

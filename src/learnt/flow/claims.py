@@ -6,19 +6,21 @@ one transaction, so that a task is done once, however many workers die on the wa
 
 from __future__ import annotations
 
-from learnt.flow.debriefs import Debriefing
-from learnt.model import TEXT_LIMIT, Attempt, Claim, Escalation, Value, new_id, text_id
-from learnt.store import claims, escalations, tasks
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
+from learnt.flow.briefs import injected
+from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
+from learnt.model import TEXT_LIMIT, Attempt, Claim, Escalation, Task, Value, new_id, text_id
+from learnt.store import claims, escalations, happened, tasks
+from learnt.strategy.choose_model import Choice, Facts, choose
+from learnt.strategy.figures import Figure, Outcome, Record, Share, figures
+from learnt.strategy.stuck import Stuck, stuck_run
+from learnt.text.titles import normalised_error
+from learnt.text.words import words
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from learnt.model import Task
-    from learnt.strategy.choose_model import Choice
-    from learnt.strategy.figures import Figure, Outcome
-    from learnt.strategy.stuck import Stuck
+    from learnt.flow.context import Context
 
 # How far back the record is read for a choice; older attempts say little about today's models.
 _RECORD = 2_000
@@ -34,10 +36,31 @@ class Picture(Value):
     choices: tuple[tuple[str, Choice], ...]
 
 
-class Working(Debriefing):
-    """What a worker does with tasks."""
+class Work:
+    """What a worker of the loop does with tasks."""
 
-    def claim_task(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+        self._settings = context.settings
+
+    def claims(self) -> list[Claim]:
+        """Return which worker holds which task now."""
+        return claims.all_of(self._store.database)
+
+    def has_store(self) -> bool:
+        """Say whether the store still exists: an agent may have deleted it."""
+        return self._store.place.exists()
+
+    def take_up_spool(self) -> None:
+        """Bring what waits in the spool into the database, if it can take it now."""
+        self._store.take_up_spool(wait=True)
+
+    def were_given_learnings(self, task_ids: Sequence[str], *, since: int) -> bool:
+        """Say whether a brief of one of these tasks carried a learning since a moment."""
+        return happened.any_injected(self._store.database, task_ids, since=since)
+
+    def claim(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
         """Hold the task that has been ready longest, of all or of some, for one attempt; None when there is none."""
         now = self._now()
         claim = Claim(
@@ -48,18 +71,18 @@ class Working(Debriefing):
             started_at=now,
             held_until=self._lease(now),
         )
-        with self.store.transaction():
-            return claims.take(self.store.database, claim, only=only)
+        with self._store.transaction():
+            return claims.take(self._store.database, claim, only=only)
 
-    def keep_claim(self, claim: Claim) -> Claim | None:
+    def keep(self, claim: Claim) -> Claim | None:
         """Give a sign of life, with what is known of the agent; None when the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
-        with self.store.transaction():
-            return renewed if claims.keep(self.store.database, renewed) else None
+        with self._store.transaction():
+            return renewed if claims.keep(self._store.database, renewed) else None
 
     def hand_over(self, claim: Claim, reason: str) -> Escalation:
         """Let a person look at a task that cannot be begun, and let go of it."""
-        now = self._clock()
+        now = self._context.clock()
         escalation = Escalation(
             id=text_id("esc", claim.attempt),
             subject=claim.task,
@@ -67,77 +90,72 @@ class Working(Debriefing):
             detail={"attempt": claim.attempt},
             created_at=now,
         )
-        if self.end_claim(claim):
-            with self.store.transaction():
-                task = tasks.get(self.store.database, claim.task, for_update=True)
-                self._in_status(task, "escalated")
-                escalations.add(self.store.database, escalation)
+        if self.end(claim):
+            with self._store.transaction():
+                task = tasks.get(self._store.database, claim.task, for_update=True)
+                set_status(self._context, task, "escalated")
+                escalations.add(self._store.database, escalation)
         return escalation
 
-    def renew_claim(self, claim: Claim) -> Claim | None:
+    def renew(self, claim: Claim) -> Claim | None:
         """Give a sign of life; None when the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
-        with self.store.transaction():
-            return renewed if claims.renew(self.store.database, renewed) else None
+        with self._store.transaction():
+            return renewed if claims.renew(self._store.database, renewed) else None
 
     def note_branch(self, task: str, branch: str) -> None:
         """Keep on which branch the work at a task is."""
-        with self.store.transaction():
-            known = tasks.get(self.store.database, task, for_update=True)
-            tasks.change(self.store.database, known.replace(branch=branch))
+        with self._store.transaction():
+            known = tasks.get(self._store.database, task, for_update=True)
+            tasks.change(self._store.database, known.replace(branch=branch))
 
-    def lapsed_claims(self) -> list[Claim]:
+    def lapsed(self) -> list[Claim]:
         """Return the claims whose workers have given no sign of life for a whole lease."""
         now = self._now()
         return [claim for claim in self.claims() if claim.held_until < now]
 
-    def end_claim(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
+    def end(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
         """Record an attempt that was interrupted, and let its task be taken up again; False when it is not held."""
         now = self._now()
-        with self.store.transaction():
-            task = tasks.get(self.store.database, claim.task, for_update=True)
+        with self._store.transaction():
+            task = tasks.get(self._store.database, claim.task, for_update=True)
             lapsed_at = now if only_if_lapsed else None
-            held = claims.give_back(self.store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
+            held = claims.give_back(self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
             if held is None:
                 return False
             attempt = Attempt(
                 id=claim.attempt,
                 task=claim.task,
-                number=self._next_number(self.store.database, claim.task),
+                number=next_number(self._store.database, claim.task),
                 result="interrupted",
                 model=held.model,
                 model_reason=held.model_reason,
                 started_at=claim.started_at,
                 duration_ms=max(0, now - claim.started_at),
             )
-            tasks.add_attempt(self.store.database, attempt, None)
+            tasks.add_attempt(self._store.database, attempt, None)
             if task.status == "running":
-                self._in_status(task, self._waiting_or_ready(task.id))
+                set_status(self._context, task, waiting_or_ready(self._store.database, task.id))
         return True
 
     def choose_model(self, task: Task) -> Choice:
         """Return the model for the next attempt at a task, and why; without configured models, the client's own."""
-        from learnt.strategy.choose_model import Choice, choose
-
-        is_fixed = self.settings.strategy == "fixed" or not self.settings.models
-        fixed = task.model or (self.settings.work_model if is_fixed else "")
-        if not self.settings.models:
+        is_fixed = self._settings.strategy == "fixed" or not self._settings.models
+        fixed = task.model or (self._settings.work_model if is_fixed else "")
+        if not self._settings.models:
             reason = f"{fixed} is named" if fixed else "no models are configured"
             return Choice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
-        strategy = "fixed" if task.model else self.settings.strategy
+        strategy = "fixed" if task.model else self._settings.strategy
         # A person's choice stands, and whoever asks for a model that has failed already is asked no more.
         hint = "" if task.model or task.next_model in facts.failures else task.next_model
-        return choose(strategy, self.settings.models, record, facts, hint=hint, fixed=fixed)
+        return choose(strategy, self._settings.models, record, facts, hint=hint, fixed=fixed)
 
     def picture(self, *, types: Sequence[str] = ()) -> Picture:
         """Return the figures of each model, and what would be chosen now for a fresh task of each type."""
-        from learnt.model import Task
-        from learnt.strategy.figures import figures
-
         outcomes = self._outcomes()
         kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
-        fresh = [Task(id=self.new_task_id(), title="-", type=kind) for kind in kinds]
+        fresh = [Task(id=new_id("task", self._context.clock()), title="-", type=kind) for kind in kinds]
         return Picture(
             figures=tuple(figures(outcomes)),
             by_type=tuple(figures(outcomes, by_type=True)),
@@ -146,44 +164,38 @@ class Working(Debriefing):
 
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
         """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
-        from learnt.strategy.stuck import stuck_run
-        from learnt.text.titles import normalised_error
-
         wanted = set(attempts)
         made = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
         made = [outcome.replace(error=normalised_error(outcome.said)) for outcome in made]
         given = {
-            task: [id for id, held_out in self._injected(task).items() if not held_out]
+            task: [id for id, held_out in injected(self._context, task).items() if not held_out]
             for task in {outcome.task for outcome in made}
         }
-        return stuck_run(made, given, times=self.settings.stuck_after)
+        return stuck_run(made, given, times=self._settings.stuck_after)
 
     def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
         """Ask a person whether a learning that failing tasks share should be hidden."""
-        title = self.get(learning).title
+        title = self._context.get(learning).title
         escalation = Escalation(
             id=text_id("esc", f"{learning} {error} {' '.join(sorted(task_ids))}"),
             subject=learning,
             question=f"{len(task_ids)} tasks failed with the same error, and all were given `{title}`. Hide it?",
             detail={"error": error[:2_000], "tasks": list(task_ids)},
-            created_at=self._clock(),
+            created_at=self._context.clock(),
         )
-        with self.store.transaction():
-            escalations.add(self.store.database, escalation)
+        with self._store.transaction():
+            escalations.add(self._store.database, escalation)
         return escalation
 
     def _lease(self, now: int) -> int:
-        return now + self.settings.work_lease_s * 1_000
+        return now + self._settings.work_lease_s * 1_000
 
     def _now(self) -> int:
         """Return the time that all workers go by."""
-        return self.store.database.now_ms(self._clock())
+        return self._store.database.now_ms(self._context.clock())
 
-    def _facts(self, task: Task) -> tuple[Any, Any]:
+    def _facts(self, task: Task) -> tuple[Record, Facts]:
         """Return the record of past attempts, and what is known of the task at hand."""
-        from learnt.strategy.choose_model import Facts
-        from learnt.strategy.figures import Record, Share
-
         outcomes = self._outcomes(like=task)
         own = [outcome for outcome in outcomes if outcome.task == task.id]
         recent = outcomes[:_RECENT]
@@ -191,7 +203,7 @@ class Working(Debriefing):
             task=task.id,
             type=task.type,
             difficulty=next((outcome.difficulty for outcome in own if outcome.difficulty), ""),
-            failures=tuple(failure.model for failure in self._failed(self.store.database, task)),
+            failures=tuple(failure.model for failure in failed_attempts(self._context, task)),
             similar=tuple(one for one in outcomes if one.task != task.id and one.likeness >= _SIMILAR),
             recent=Share(done=sum(one.done for one in recent), attempts=len(recent)) if recent else None,
         )
@@ -199,10 +211,7 @@ class Working(Debriefing):
 
     def _outcomes(self, *, like: Task | None = None) -> list[Outcome]:
         """Return past attempts, the newest first, each with how much its task is like this one."""
-        from learnt.strategy.figures import Outcome
-        from learnt.text.words import words
-
-        made = tasks.record(self.store.database, limit=_RECORD)
+        made = tasks.record(self._store.database, limit=_RECORD)
         wanted = set(words(f"{like.title} {like.goal}")) if like else set()
         failed: dict[str, int] = {}
         outcomes = []

@@ -1,156 +1,121 @@
-"""The stores of one memory: looking a learning up wherever it is, and changing it where it lives.
+"""What every part of the flow works with: the opened stores, the settings, the clock, and who is asking.
 
-Reading looks into the project's store, then the user-wide one, then other projects that are named as sources; a change
-goes to the store that holds the learning, and sources are never changed.
+Reading looks into the project's store, then the user-wide one, then other projects that are named as sources. A change
+goes to the store that holds the learning; sources are never changed.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import time
 
-from learnt import config
-from learnt.errors import LearntError, NotFound, WrongRequest
-from learnt.flow.places import login_name
+from learnt import __version__, config, project
+from learnt.errors import LearntError, NoStore, NotFound, WrongRequest
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
-from learnt.store import Store, events, learnings
+from learnt.store import PATIENCE_MS, Place, Store, learnings
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
+from learnt.text.redact import redact_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from types import TracebackType
-    from typing import Any, Self
+    from typing import Any
 
-    from learnt.model import Debrief, Event, Learning
+    from learnt.model import Learning
+    from learnt.store.database import Database
 
-COMPILED_SETTINGS = "settings.json"
-MOST_ROWS = 1_000_000_000
+_COMPILED_SETTINGS = "settings.json"
+_MOST_ROWS = 1_000_000_000
+
+
+def now_ms() -> int:
+    """Return the time in UTC milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def check_rows(*, limit: int, offset: int = 0) -> None:
     """Raise unless this many rows can be asked for."""
-    if not (0 <= limit <= MOST_ROWS and 0 <= offset <= MOST_ROWS):
-        raise WrongRequest(f"limit and offset go from 0 to {MOST_ROWS:,}", hint="leave them out for the first page")
+    if not (0 <= limit <= _MOST_ROWS and 0 <= offset <= _MOST_ROWS):
+        raise WrongRequest(f"limit and offset go from 0 to {_MOST_ROWS:,}", hint="leave them out for the first page")
 
 
-class Stores:
-    """Opened stores, the clock and the settings."""
+class Context:
+    """Opened stores, the settings, the clock, the person and the project's folder."""
 
     def __init__(
-        self, stores: Sequence[Store], *, configuration: config.Configuration, clock: Callable[[], int]
+        self,
+        places: Sequence[Place],
+        *,
+        configuration: config.Configuration,
+        clock: Callable[[], int] | None = None,
+        mirrored: bool = False,
+        root: str = "",
     ) -> None:
-        self._stores = tuple(stores)
-        self._clock = clock
+        """`mirrored`: read a server's mirror instead of the server, as hooks do."""
+        self.clock = clock or now_ms
         self.configuration = configuration
         self.settings = configuration.settings
-        self.person = fold(self.settings.person) or login_name()
+        self.person = fold(self.settings.person) or _login_name()
+        self.root = root
+        """The folder of the project, where its settings are; empty for the user-wide store."""
         self.remarks: list[str] = []
         """What a person should know, though nothing failed: a source that is missing, for example."""
         self.mistake = ""
-        """What is wrong with the settings, where they are used as they were before it was made."""
+        """What is wrong with the settings, if the last valid ones are used instead."""
         self.redactions = 0
-        """How many secrets were taken out of what came in by hand, and out of names."""
-        self.tidies_when_done = False
-        self.tell: Callable[[str], None] | None = None
-        """Hears what was done beside what was asked for."""
-        self._settings_files: list[str] = []
-        self.root = ""
-        """The folder of the project, where its settings are; empty for the user-wide store."""
-        self._debriefed: dict[str, Debrief] = {}
+        """How many secrets were redacted from what people typed, and from names."""
+        self.report: Callable[[str], None] | None = None
+        """Is told what was done beside what was asked for."""
+        self.settings_files: Sequence[str] = ()
+        self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
+        if not self.store.place.exists():
+            _ = self.store.database
 
-    def close(self) -> None:
-        """Let go of all connections."""
-        for store in self._stores:
-            store.close()
+    def _open_store(self, place: Place, *, mirrored: bool) -> Store:
+        kind = Store
+        if mirrored and place.address:
+            from learnt.store.mirror import Mirror
 
-    def __enter__(self) -> Self:
-        return self
+            kind = Mirror
+        return kind(place, version=__version__, clock=self.clock, appliers={"debrief": self._apply_debrief})
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        is_valid = kind is None and self._settings_files and not self.mistake
-        if is_valid and os.path.isdir(self.store.place.folder):
-            config.keep_compiled(self._settings_files, os.path.join(self.store.place.folder, COMPILED_SETTINGS))
-        if kind is None and self.tidies_when_done:
-            self.tidy_when_due()
-        self.close()
+    def _apply_debrief(self, database: Database, body: dict[str, Any]) -> object:
+        """Within a transaction: let a debrief take effect, which asks for more than the store's own rules."""
+        from learnt.flow.debriefs import apply  # most processes apply none
 
-    def tidy_when_due(self) -> None:
-        """Do what is to be done once a day; here, nothing."""
+        return apply(self, database, body)
 
     @property
     def store(self) -> Store:
         """The project's own store, which takes what is new."""
-        return self._stores[0]
+        return self.stores[0]
+
+    def close(self, *, completed: bool = False) -> None:
+        """Close all connections; after a `completed` piece of work, keep valid settings in their compiled form."""
+        folder = self.store.place.folder
+        if completed and self.settings_files and not self.mistake and os.path.isdir(folder):
+            config.keep_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
+        for store in self.stores:
+            store.close()
 
     def sound_stores(self) -> tuple[Store, ...]:
-        """Return the own store and those that can be read along; what cannot be is left out with a remark."""
-        for store in self._stores[1:]:
+        """Return the own store and the other readable ones; leave out the rest with a remark."""
+        for store in self.stores[1:]:
             try:
                 _ = store.database
             except LearntError as error:
-                self._stores = tuple(other for other in self._stores if other is not store)
+                self.stores = tuple(other for other in self.stores if other is not store)
                 self.remarks.append(f"left out: {error.message}; {error.hint}")
-        return self._stores
+        return self.stores
 
     def get(self, id: str) -> Learning:
-        """Return a learning from wherever it is kept."""
-        return self._holder(id)[1]
+        """Return a learning from the first store that has it."""
+        return self.locate(id)[1]
 
-    def history(self, id: str) -> list[Event]:
-        """Return every change to a learning, oldest first."""
-        return events.of(self._holder(id)[0].database, id)
-
-    def _alter(
-        self,
-        id: str,
-        what: str,
-        decide: Callable[[Learning], dict[str, Any]],
-        *,
-        reason: str = "",
-        undoes: str = "",
-        also: Callable[[Store], object] = lambda _: None,
-    ) -> Learning:
-        """Change a learning where it lives, and do in the same transaction what belongs to it."""
-        store, _ = self._holder(id, writable=True)
-
-        def decide_without_circles(learning: Learning) -> dict[str, Any]:
-            changes = decide(learning)
-            self._refuse_circle(id, changes.get("superseded_by", ""))
-            return changes
-
-        with store.transaction():
-            change = self._change(what, at=self._clock(), reason=reason, undoes=undoes)
-            _, after = learnings.change(store.database, id, decide_without_circles, change)
-            also(store)
-        return after.replace(scope=store.place.scope)
-
-    def _undo_mark(self, store: Store, event: Event) -> None:
-        """Within the transaction that takes a change back: take back the mark that it came from; here, nothing."""
-
-    def _change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
-        return Change(what=what, who=self.person, at=at, reason=self._line(reason, TEXT_LIMIT), undoes=undoes)
-
-    def _line(self, text: str, limit: int = TITLE_LIMIT) -> str:
-        """Return a short text that came in: cleaned, on one line, without secrets."""
-        if not text:
-            return ""
-        from learnt.text.redact import redact_line
-
-        line, count = redact_line(text, limit)
-        self.redactions += count
-        return line
-
-    def _record(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a learning as they came in, without secrets."""
-        safe, count = without_secrets(record)
-        self.redactions += count
-        return safe
-
-    def _holder(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
+    def locate(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
         """Return the store that holds a learning, and the learning."""
         for store in self.sound_stores() if is_id("learn", id) else ():
             learning = learnings.find(store.database, id)
@@ -166,28 +131,158 @@ class Stores:
             f"no learning `{fold(id[:100])}` in this project", hint="`learnt list --status all` shows the ids"
         )
 
-    def _find_event(self, id: str) -> Event:
-        missing = NotFound(f"no event `{id}`")
+    def titles(self, ids: Sequence[str]) -> dict[str, str]:
+        """Return the present titles of learnings, as far as they still exist."""
+        titles: dict[str, str] = {}
         for store in self.sound_stores():
-            try:
-                return events.get(store.database, id)
-            except NotFound as error:
-                missing = error
-        raise missing
+            for id, learning in learnings.get_all(store.database, ids).items():
+                titles.setdefault(id, learning.title)
+        return titles
 
-    def _refuse_circle(self, id: str, successor: str) -> None:
-        """Raise when a learning would come to supersede itself, however far around."""
-        seen = {id}
-        way = id
-        while successor:
-            if successor in seen:
-                raise WrongRequest(
-                    f"`{id}` would supersede itself" + (f", by way of `{way}`" if way != id else ""),
-                    hint="`learnt supersede OLD NEW`: the old one first, and not one that replaced the other",
-                )
-            seen.add(successor)
-            way = successor
-            try:
-                successor = self.get(successor).superseded_by
-            except NotFound:
-                return  # purged, or not imported yet
+    def change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
+        """Return the event of a change that this person makes."""
+        return Change(what=what, who=self.person, at=at, reason=self.redact_line(reason, TEXT_LIMIT), undoes=undoes)
+
+    def redact_line(self, text: str, limit: int = TITLE_LIMIT) -> str:
+        """Return a short text that came in: cleaned, on one line, without secrets."""
+        if not text:
+            return ""
+        line, count = redact_line(text, limit)
+        self.redactions += count
+        return line
+
+    def redact_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a learning as they came in, without secrets."""
+        safe, count = without_secrets(record)
+        self.redactions += count
+        return safe
+
+
+def open_project(
+    start: str,
+    *,
+    create: bool,
+    clock: Callable[[], int] | None = None,
+    wait_ms: int | None = None,
+    mirrored: bool = False,
+) -> Context:
+    """Open the stores of the project around a folder, or at a PostgreSQL address.
+
+    `wait_ms`: how long to wait for other writers, instead of as long as the settings say.
+    """
+    is_address = start.startswith(("postgresql://", "postgres://"))
+    here = _find_project("." if is_address else start, create=create or is_address)
+    compiled = os.path.join(here.folder, _COMPILED_SETTINGS)
+    files, mistake = settings_files(here.root), ""
+    if mirrored:
+        configuration, mistake = config.load_last_valid(files, dict(os.environ), compiled=compiled)
+    else:
+        configuration = config.load(files, dict(os.environ), compiled=compiled)
+    settings = configuration.settings
+    own = own_place(here, settings).replace(address=start if is_address else settings.database, create=create)
+    others, remarks = _other_places(settings)
+    places = [own, *(place for place in others if place.folder != own.folder)]
+    if wait_ms is not None:
+        # Beside a mirror there is no spool to turn to: waiting for it may take the whole deadline of a hook.
+        patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
+        places = [place.replace(wait_ms=patience[bool(place.address)], in_hurry=mirrored) for place in places]
+    context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=here.root)
+    context.remarks = remarks
+    context.mistake = mistake
+    context.settings_files = files
+    return context
+
+
+def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Context:
+    """Open the stores of a project without ever waiting for a server: a mirror replaces it.
+
+    What the database cannot take quickly goes to the spool.
+    """
+    return open_project(start, create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
+
+
+def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Context:
+    """Open the user-wide store alone."""
+    configuration = config.load(settings_files(None), dict(os.environ))
+    place = user_place(configuration.settings).replace(create=create, read_only=False)
+    if not place.exists() and not create:
+        raise NoStore("there is no user-wide store yet", hint="`learnt init --user` creates it")
+    return Context([place], configuration=configuration, clock=clock)
+
+
+def settings_files(root: str | None) -> list[str]:
+    """Return the files that hold settings for a project; later ones overrule earlier ones."""
+    files = [project.user_settings_file(dict(os.environ))]
+    return files if root is None else [*files, os.path.join(root, project.SETTINGS_FILE)]
+
+
+def _find_project(start: str, *, create: bool) -> project.Project:
+    if not os.path.exists(start):
+        raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
+    here = project.find_project(start)
+    if here is None and not create:
+        raise NoStore(
+            f"{os.path.abspath(start)} is not inside a project",
+            hint="go to a project, or make this folder one with `learnt init`",
+        )
+    return here or project.new_project(start)
+
+
+def own_place(here: project.Project, settings: config.Settings) -> Place:
+    """Return where a project's own store is."""
+    return Place(
+        folder=here.folder,
+        address=settings.database,
+        project=settings.project or here.name,
+        wait_ms=settings.wait_ms,
+    )
+
+
+def user_place(settings: config.Settings) -> Place:
+    """Return where the user-wide store is."""
+    folder = project.user_data_folder(dict(os.environ))
+    return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
+
+
+def _other_places(settings: config.Settings) -> tuple[list[Place], list[str]]:
+    """Return the stores that are read beside the project's, the user's first, and why others cannot be."""
+    user = user_place(settings)
+    places = [user] if settings.user_store and user.exists() else []
+    remarks = []
+    for path in settings.sources:
+        try:
+            places.append(source_place(path))
+        except LearntError as error:
+            remarks.append(f"left out: {error.message}; {error.hint}")
+    return places, remarks
+
+
+def source_place(path: str) -> Place:
+    """Return where the store of another project is that `sources` names."""
+    source = project.find_project(path) if os.path.isdir(path) else None
+    if source is None:
+        raise WrongRequest(
+            f"`sources` names {path}, where there is no project", hint="correct the setting, or get that project"
+        )
+    settings = config.load(settings_files(source.root), {}).settings
+    place = own_place(source, settings).replace(scope=source.name, read_only=True)
+    if not place.exists():
+        raise WrongRequest(
+            f"`sources` names {path}, which has no store that can be read",
+            hint=f"look there with `learnt -C {path} doctor`",
+        )
+    return place
+
+
+def _login_name() -> str:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        if os.environ.get(variable):
+            return fold(os.environ[variable])
+    if sys.platform != "win32":
+        import pwd
+
+        try:
+            return pwd.getpwuid(os.getuid()).pw_name
+        except KeyError:
+            pass  # a container's user may have no name
+    return "somebody"

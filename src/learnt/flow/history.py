@@ -10,7 +10,10 @@ import os
 from itertools import chain
 
 from learnt.errors import WrongRequest
-from learnt.flow.mining import LONGEST_READ, Mined, Mining, Reading
+from learnt.flow.background import refuse_without_project
+from learnt.flow.debriefs import Output, keep
+from learnt.flow.debriefs import debrief as debrief_output
+from learnt.flow.mining import LONGEST_READ, NO_HURRY_S, Mined, Mining, Reading
 from learnt.flow.turns import source_of, turn_body
 from learnt.model import Task, Value, text_id
 from learnt.store import mined, opencode, tasks
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
     from learnt.system.git import Commit
 
-_NO_HURRY_S = 24 * 3600.0
 _LONGEST_SAID = 1_000_000
 _LONGEST_QUESTION = 1_000
 _TOKENS_OF_A_PROMPT = 2_000
@@ -49,11 +51,12 @@ class Past(Value):
     """What that would cost about; None when nobody knows."""
 
 
-class LookingBack(Mining):
-    """What is learnt from the past."""
+class Transcripts(Mining):
+    """Learns from transcripts and commits."""
 
-    def past(self, *, since_ms: int) -> Past:
-        """Return what there is to learn from since a moment."""
+    def find(self, *, since_ms: int) -> Past:
+        """Return the transcripts and commits since a moment that nobody has learnt from, and what that would cost."""
+        refuse_without_project(self.context)
         from learnt.clients.shapes import PLACES
         from learnt.clients.transcript import found
         from learnt.system.git import commits
@@ -76,7 +79,7 @@ class LookingBack(Mining):
             forecast_usd=self._forecast([one.size for one in new]) if self.asks_a_model else 0.0,
         )
 
-    def debrief_transcript(
+    def debrief(
         self, path: str, *, task: str = "", result: str | None = None, agent: str = "", model: str = ""
     ) -> tuple[Debrief, Mined]:
         """Debrief the agent's own words in a transcript, and learn from what it did."""
@@ -95,7 +98,7 @@ class LookingBack(Mining):
         if not known.skip_learnings:
             found = tuple(self._safe(one, known) for one in self._seen(path, last, folder=told.folder))
             # First what may fail: then nothing is kept, and the transcript is read the next time.
-            reading = self._understood(reading.replace(said=said, found=found), "", _NO_HURRY_S)
+            reading = self._understood(reading.replace(said=said, found=found), "", NO_HURRY_S)
         with self.store.transaction():
             tasks.ensure(self.store.database, known)
         how: dict[str, Any] = {"result": result, "model": model or told.model, "transcript": source}
@@ -103,11 +106,9 @@ class LookingBack(Mining):
         if known.type == "session":
             new = known.replace(agent=self._line(agent), client=known.client or told.client)
             read = {"size": size, "last": last}
-            debrief = self.memory._debriefed_now(
-                turn_body(self.memory, new, said, branch=told.branch, read=read, **how)
-            )
+            debrief = keep(self.context, turn_body(self.context, new, said, branch=told.branch, read=read, **how))
         else:
-            debrief = self.memory.debrief(id, said, agent=agent, **how)
+            debrief = debrief_output(self.context, Output(task=id, text=said, agent=agent, **how))
         if debrief.spooled:
             return debrief, Mined(task=id)
         return debrief, self._mined(reading, debrief.attempt, source, size)
@@ -186,7 +187,7 @@ class LookingBack(Mining):
         """Return what it costs about to let the model read transcripts of these sizes."""
         from learnt.llm.spend import cost_usd
 
-        provider = self._provider(_NO_HURRY_S)
+        provider = self._provider(NO_HURRY_S)
         read = sum(min(size, LONGEST_READ) // _LETTERS_OF_A_TOKEN + _TOKENS_OF_A_PROMPT for size in sizes)
         each = cost_usd(provider, read, _TOKENS_OF_AN_ANSWER * len(sizes))
         priced = provider.input_price is not None or provider.output_price is not None

@@ -1,7 +1,7 @@
 """What learnt says while a conversation goes on in a client: at its start, at a prompt, at a call, after a failure.
 
-Record, then speak: what is said is durable before it is returned, and what has nothing to say leaves no record. A
-conversation is told nothing twice; what it was told is forgotten with it when the client compacts or clears it.
+Record, then speak: what is said is durable before it is returned, and an event without an answer leaves no record. A
+conversation is told nothing twice; when the client compacts or clears it, it may be told the same again.
 """
 
 from __future__ import annotations
@@ -9,37 +9,38 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
+from learnt.brief.render import Content, Shown, Unfinished, length_in_json
+from learnt.brief.select import Choice
 from learnt.clients.events import tells_before
-from learnt.flow.briefs import asked, fitted, made_brief
+from learnt.flow.background import mirror_or_none, start_worker
+from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
 from learnt.model import Hit, Task, Value, new_id, text_id
+from learnt.project import head_branch
 from learnt.store import claims, learnings, tasks
 from learnt.store.learnings import Filter
 from learnt.store.spool import Locked
 from learnt.text.clean import first_words
+from learnt.text.fence import harmless
 from learnt.text.triggers import Situation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
-    from learnt.brief.render import Content, FailedBefore, Unfinished
     from learnt.clients.events import Event
-    from learnt.memory import Memory
-    from learnt.model import Brief, Learning
-    from learnt.store.missteps import Misstep
+    from learnt.flow.context import Context
+    from learnt.flow.warnings import CallWarning
+    from learnt.model import Learning
+    from learnt.store.database import Database
 
 # An answer has at most 9,500 characters, some of them in the frame around the text: clients cut at 10,000.
 LONGEST_TEXT = 9_200
-_LONGEST_COMMAND = 500
-_LONGEST_ERROR = 300
+LONGEST_COMMAND = 500
 _MOST_READ = 20_000  # a hook has little time
-_MOST_TRIGGERED = 2
 _MOST_UNFINISHED = 3
 _UNFINISHED_MS = 14 * 24 * 3600 * 1000
-_FORGETS = ("compact", "clear")
-_AT_CALL = ("files", "commands", "tools")
-_IN_LOOP = ("agent", "call", "result")
+_FORGETTING_SOURCES = ("compact", "clear")
+_SERVED_IN_LOOP = ("agent", "call", "result")
 _LOCKS, _MOST_LOCKS = "conversations", 64
 _STOPPED = (
     "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
@@ -55,78 +56,216 @@ class Reply(Value):
     """Whether the call is not to be made."""
 
 
-class Conversing:
+class Hooks:
+    """Serves the events of a client's conversations."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def check_mirror(self) -> None:
+        """Raise NoStore if a hook can read nothing yet beside a server, and let the worker make the mirror."""
+        if self._context.store.place.address:
+            mirror_or_none(self._context)
+
+    def serve(self, event: Event, *, loop_task: str, began_ns: int) -> Reply:
+        """Do what an event asks for, and return what the client is told.
+
+        `loop_task`: the task that `learnt work` runs the agent for, which it briefs and debriefs itself.
+        """
+        reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
+        if event.kind == "result" and not self._context.store.spool.is_empty():
+            start_worker(self._context)  # for what could not be taken up here
+        return reply
+
+    def end_turn(
+        self,
+        task: str,
+        said: str,
+        *,
+        agent: str = "",
+        client: str = "",
+        transcript: str = "",
+        branch: str = "",
+        result: str | None = None,
+        parent: str = "",
+    ) -> str:
+        """Keep the agent's last words in a turn of a conversation, to be read later by the worker.
+
+        `transcript`: where the client writes the conversation down. `parent`: the conversation that a sub-agent works
+        for. Each turn replaces the debrief of the conversation. Return the id of its attempt.
+        """
+        from learnt.flow.turns import end_turn  # only where a turn ends
+
+        return end_turn(
+            self._context,
+            task,
+            said,
+            agent=agent,
+            client=client,
+            transcript=transcript,
+            branch=branch,
+            result=result,
+            parent=parent,
+        )
+
+
+class Conversation:
     """One event of a conversation, and what is known of the conversation."""
 
-    def __init__(self, memory: Memory, event: Event, *, of_task: str, began_ns: int) -> None:
-        """`of_task`: the task that `learnt work` has an agent do, which it briefs and debriefs itself."""
-        self._memory = memory
-        self._event = event
-        self._of_task = of_task
+    def __init__(self, context: Context, event: Event, *, loop_task: str, began_ns: int) -> None:
+        self.context = context
+        self.event = event
+        self._loop_task = loop_task
         self._began_ns = began_ns
-        # A sub-agent has not seen the prompt that the loop made: its conversation is its own there, too.
-        self._is_loops = bool(of_task) and not event.agent_id
-        self._id = of_task if self._is_loops else text_id("task", event.conversation)
-        self._now = memory._clock()
-        self._known: Task | None = None
-        self._repeated: list[Misstep] | None = None
-        self._signed: str | None = None
+        # A sub-agent has not seen the prompt of the loop: its conversation is its own there, too.
+        self._is_of_loop = bool(loop_task) and not event.agent_id
+        self.id = loop_task if self._is_of_loop else text_id("task", event.conversation)
+        self.now = context.clock()
+        self._task: Task | None = None
 
     def serve(self) -> Reply:
         """Do what the event asks for, and return what the client is told."""
-        serve = {
-            "session": self._session,
-            "prompt": self._prompt,
-            "agent": self._agent,
-            "call": self._call,
-            "result": self._result,
-            "compaction": self._compaction,
-            "stop": self._stop,
-            "end": self._stop,
+        handlers = {
+            "session": self._start_session,
+            "prompt": self._brief_prompt,
+            "agent": self._brief_agent,
+            "call": self._warn_before_call,
+            "result": self._learn_from_result,
+            "compaction": self._keep_in_summary,
+            "stop": self._end_turn,
+            "end": self._end_turn,
         }
-        kind = self._event.kind
-        asked = serve.get(kind) if kind in _IN_LOOP or not self._of_task else None
-        if asked is None or self._event.is_end:
-            return asked() if asked else Reply()
-        # Calls are made side by side: what one of them hears, the others must know.
+        kind = self.event.kind
+        handler = handlers.get(kind) if kind in _SERVED_IN_LOOP or not self._loop_task else None
+        if handler is None or self.event.is_end:
+            return handler() if handler else Reply()
+        # Calls are made in parallel: what one of them is told, the others must know.
         with Locked(self._lock_path()):
-            return asked()
+            return handler()
+
+    @property
+    def database(self) -> Database:
+        """The database of the own store."""
+        return self.context.store.database
+
+    @property
+    def task(self) -> Task:
+        """The task of the conversation: the known one, or a new one."""
+        if self._task is None:
+            self._task = tasks.find(self.database, self.id) or self._new_task()
+            if self._is_of_loop:
+                # Each attempt is a conversation of its own, which begins with its claim.
+                started = [claim.started_at for claim in claims.all_of(self.database) if claim.task == self.id]
+                self._task = self._task.replace(fresh_since=max((*started, self._task.fresh_since)))
+        return self._task
+
+    def reply(
+        self,
+        occasion: str,
+        *,
+        warning: CallWarning | None = None,
+        hits: Sequence[Hit] = (),
+        unfinished: tuple[Unfinished, ...] = (),
+        notes: tuple[str, ...] = (),
+    ) -> Reply:
+        """Make a brief of what there is to say, keep it, and return it."""
+        if not (warning or hits or unfinished or notes):
+            return Reply()
+        content = Content(
+            id=new_id("brief", self.now),
+            now_ms=self.now,
+            learnings=tuple(Shown(learning=hit.learning) for hit in hits),
+            failed=(warning.failed_before,) if warning else (),
+            unfinished=unfinished,
+            notes=notes,
+        )
+        brief = assemble(self._draft(content, hits, occasion))
+        if not brief.text or brief.tokens > self.context.settings.brief_tokens:
+            return Reply()
+        body = warning.body(self, brief, occasion) if warning else None
+        record(self.context, self.task, brief, began_ns=self._began_ns, warning=body)
+        return Reply(text=brief.text)
+
+    def redact_line(self, text: str, longest: int) -> str:
+        """Return a text on one line, without secrets, and only then cut: part of a secret is not recognised as one."""
+        return self.context.redact_line(first_words(text, _MOST_READ), longest)[:longest].rstrip()
+
+    def seen_ids(self, task: Task) -> list[str]:
+        """Return the ids of what the conversation was given since it was last compacted, the oldest first."""
+        return list(injected(self.context, task.id, since=task.fresh_since))
+
+    def _draft(self, content: Content, hits: Sequence[Hit], occasion: str) -> Draft:
+        event = self.event
+        # A warning states the command itself, and a purge must find it there.
+        command = self.redact_line(event.command, LONGEST_COMMAND) if event.command and not content.failed else ""
+        tools = (self.context.redact_line(event.tool),) if event.tool else ()
+        return Draft(
+            task=self.task,
+            content=content,
+            choices=[Choice(hit=hit) for hit in hits],
+            settings={"budget_tokens": self.context.settings.brief_tokens},
+            asked=asked(Situation(paths=event.paths, command=command, tools=tools), only_new=True),
+            max_chars=LONGEST_TEXT,
+            agent=self.context.redact_line(event.agent),
+            client=event.client,
+            occasion=occasion,
+            asked_by="hook",
+        )
 
     def _lock_path(self) -> str:
-        """Return the file that the hooks of a conversation lock; others may share it."""
-        folder = os.path.join(self._memory.store.place.folder, _LOCKS)
+        """Return the file that the hooks of a conversation lock; conversations may share one."""
+        folder = os.path.join(self.context.store.place.folder, _LOCKS)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        return os.path.join(folder, f"{crc32(self._id.encode()) % _MOST_LOCKS:02x}.lock")
+        return os.path.join(folder, f"{crc32(self.id.encode()) % _MOST_LOCKS:02x}.lock")
 
-    def _session(self) -> Reply:
+    def _new_task(self) -> Task:
+        return Task(
+            id=self.id,
+            title=self.id,  # until its first prompt is known
+            type="session",
+            agent=self.context.redact_line(self.event.agent),
+            client=self.event.client,
+            parent=self._parent,
+            created_at=self.now,
+            updated_at=self.now,
+        )
+
+    @property
+    def _parent(self) -> str:
+        """What a sub-agent works for, a conversation or a task of the loop; empty for a conversation with a person."""
+        if not self.event.agent_id:
+            return ""
+        return self._loop_task or text_id("task", self.event.replace(agent_id="").conversation)
+
+    def _start_session(self) -> Reply:
         """A conversation begins, goes on, or goes on without what it knew."""
         before: dict[str, Learning] = {}
-        known = tasks.find(self._database, self._id)
-        forgets = self._event.source in _FORGETS
+        known = tasks.find(self.database, self.id)
+        forgets = self.event.source in _FORGETTING_SOURCES
         if known is not None and forgets:
-            if self._event.source == "compact":
+            if self.event.source == "compact":
                 before = self._given_before(known)
-            self._memory.store.record("forgotten", {"task": self._id, "at": self._now})
-            self._known = known.replace(fresh_since=self._now)
-        shown = {**before, **{one.id: one for one in self._standing(proven_only=True)}}
+            self.context.store.record("forgotten", {"task": self.id, "at": self.now})
+            self._task = known.replace(fresh_since=self.now)
+        shown = {**before, **{learning.id: learning for learning in self._standing(proven_only=True)}}
         is_new = known is None or forgets
-        return self._said(
-            "compaction" if self._event.source == "compact" else "session",
-            learnings=self._unseen(shown.values()),
+        return self.reply(
+            "compaction" if self.event.source == "compact" else "session",
+            hits=self._unseen(shown.values()),
             unfinished=self._unfinished() if is_new else (),
             notes=self._notes() if is_new else (),
         )
 
-    def _agent(self) -> Reply:
-        return self._said("agent", learnings=self._unseen(self._standing()))
+    def _brief_agent(self) -> Reply:
+        return self.reply("agent", hits=self._unseen(self._standing()))
 
-    def _prompt(self) -> Reply:
-        event = self._event
+    def _brief_prompt(self) -> Reply:
+        event = self.event
         if not event.prompt.strip():
             return Reply()
-        brief = self._memory.brief(
-            event.prompt,
-            task=self._id,
+        request = BriefRequest(
+            text=event.prompt,
+            task=self.id,
             task_type="session",
             agent=event.agent,
             client=event.client,
@@ -136,61 +275,65 @@ class Conversing:
             max_chars=LONGEST_TEXT,
             began_ns=self._began_ns,
         )
-        return Reply(text=brief.text)
+        return Reply(text=brief(self.context, request).text)
 
-    def _call(self) -> Reply:
-        """Before a call: tell what it did the last time."""
-        how = self._memory.settings.before_tool
-        if how == "off":
+    def _warn_before_call(self) -> Reply:
+        """Before a call: say what it did the last time."""
+        mode = self.context.settings.before_tool
+        if mode == "off":
             return Reply()
-        misstep = self._misstep()
-        if misstep is not None and how == "stop_once":
-            said = self._said("tool", misstep=misstep, denies=True)
-            # What had no room was neither recorded nor said: such a call would be refused again and again.
-            return said.replace(text=said.text + _STOPPED, denies=True) if said.text else said
-        if not tells_before(self._event):
-            return Reply()
-        return self._said("tool", misstep=misstep, learnings=self._triggered(_AT_CALL))
+        from learnt.flow.warnings import AT_CALL, Call  # only at calls of tools
 
-    def _result(self) -> Reply:
-        """After a call: remember how it ended and, where it failed, tell what helped."""
-        event = self._event
-        late = () if tells_before(event) or self._memory.settings.before_tool == "off" else _AT_CALL
+        call = Call(self)
+        warning = call.find_warning()
+        if warning is not None and mode == "stop_once":
+            reply = self.reply("tool", warning=warning.replace(denies=True))
+            # What had no room was neither recorded nor said: such a call would be denied again and again.
+            return reply.replace(text=reply.text + _STOPPED, denies=True) if reply.text else reply
+        if not tells_before(self.event):
+            return Reply()
+        return self.reply("tool", warning=warning, hits=call.triggered(AT_CALL))
+
+    def _learn_from_result(self) -> Reply:
+        """After a call: remember how it ended and, if it failed, say what helped."""
+        from learnt.flow.warnings import AT_CALL, Call  # only at calls of tools
+
+        event, call = self.event, Call(self)
+        late = () if tells_before(event) or self.context.settings.before_tool == "off" else AT_CALL
         if not event.failed:
             if event.command and event.failed is False:
-                self._note_success()
-            return self._said("tool", learnings=self._triggered(late))
-        misstep = self._misstep()
-        self._note_failure()
-        return self._said("failure", misstep=misstep, learnings=self._triggered((*late, "errors")))
+                call.record_success()
+            return self.reply("tool", hits=call.triggered(late))
+        warning = call.find_warning()
+        call.record_failure()
+        return self.reply("failure", warning=warning, hits=call.triggered((*late, "errors")))
 
-    def _compaction(self) -> Reply:
-        """Before a conversation is made shorter: what its summary should keep."""
-        known = tasks.find(self._database, self._id)
+    def _keep_in_summary(self) -> Reply:
+        """Before a conversation is compacted: what its summary should keep."""
+        known = tasks.find(self.database, self.id)
         given = self._given_before(known) if known else {}
         if not given:
             return Reply()
-        from learnt.brief.render import length_in_json
-        from learnt.text.fence import harmless
-
         text = "Keep these learnings with their ids in the summary:"
-        for one in reversed(given.values()):  # the latest first
-            longer = f"{text}\n- {harmless(one.title)} ({one.id})"
+        for learning in reversed(given.values()):  # the latest first
+            longer = f"{text}\n- {harmless(learning.title)} ({learning.id})"
             if length_in_json(longer) > LONGEST_TEXT:
                 break
             text = longer
         return Reply(text=text)
 
-    def _stop(self) -> Reply:
-        """A turn is over, or the conversation: perhaps within a turn that nothing told the end of."""
-        from learnt.clients.spoken import has_words
+    def _end_turn(self) -> Reply:
+        """A turn is over, or the conversation: perhaps within a turn whose end no event reported."""
+        from learnt.clients.spoken import has_words  # only where a turn ends
+        from learnt.flow.turns import end_turn
 
-        event = self._event
+        event = self.event
         if event.said is None and not has_words(event.transcript):
-            self._memory.start_worker()
+            start_worker(self.context)
             return Reply()
-        self._memory.end_turn(
-            self._id,
+        end_turn(
+            self.context,
+            self.id,
             event.said or "",
             agent=event.agent,
             client=event.client,
@@ -199,276 +342,48 @@ class Conversing:
         )
         return Reply()
 
-    @property
-    def _database(self) -> Any:
-        return self._memory.store.database
-
-    @property
-    def _parent(self) -> str:
-        """What a sub-agent works for, a conversation or a task of the loop; empty for a conversation with a person."""
-        event = self._event
-        if not event.agent_id:
-            return ""
-        return self._of_task or text_id("task", event.replace(agent_id="").conversation)
-
-    @property
-    def _task(self) -> Task:
-        if self._known is None:
-            new = Task(
-                id=self._id,
-                title=self._id,  # until its first prompt is known
-                type="session",
-                agent=self._memory._line(self._event.agent),
-                client=self._event.client,
-                parent=self._parent,
-                created_at=self._now,
-                updated_at=self._now,
-            )
-            self._known = tasks.find(self._database, self._id) or new
-            if self._is_loops:
-                # Each attempt is a conversation of its own, which begins with its claim.
-                held = [one.started_at for one in claims.all_of(self._database) if one.task == self._id]
-                self._known = self._known.replace(fresh_since=max((*held, self._known.fresh_since)))
-        return self._known
-
-    def _said(
-        self,
-        occasion: str,
-        *,
-        misstep: Misstep | None = None,
-        learnings: Sequence[Hit] = (),
-        unfinished: tuple[Unfinished, ...] = (),
-        notes: tuple[str, ...] = (),
-        denies: bool = False,
-    ) -> Reply:
-        """Make a brief of what there is to say, keep it, and return it."""
-        if not (misstep or learnings or unfinished or notes):
-            return Reply()
-        from learnt.brief.render import Content, FailedBefore, Shown
-
-        failed: tuple[FailedBefore, ...] = ()
-        if misstep is not None:
-            told = {"command": misstep.command, "error": misstep.error, "worked": misstep.worked}
-            failed = (FailedBefore(**told, at=misstep.failed_at),)
-        everything = Content(
-            id=new_id("brief", self._now),
-            now_ms=self._now,
-            learnings=tuple(Shown(learning=hit.learning) for hit in learnings),
-            failed=failed,
-            unfinished=unfinished,
-            notes=notes,
-        )
-        brief = self._brief(everything, learnings, occasion)
-        if not brief.text or brief.tokens > self._memory.settings.brief_tokens:
-            return Reply()
-        warning = None
-        if misstep is not None:
-            whom = {"task": self._id, "sign": misstep.sign, "brief": brief.id, "agent": brief.agent}
-            # After a failure the call that is warned of is over.
-            failures = int(occasion == "failure")
-            warning = {**whom, "denied": int(denies), "failures": failures, "warned_at": self._now}
-        self._memory._recorded(self._task, brief, self._began_ns, warning=warning)
-        return Reply(text=brief.text)
-
-    def _brief(self, everything: Content, hits: Sequence[Hit], occasion: str) -> Brief:
-        from learnt.brief.select import Choice
-
-        event = self._event
-        # A warning tells the command itself, and a purge must find it there.
-        command = self._line(event.command, _LONGEST_COMMAND) if event.command and not everything.failed else ""
-        tools = (self._memory._line(event.tool),) if event.tool else ()
-        content, receipt = fitted(
-            everything,
-            [Choice(hit=hit) for hit in hits],
-            "",
-            asked(Situation(paths=event.paths, command=command, tools=tools), only_new=True),
-            (),
-            settings={"budget_tokens": self._memory.settings.brief_tokens},
-            max_chars=LONGEST_TEXT,
-        )
-        made = made_brief(self._task, content, receipt, agent=self._memory._line(event.agent))
-        return made.replace(client=event.client, occasion=occasion, asked_by="hook")
-
-    def _misstep(self) -> Misstep | None:
-        """Return what the command did the last time, if it is known and this conversation was not told yet."""
-        from learnt.store import missteps
-
-        since = self._task.fresh_since
-        known = [one for one in self._missteps() if one.is_known and self._now - one.failed_at < missteps.TOLD_FOR_MS]
-        if not known:
-            return None
-        # First what waits: it may be brought into the database at this very moment.
-        waiting = [one.body["warning"] for one in self._memory.store.waiting(self._id) if one.kind == "warning"]
-        if any(missteps.warned_since(self._database, self._id, one.sign, since) for one in known):
-            return None
-        is_told = any(one["sign"] == known[0].sign and one["warned_at"] >= since for one in waiting)
-        return None if is_told else known[0]
-
-    def _missteps(self) -> list[Misstep]:
-        """Return the missteps that the command repeats: the very same one first, then those with the same mistake."""
-        if self._repeated is None:
-            from learnt.mine.missteps import asked_by, repeats
-            from learnt.store import missteps
-
-            sign, command = self._sign(), self._event.command
-            where = {"root": self._memory.root, "folder": self._event.folder}
-            same = missteps.find(self._database, sign) if sign else None
-            alike = missteps.of_asked(self._database, asked_by(command, **where)) if sign else []
-            others = [one for one in alike if one.sign != sign and repeats(command, one.asked, one.wrong, **where)]
-            self._repeated = [*([same] if same else []), *others]
-        return self._repeated
-
-    def _sign(self) -> str:
-        if self._signed is None:
-            from learnt.mine.missteps import sign_of
-
-            event = self._event
-            self._signed = sign_of(event.command, self._memory.root, event.folder) if event.command else ""
-        return self._signed
-
-    def _note_failure(self) -> None:
-        """Remember that a command failed; that of a test or a linter says nothing about the command."""
-        from learnt.mine.complaint import first_line, is_conflict, is_no_error, why
-        from learnt.mine.missteps import counts, is_question
-
-        event, sign = self._event, self._sign()
-        error = why(event.output) or first_line(event.output)
-        if not sign or not counts(event.command, error) or is_no_error(event.output) or is_conflict(event.output):
-            return
-        if not error and is_question(event.command):
-            return
-        self._memory.store.record("misstep", {**self._body(), "error": self._line(error, _LONGEST_ERROR)})
-
-    def _note_success(self) -> None:
-        """Remember that a command succeeded, where that changes anything."""
-        from learnt.mine.missteps import succeeded
-        from learnt.store import missteps
-
-        command, sign = self._event.command, self._sign()
-        if not succeeded(command, self._event.output):
-            return
-        open_ones = [one for one in missteps.unsettled(self._database, self._id) if one.sign != sign]
-        replaced: dict[str, Any] = {}
-        if open_ones and sign:
-            from learnt.mine.missteps import may_replace, replaces, wrong_words
-
-            kept = self._line(command, _LONGEST_COMMAND)
-            for one in open_ones if may_replace(command) else ():
-                # The same words in another folder: that they worked there would tell nobody what to do.
-                if one.command != kept and replaces(one.command, command, one.error):
-                    replaced[one.sign] = wrong_words(
-                        one.command, command, one.error, self._memory.root, self._event.folder
-                    )
-        if replaced or self._missteps():
-            self._memory.store.record("success", {**self._body(), "replaces": replaced})
-
-    def _body(self) -> dict[str, Any]:
-        """Return what is kept of a call, however it ended."""
-        return {
-            "sign": self._sign(),
-            "command": self._line(self._event.command, _LONGEST_COMMAND),
-            "repeats": [one.sign for one in self._missteps()],
-            "task": self._id,
-            "at": self._now,
-        }
-
-    def _line(self, text: str, longest: int) -> str:
-        """Return a text on one line, without secrets, and only then cut: a part of a secret is not known as one."""
-        return self._memory._line(first_words(text, _MOST_READ), longest)[:longest].rstrip()
-
-    def _triggered(self, kinds: Sequence[str]) -> list[Hit]:
-        """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""
-        event = self._event
-        runs_or_edits = bool(event.paths or event.command)
-        if not kinds or not (runs_or_edits or event.tool):
-            return []
-        from learnt.text.clean import clean
-        from learnt.text.triggers import Signs
-
-        text = clean(event.output) if "errors" in kinds else ""
-        paths, tools = tuple(map(clean, event.paths)), (clean(event.tool),) if event.tool else ()
-        signs = Signs(Situation(text=text, paths=paths, command=clean(event.command), tools=tools))
-        wanted = {kind for kind in kinds if (event.paths if kind == "files" else runs_or_edits or kind == "tools")}
-        anchors = {kind: found for kind, found in signs.anchors().items() if kind in wanted}
-        which = Filter(
-            exclude_task=self._id,
-            exclude_ids=tuple(sorted(self._seen(self._task))),
-            trusted_from=self._memory.settings.brief_confidence,
-        )
-        hits = []
-        for store in self._memory.sound_stores():
-            found = learnings.with_triggers(store.database, anchors, signs.show, which)
-            for one in learnings.get_all(store.database, list(found)).values() if found else ():
-                if _warns(one, found[one.id]):
-                    learning = one.replace(scope=store.place.scope)
-                    hits.append(Hit(learning=learning, score=0.0, relevance=1.0, trigger=found[one.id]))
-        best = sorted(hits, key=lambda hit: (not hit.learning.pinned, -hit.learning.confidence, hit.learning.id))
-        return best[:_MOST_TRIGGERED]
-
     def _standing(self, *, proven_only: bool = False) -> list[Learning]:
-        from learnt.flow.standing import standing
+        from learnt.flow.standing import standing  # not at a prompt
 
-        return standing(self._memory, agent=self._event.agent, proven_only=proven_only)
+        return standing(self.context, agent=self.event.agent, proven_only=proven_only)
 
     def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
         """Return the learnings that the conversation was not given yet, and did not teach itself."""
-        seen = self._seen(self._task)
-        fresh = [one for one in shown if one.id not in seen and one.task != self._id]
-        return [Hit(learning=one, score=0.0, relevance=1.0) for one in fresh]
-
-    def _seen(self, task: Task) -> list[str]:
-        """Return the ids of what the conversation was given since it last forgot, the oldest first."""
-        return list(self._memory._injected(task.id, since=task.fresh_since))
+        seen = self.seen_ids(self.task)
+        fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
+        return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 
     def _given_before(self, task: Task) -> dict[str, Learning]:
-        """Return what the conversation was given and is still to be told, as it stands now."""
-        given = self._seen(task)
-        found: dict[str, Learning] = {}
-        for store in self._memory.sound_stores():
-            for id, one in learnings.get_all(store.database, given).items():
-                if one.status == "active":
-                    found.setdefault(id, one.replace(scope=store.place.scope))
-        return {id: found[id] for id in given if id in found}
+        """Return what the conversation was given and is still active, as it is now."""
+        given = self.seen_ids(task)
+        active: dict[str, Learning] = {}
+        for store in self.context.sound_stores():
+            for id, learning in learnings.get_all(store.database, given).items():
+                if learning.status == "active":
+                    active.setdefault(id, learning.replace(scope=store.place.scope))
+        return {id: active[id] for id in given if id in active}
 
     def _unfinished(self) -> tuple[Unfinished, ...]:
         """Return what failed on the branch that is checked out, and was not finished."""
-        from learnt.project import head_branch
-
-        branch = head_branch(self._memory.root) if self._memory.root else ""
+        branch = head_branch(self.context.root) if self.context.root else ""
         if not branch:
             return ()
-        from learnt.brief.render import Unfinished
-        from learnt.debrief.reports import NO_REPORT
+        from learnt.debrief.reports import NO_REPORT  # not at a prompt
 
-        since = self._now - _UNFINISHED_MS
-        found = tasks.unfinished(self._database, branch=branch, since=since, limit=_MOST_UNFINISHED)
+        since = self.now - _UNFINISHED_MS
+        failed = tasks.unfinished(self.database, branch=branch, since=since, limit=_MOST_UNFINISHED)
         return tuple(
             Unfinished(
                 task=task.id, title=task.title, reason=report.reason, suggestion=report.suggestion, at=report.created_at
             )
-            for task, report in found
-            # Of a conversation whose first words nobody knows, a failure without a reason tells nothing.
-            if task.id != self._id and not (task.title == task.id and report.reason.endswith(NO_REPORT))
+            for task, report in failed
+            # If nobody knows the first words of a conversation, a failure without a reason says nothing.
+            if task.id != self.id and not (task.title == task.id and report.reason.endswith(NO_REPORT))
         )
 
     def _notes(self) -> tuple[str, ...]:
         """Return what the person should hear of."""
-        waiting = learnings.count(self._database, Filter(status="proposed"))
-        if not waiting or learnings.count(self._database, Filter()) <= self._memory.settings.summarise_above:
+        waiting = learnings.count(self.database, Filter(status="proposed"))
+        if not waiting or learnings.count(self.database, Filter()) <= self.context.settings.summarise_above:
             return ()
         return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
-
-
-def _warns(learning: Learning, trigger: str) -> bool:
-    """Say whether a learning is worth an interruption: what answers this error, or a gotcha on this very call.
-
-    What was read off a command that failed is about all that its program can be asked for: the misstep itself warns
-    where the same is asked again.
-    """
-    kind, _, pattern = trigger.partition(": ")
-    if kind == "errors":
-        return True
-    is_gotcha = learning.kind == "gotcha" or learning.polarity == "avoid"
-    return is_gotcha and (
-        learning.origin == "person" or (kind == "files" and not any(sign in pattern for sign in "*?["))
-    )

@@ -20,7 +20,7 @@ from learnt.clients.setup import Setting, Target, Unfit
 from learnt.clients.setup.examine import Disk, Found, examine
 from learnt.clients.setup.switches import switched_off
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
-from learnt.flow import places
+from learnt.flow import context
 from learnt.flow.replacing import (
     Replacement,
     content_of,
@@ -308,8 +308,8 @@ def _wants(outcome: Outcome, setting: Setting, start: str) -> Iterator[str]:
         yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
     here = project.find_project(start)
     try:
-        loaded = config.load(places.settings_files(here.root if here else None), dict(os.environ)).settings
-        known = here is not None and places.own_place(here, loaded).exists()
+        loaded = config.load(context.settings_files(here.root if here else None), dict(os.environ)).settings
+        known = here is not None and context.own_place(here, loaded).exists()
     except LearntError:
         known = True  # what is wrong with the settings is told elsewhere
     if not known and not setting.user:

@@ -1,15 +1,16 @@
-"""Learnings by hand: keep, look, change, take back.
+"""Learnings by hand: add, list, change, undo; and learnings that an agent reports while it works.
 
 Text is cleaned and its secrets are redacted here, where it comes in, so that every store holds the same.
 """
 
 from __future__ import annotations
 
-from learnt.errors import WrongRequest
-from learnt.flow.context import Stores, check_rows
-from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id
-from learnt.store import Store, events, learnings
-from learnt.store.learnings import Filter
+from learnt.errors import NotFound, WrongRequest
+from learnt.flow.context import check_rows
+from learnt.flow.marks import undo_mark
+from learnt.model import PROGRAM, TITLE_LIMIT, Learning, Value, is_id, new_id
+from learnt.store import Store, events, learnings, tasks
+from learnt.store.learnings import Change, Filter
 from learnt.text.clean import fold
 from learnt.text.records import as_record, read_fields
 from learnt.weigh import confidence
@@ -19,244 +20,246 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from learnt.model import Event, Triggers
+    from learnt.flow.context import Context
+    from learnt.model import Event
+    from learnt.store.database import Database
 
 
-class Page(Value):
+class LearningsPage(Value):
     """Some learnings of a longer list, and how many there are in all."""
 
     learnings: tuple[Learning, ...]
     total: int
 
 
-class ByHand(Stores):
-    """What a person does with learnings."""
-
-    def add(
-        self,
-        title: str,
-        *,
-        context: str = "",
-        observation: str = "",
-        implication: str = "",
-        action: str = "",
-        tags: Sequence[str] = (),
-        domain: str = "",
-        category: str = "",
-        kind: str = "solution",
-        polarity: str = "do",
-        triggers: Triggers | dict[str, list[str]] | None = None,
-        origin: str = "person",
-        goal: str = "",
-        task: str = "",
-        discovery: str = "",
-        commit: str = "",
-        confidence: float | None = None,
-        pinned: bool = False,
-        created_at: int | None = None,
-    ) -> Learning:
-        """Keep a new learning. Only the title is needed; equal learnings are not merged."""
-        return self.add_all(
-            [
-                {
-                    "title": title,
-                    "context": context,
-                    "observation": observation,
-                    "implication": implication,
-                    "action": action,
-                    "tags": tags,
-                    "domain": domain,
-                    "category": category,
-                    "kind": kind,
-                    "polarity": polarity,
-                    "triggers": triggers or {},
-                    "origin": origin,
-                    "goal": goal,
-                    "task": task,
-                    "discovery": discovery,
-                    "commit": commit,
-                    "pinned": pinned,
-                    **({} if confidence is None else {"confidence": confidence}),
-                }
-            ],
-            created_at=created_at,
-        )[0]
-
-    def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
-        """Keep several new learnings, all or none; each record holds the fields of `add`."""
-        now = self._clock()
-        added = [self._new_learning(record, created_at=now if created_at is None else created_at) for record in records]
-        with self.store.transaction():
-            for learning in added:
-                learnings.add(self.store.database, learning, self._change("add", at=now))
-        self.store.grew_by(len(added))
-        return added
-
-    def learnings(
-        self,
-        *,
-        status: str | None = "active",
-        domain: str | None = None,
-        category: str | None = None,
-        tag: str | None = None,
-        kind: str | None = None,
-        goal: str | None = None,
-        min_confidence: float | None = None,
-        scope: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> Page:
-        """Return the fitting learnings, newest first; `status=None` means any."""
-        which = Filter(
-            status=status,
-            domain=None if domain is None else fold(domain),
-            category=None if category is None else fold(category),
-            tag=None if tag is None else fold(tag[: 2 * TITLE_LIMIT]).removeprefix("#"),
-            kind=kind,
-            goal=None if goal is None else fold(goal),
-            min_confidence=min_confidence,
-        )
-        limit = self.settings.page_size if limit is None else limit
-        check_rows(limit=limit, offset=offset)
-        stores = [store for store in self.sound_stores() if scope in (None, store.place.scope)]
-        if not stores:
-            known = ", ".join(store.place.scope for store in self._stores)
-            raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
-        total = sum(learnings.count(store.database, which) for store in stores)
-        return Page(learnings=_merged_page(stores, which, limit=limit, offset=offset), total=total)
-
-    def edit(
-        self, id: str, *, reason: str = "", add_tags: Sequence[str] = (), drop_tags: Sequence[str] = (), **changes: Any
-    ) -> Learning:
-        """Change fields of a learning; the fields are those of `add`."""
-        fields = read_fields(self._record(changes))
-        more = set(read_fields(self._record({"tags": add_tags}))["tags"])
-        fewer = set(read_fields({"tags": drop_tags})["tags"])
-
-        def decide(learning: Learning) -> dict[str, Any]:
-            tags = set(fields.get("tags", learning.tags))
-            return {**fields, "tags": tuple(sorted((tags | more) - fewer))}
-
-        return self._alter(id, "edit", decide, reason=reason)
-
-    def archive(self, id: str, *, reason: str = "") -> Learning:
-        """Put a learning away: it leaves lists and briefs, and can be restored."""
-        return self._alter(id, "archive", _to_status("archived"), reason=reason)
-
-    def hide(self, id: str, *, reason: str = "") -> Learning:
-        """Keep a learning out of every brief."""
-        return self._alter(id, "hide", _to_status("hidden"), reason=reason)
-
-    def restore(self, id: str, *, reason: str = "") -> Learning:
-        """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
-        store, _ = self._holder(id, writable=True)
-        now = self._clock()
-        with store.transaction():
-            change = self._change("restore", at=now, reason=reason)
-            before, after = learnings.change(store.database, id, _to_status("active"), change)
-            for member in before.replaces if before.status == "proposed" else ():
-                if learnings.find(store.database, member):
-                    change = self._change("supersede", at=now, reason=reason)
-                    learnings.change(store.database, member, replaced_by(id), change)
-        return after.replace(scope=store.place.scope)
-
-    def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
-        """Let a learning come first where it is relevant, whatever its confidence."""
-        return self._alter(id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
-
-    def like(self, id: str, *, reason: str = "") -> Learning:
-        """Say that a learning is good: a little more confidence, once per person."""
-        store, _ = self._holder(id)
-
-        def decide(learning: Learning) -> dict[str, Any]:
-            history = _standing(events.of(store.database, id))
-            if any(event.what == "like" and event.who == self.person for event in history):
-                return {}
-            return {"confidence": confidence.liked(learning.confidence)}
-
-        return self._alter(id, "like", decide, reason=reason)
-
-    def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
-        """Replace a learning by a better one; return the replaced one."""
-        self.get(new)
-        return self._alter(old, "supersede", lambda _: {"status": "superseded", "superseded_by": new}, reason=reason)
-
-    def supersedes(self, id: str) -> list[str]:
-        """Return the ids of the learnings that this one replaced."""
-        self._holder(id)  # or say that there is none
-        replaced = [old for store in self.sound_stores() for old in learnings.superseded_by(store.database, id)]
-        return sorted(dict.fromkeys(replaced))
-
-    def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Take back the last change of a learning, or the change with this event id."""
-        event = self._find_event(id) if is_id("event", id) else _last_undoable(self.history(id))
-        before = self.get(event.subject)
-        after = self._alter(
-            event.subject,
-            "undo",
-            lambda learning: taking_back(event, learning),
-            reason=reason,
-            undoes=event.id,
-            also=lambda store: self._undo_mark(store, event),
-        )
-        if after.version == before.version:
-            raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")
-        return after
-
-    def _new_learning(self, record: dict[str, Any], *, created_at: int) -> Learning:
-        fields = read_fields(self._record(record))
-        fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
-        times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
-        return Learning(id=new_id("learn", self._clock()), **times, **{"title": "", **fields})
+def add_all(context: Context, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
+    """Add several learnings, all or none; each record holds the fields of `Memory.add`."""
+    now = context.clock()
+    added = [new_learning(context, record, created_at=now if created_at is None else created_at) for record in records]
+    with context.store.transaction():
+        for learning in added:
+            learnings.add(context.store.database, learning, context.change("add", at=now))
+    context.store.grew_by(len(added))
+    return added
 
 
-def _merged_page(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:
-    """Return a page of the learnings of several stores as if they were one, newest first."""
-    if len(stores) == 1:
-        pages = [(stores[0], learnings.page(stores[0].database, which, limit=limit, offset=offset))]
-        offset = 0
-    else:
-        pages = [(store, learnings.page(store.database, which, limit=limit + offset)) for store in stores]
-    found = [learning.replace(scope=store.place.scope) for store, page in pages for learning in page]
-    found.sort(key=lambda learning: (learning.created_at, learning.id), reverse=True)
-    return tuple(found[offset : offset + limit])
+def learn(context: Context, record: dict[str, Any]) -> tuple[Learning, bool]:
+    """Add what an agent found out while it works, and say whether it is new; what is known already recurs instead."""
+    now, database, task_id = context.clock(), context.store.database, record.get("task", "")
+    task = tasks.find(database, task_id) if task_id else None
+    if task is not None and task.skip_learnings:
+        raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="say it to a person instead")
+    origin = {"goal": task.goal if task else "", "origin": "agent"}
+    learning = new_learning(context, {**origin, **record}, created_at=now)
+    with context.store.transaction():
+        known = learnings.same_as(database, learning.observation or learning.title)
+        if known is None:
+            learnings.add(database, learning, context.change("add", at=now))
+            return learning, True
+        return count_recurrence(database, known.id, context.change("recur", at=now, reason=task_id)), False
 
 
-def _to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
+def count_recurrence(database: Database, id: str, change: Change) -> Learning:
+    """Within a transaction: count that a task taught a known learning again; the task is the change's reason.
+
+    It counts once per task, and not for the task that taught it first. What the program itself archived becomes active
+    again, with a month before time counts again; what a person archived stays.
+    """
+    task, at = change.reason, change.at
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        history = events.of(database, learning.id)
+        counted = learning.task == task or any((event.what, event.reason) == ("recur", task) for event in history)
+        changes: dict[str, Any] = {} if counted else {"recurrences": learning.recurrences + 1}
+        archived_by = next((event.who for event in reversed(history) if "status" in event.new), "")
+        if learning.status == "archived" and archived_by == PROGRAM:
+            changes |= {"status": "active", "last_decayed_at": at}
+        return changes
+
+    return learnings.change(database, id, decide, change)[1]
+
+
+def list_learnings(
+    context: Context, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
+) -> LearningsPage:
+    """Return the fitting learnings of all stores, newest first; `scope`: of one store only."""
+    limit = context.settings.page_size if limit is None else limit
+    check_rows(limit=limit, offset=offset)
+    which = which.replace(
+        domain=None if which.domain is None else fold(which.domain),
+        category=None if which.category is None else fold(which.category),
+        tag=None if which.tag is None else fold(which.tag[: 2 * TITLE_LIMIT]).removeprefix("#"),
+        goal=None if which.goal is None else fold(which.goal),
+    )
+    stores = [store for store in context.sound_stores() if scope in (None, store.place.scope)]
+    if not stores:
+        known = ", ".join(store.place.scope for store in context.stores)
+        raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
+    total = sum(learnings.count(store.database, which) for store in stores)
+    return LearningsPage(learnings=_merge_pages(stores, which, limit=limit, offset=offset), total=total)
+
+
+def edit(
+    context: Context,
+    id: str,
+    changes: dict[str, Any],
+    *,
+    reason: str = "",
+    add_tags: Sequence[str] = (),
+    drop_tags: Sequence[str] = (),
+) -> Learning:
+    """Change fields of a learning."""
+    fields = read_fields(context.redact_record(changes))
+    more = set(read_fields(context.redact_record({"tags": add_tags}))["tags"])
+    fewer = set(read_fields({"tags": drop_tags})["tags"])
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        tags = set(fields.get("tags", learning.tags))
+        return {**fields, "tags": tuple(sorted((tags | more) - fewer))}
+
+    return alter(context, id, "edit", decide, reason=reason)
+
+
+def archive(context: Context, id: str, *, reason: str = "") -> Learning:
+    """Remove a learning from lists and briefs; it can be restored."""
+    return alter(context, id, "archive", to_status("archived"), reason=reason)
+
+
+def hide(context: Context, id: str, *, reason: str = "") -> Learning:
+    """Keep a learning out of every brief."""
+    return alter(context, id, "hide", to_status("hidden"), reason=reason)
+
+
+def restore(context: Context, id: str, *, reason: str = "") -> Learning:
+    """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
+    store, _ = context.locate(id, writable=True)
+    with store.transaction():
+        activate(context, store, id, context.change("restore", at=context.clock(), reason=reason))
+        return learnings.get(store.database, id).replace(scope=store.place.scope)
+
+
+def activate(context: Context, store: Store, id: str, change: Change) -> None:
+    """Within a transaction: make a learning active; a proposal then replaces what it names."""
+    before, _ = learnings.change(store.database, id, to_status("active"), change)
+    for member in before.replaces if before.status == "proposed" else ():
+        if learnings.find(store.database, member):
+            supersede = context.change("supersede", at=change.at, reason=change.reason)
+            learnings.change(store.database, member, replace_by(id), supersede)
+
+
+def pin(context: Context, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
+    """Let a learning come first where it is relevant, whatever its confidence."""
+    return alter(context, id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
+
+
+def like(context: Context, id: str, *, reason: str = "") -> Learning:
+    """Raise the confidence of a learning a little, once per person."""
+    store, _ = context.locate(id)
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        valid = _valid_changes(events.of(store.database, id))
+        if any(event.what == "like" and event.who == context.person for event in valid):
+            return {}
+        return {"confidence": confidence.liked(learning.confidence)}
+
+    return alter(context, id, "like", decide, reason=reason)
+
+
+def supersede(context: Context, old: str, new: str, *, reason: str = "") -> Learning:
+    """Replace a learning by a better one; return the replaced one."""
+    context.get(new)
+    changes = {"status": "superseded", "superseded_by": new}
+    return alter(context, old, "supersede", lambda _: changes, reason=reason)
+
+
+def superseded_ids(context: Context, id: str) -> list[str]:
+    """Return the ids of the learnings that this one replaced."""
+    context.get(id)  # or raise that there is none
+    replaced = [old for store in context.sound_stores() for old in learnings.superseded_by(store.database, id)]
+    return sorted(dict.fromkeys(replaced))
+
+
+def read_history(context: Context, id: str) -> list[Event]:
+    """Return every change to a learning, oldest first."""
+    return events.of(context.locate(id)[0].database, id)
+
+
+def undo(context: Context, id: str, *, reason: str = "") -> Learning:
+    """Undo the last change of a learning, or the change with this event id."""
+    event = _find_event(context, id) if is_id("event", id) else _last_undoable(read_history(context, id))
+    before = context.get(event.subject)
+    after = alter(
+        context,
+        event.subject,
+        "undo",
+        lambda learning: take_back(event, learning),
+        reason=reason,
+        undoes=event.id,
+        also=lambda store: undo_mark(context, store, _resolve_undos(context, event)),
+    )
+    if after.version == before.version:
+        raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")
+    return after
+
+
+def alter(
+    context: Context,
+    id: str,
+    what: str,
+    decide: Callable[[Learning], dict[str, Any]],
+    *,
+    reason: str = "",
+    undoes: str = "",
+    also: Callable[[Store], object] = lambda _: None,
+) -> Learning:
+    """Change a learning in the store that holds it; `also` runs in the same transaction."""
+    store, _ = context.locate(id, writable=True)
+
+    def decide_without_circles(learning: Learning) -> dict[str, Any]:
+        changes = decide(learning)
+        refuse_circle(context, id, changes.get("superseded_by", ""))
+        return changes
+
+    with store.transaction():
+        change = context.change(what, at=context.clock(), reason=reason, undoes=undoes)
+        _, after = learnings.change(store.database, id, decide_without_circles, change)
+        also(store)
+    return after.replace(scope=store.place.scope)
+
+
+def refuse_circle(context: Context, id: str, successor: str) -> None:
+    """Raise if a learning would supersede itself, directly or through others."""
+    seen = {id}
+    last = id
+    while successor:
+        if successor in seen:
+            raise WrongRequest(
+                f"`{id}` would supersede itself" + (f", by way of `{last}`" if last != id else ""),
+                hint="`learnt supersede OLD NEW`: the old one first, and not one that replaced the other",
+            )
+        seen.add(successor)
+        last = successor
+        try:
+            successor = context.get(successor).superseded_by
+        except NotFound:
+            return  # purged, or not imported yet
+
+
+def to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change to a status, by a person."""
     return lambda _: {"status": status, "superseded_by": ""}
 
 
-def replaced_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
-    """Supersede what is still active."""
-    return lambda one: {"status": "superseded", "superseded_by": successor} if one.status == "active" else {}
+def replace_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change that supersedes what is still active."""
+    changes = {"status": "superseded", "superseded_by": successor}
+    return lambda learning: changes if learning.status == "active" else {}
 
 
-def _standing(history: list[Event]) -> list[Event]:
-    """Return the changes that still hold: without those that were undone, and without the undoings."""
-    undone: set[str] = set()
-    standing = []
-    for event in reversed(history):
-        if event.id in undone:
-            continue  # an undoing that was itself undone lets its event stand again
-        if event.undoes:
-            undone.add(event.undoes)
-        else:
-            standing.append(event)
-    return standing[::-1]
-
-
-def _last_undoable(history: list[Event]) -> Event:
-    """Return the latest change that still holds: repeated undos walk back."""
-    standing = _standing(history)
-    if standing:
-        return standing[-1]
-    raise WrongRequest("every change of this learning is undone already", hint="`learnt history ID` shows them")
-
-
-def taking_back(event: Event, learning: Learning) -> dict[str, Any]:
-    """Return what taking a change back changes of a learning; raise when that was changed again since."""
+def take_back(event: Event, learning: Learning) -> dict[str, Any]:
+    """Return the changes that undo an event; raise if the same fields were changed again since."""
     if not event.old:
-        return {"status": "archived", "superseded_by": ""}  # what was added is put away: nothing is deleted
+        return {"status": "archived", "superseded_by": ""}  # an addition is archived: nothing is deleted
     present = as_record(learning)
     changed = [name for name, value in event.new.items() if present[name] != value]
     if changed:
@@ -265,3 +268,63 @@ def taking_back(event: Event, learning: Learning) -> dict[str, Any]:
             hint=f"undo the later change first: `learnt history {learning.id}`",
         )
     return read_fields(event.old, allowed=Learning.fields)
+
+
+def new_learning(context: Context, record: dict[str, Any], *, created_at: int) -> Learning:
+    """Return a learning made of the fields that came in, without secrets."""
+    fields = read_fields(context.redact_record(record))
+    fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
+    times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
+    return Learning(id=new_id("learn", context.clock()), **times, **{"title": "", **fields})
+
+
+def _merge_pages(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:
+    """Return a page of the learnings of several stores as if they were one, newest first."""
+    if len(stores) == 1:
+        pages = [(stores[0], learnings.page(stores[0].database, which, limit=limit, offset=offset))]
+        offset = 0
+    else:
+        pages = [(store, learnings.page(store.database, which, limit=limit + offset)) for store in stores]
+    merged = [learning.replace(scope=store.place.scope) for store, page in pages for learning in page]
+    merged.sort(key=lambda learning: (learning.created_at, learning.id), reverse=True)
+    return tuple(merged[offset : offset + limit])
+
+
+def _find_event(context: Context, id: str) -> Event:
+    missing = NotFound(f"no event `{id}`")
+    for store in context.sound_stores():
+        try:
+            return events.get(store.database, id)
+        except NotFound as error:
+            missing = error
+    raise missing
+
+
+def _resolve_undos(context: Context, event: Event) -> tuple[Event, bool]:
+    """Return the change at the end of a chain of undos, and whether undoing this event undoes it."""
+    undone = True
+    while event.undoes:
+        event, undone = _find_event(context, event.undoes), not undone
+    return event, undone
+
+
+def _valid_changes(history: list[Event]) -> list[Event]:
+    """Return the changes that are in force: without undone ones, and without the undos."""
+    undone: set[str] = set()
+    valid = []
+    for event in reversed(history):
+        if event.id in undone:
+            continue  # an undo that was itself undone puts its event back in force
+        if event.undoes:
+            undone.add(event.undoes)
+        else:
+            valid.append(event)
+    return valid[::-1]
+
+
+def _last_undoable(history: list[Event]) -> Event:
+    """Return the latest change in force, so that repeated undos walk back."""
+    valid = _valid_changes(history)
+    if valid:
+        return valid[-1]
+    raise WrongRequest("every change of this learning is undone already", hint="`learnt history ID` shows them")

@@ -18,8 +18,17 @@ from itertools import accumulate
 from learnt.brief.render import EVIDENCE
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
-from learnt.flow.background import KILLED
-from learnt.flow.mining import Mined, Mining
+from learnt.flow.background import (
+    KILLED,
+    State,
+    is_updating,
+    latest,
+    refuse_without_project,
+    state,
+    update_when_due,
+)
+from learnt.flow.learnings import new_learning
+from learnt.flow.mining import NO_HURRY_S, Mined, Mining
 from learnt.learnings_file import (
     Bullet,
     Delta,
@@ -57,7 +66,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 _HURRIES = 5
-_NO_HURRY_S = 24 * 3600.0
 _ALL_TASKS = 1_000_000
 # What was not mined, for want of a model or of time, is kept for so many tasks, and so long.
 _KEPT_TASKS = 100
@@ -138,17 +146,47 @@ class _Merged:
         self.taken: list[Taken] = []
 
 
-class Filing(Mining):
-    """What is done with learnings files."""
+class LearningsFile(Mining):
+    """learnings.md of a project, and those of its goals."""
+
+    def path(self, goal: str = "") -> str:
+        """Return where the file of the project, or of a goal, is: each worktree has its own."""
+        return disk.path_of(self.root, goal)
+
+    def read(self, goal: str = "") -> str | None:
+        """Return the text of a learnings file; None when there is none."""
+        refuse_without_project(self.context)
+        content = disk.read(disk.path_of(self.root, goal), self.root)
+        return None if content is None else content.decode("utf-8")
+
+    def state(self) -> State:
+        """Return how old the learnings files are, and whether an update is due or running."""
+        return state(self.store, self.settings)
+
+    def regenerations(self, *, limit: int = 50) -> list[Regeneration]:
+        """Return the latest updates of learnings files, the newest first."""
+        return latest(self.store, limit=limit)
+
+    def is_updating(self) -> bool:
+        """Say whether an update runs at this moment.
+
+        This takes the update lock for an instant: ask only if the state says that one is running.
+        """
+        return is_updating(self.store)
+
+    def update_when_due(self) -> None:
+        """Start an update in the background if enough tasks are done and none is running."""
+        update_when_due(self.context)
 
     def update(
-        self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = _NO_HURRY_S
+        self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = NO_HURRY_S
     ) -> Update:
         """Mine what finished tasks left, take over what people did to the files, and write them anew.
 
         `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
         the file and what is known stay as they are, the reason is kept, and what it said of other tasks before as well.
         """
+        refuse_without_project(self.context)
         if window is not None and not 1 <= window <= _ALL_TASKS:
             raise WrongRequest(f"there is no window of {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
         deadline = time.monotonic() + limit_s
@@ -163,6 +201,8 @@ class Filing(Mining):
         `agent`: who did it, where it was no person. What an agent adds is on trial; what it changes or removes is put
         back.
         """
+        if not self.root or not any(os.path.lexists(path) for path in disk.paths(self.root)):
+            return None
         files = self._files()
         if all(file.before is None or self._is_as_written(file) for file in files):
             return None
@@ -181,6 +221,7 @@ class Filing(Mining):
 
         The learnings stay: the next update writes them again.
         """
+        refuse_without_project(self.context)
         with disk.alone(self.store):
             gone: list[str] = []
             while files := [file for file in self._files() if file.before is not None]:
@@ -198,8 +239,10 @@ class Filing(Mining):
         What is not active any more is left out, also while a file still shows it. Two files share the bound.
         """
         strategy = self.settings.learnings_injection_strategy
+        if strategy == "none" or task.skip_learnings or not self.root:
+            return "", ()
         goals = {"global_only": [""], "task_group": [task.goal], "both": [task.goal, ""]}[strategy]
-        texts = [redact(self.memory.learnings_file(goal) or "")[0] for goal in dict.fromkeys(goals)]
+        texts = [redact(self.read(goal) or "")[0] for goal in dict.fromkeys(goals)]
         ids = {bullet.id for text in texts for bullet in parse(text).bullets if bullet.id}
         known = learnings.get_all(self.store.database, sorted(ids))
 
@@ -458,13 +501,13 @@ class Filing(Mining):
         """Within a transaction: do what was done to one file; `standing`: in which file each learning now is."""
         now = self._clock()
         name = os.path.basename(file.path)
-        self.memory.redactions += file.redactions
+        self.context.redactions += file.redactions
         for section, text, id in file.edits.added:
             record = {**fields_of(text), "category": category_of(section), "goal": file.goal}
             record |= {"origin": "agent"} if agent else {"origin": "import"} if id else {}
-            added = self.memory._new_learning(record, created_at=now)
+            added = new_learning(self.context, record, created_at=now)
             added = added.replace(id=id) if id else added
-            learnings.add(database, added, self.memory._change("add", at=now, reason=name))
+            learnings.add(database, added, self.context.change("add", at=now, reason=name))
             file.taken.append(Taken(what="added", id=added.id, text=text))
         if agent:
             return
@@ -477,7 +520,7 @@ class Filing(Mining):
             verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
             if what == "hidden" and any(event.reason == reason for event in events.of(database, id)):
                 continue  # taken over before the file could be written, and somebody brought it back since
-            change = self.memory._change(verb, at=now, reason=reason)
+            change = self.context.change(verb, at=now, reason=reason)
             before, after = learnings.change(database, id, decide, change)
             if after.version != before.version:
                 file.taken.append(Taken(what=what, id=id, text=line_of(after)))

@@ -13,7 +13,8 @@ import time
 from itertools import chain
 
 from learnt.errors import LearntError, TryAgain
-from learnt.flow.debriefs import recurred
+from learnt.flow.briefs import SearchRequest, search
+from learnt.flow.learnings import count_recurrence
 from learnt.flow.model_calls import Asking
 from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Escalation, Learning, Value, new_id, text_id
 from learnt.project import head_commit
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
     from learnt.store.mined import Material
 
+NO_HURRY_S = 24 * 3600.0
 _NEAREST = 8
 LONGEST_READ = 24_000
 _LONGEST_QUERY = 4_000
@@ -206,7 +208,7 @@ class Mining(Asking):
         if known is not None:
             mined.add(database, discovery, at=now, learning=known.id)
             change = Change(what="recur", who=task.agent or "agent", at=now, reason=task.id)
-            learnings.change(database, known.id, recurred(database, task.id, now), change)
+            count_recurrence(database, known.id, change)
             outcome.repeated.append(known.id)
         elif reason:
             draft = None if isinstance(drafted, Skipped) else drafted
@@ -291,7 +293,7 @@ class Mining(Asking):
         task, found = reading.task, reading.found
         read = material(redact(reading.said)[0], limit_chars=LONGEST_READ)
         query = "\n".join((task.title, task.text, *(one.text for one in found), read))[:_LONGEST_QUERY]
-        near = self.memory.search(query, limit=4 * _NEAREST, min_confidence=0.0)
+        near = search(self.context, SearchRequest(query=query, limit=4 * _NEAREST, min_confidence=0.0))
         nearest = [hit.learning for hit in near if hit.learning.scope == "project"][:_NEAREST]
         system, prompt, schema = extraction_request(
             task_title=task.title,
@@ -348,7 +350,7 @@ class Mining(Asking):
             known = self._known(database, discovery, change.title)
             if known is not None:
                 again = Change(what="recur", who=PROGRAM, at=now, reason=task.id)
-                learnings.change(database, known.id, recurred(database, task.id, now), again)
+                count_recurrence(database, known.id, again)
                 outcome.repeated.append(known.id)
             else:
                 known = self._new(database, change, discovery, task, origin="model")

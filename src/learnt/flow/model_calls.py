@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from learnt.flow.accumulating import Accumulating
+    from learnt.flow.context import Context
     from learnt.llm import Completion, Provider, Request
     from learnt.store import Store
 
@@ -21,16 +21,16 @@ _BEGUN = "it was begun and never ended"
 
 
 class Asking:
-    """What a model is asked on behalf of a memory."""
+    """What a model is asked on behalf of a project."""
 
-    def __init__(self, memory: Accumulating) -> None:
-        self.memory = memory
-        self.store = memory.store
-        self.settings = memory.settings
-        self.root = memory.root
-        self._clock = memory._clock
-        self._line = memory._line
-        self._record = memory._record
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.store = context.store
+        self.settings = context.settings
+        self.root = context.root
+        self._clock = context.clock
+        self._line = context.redact_line
+        self._record = context.redact_record
 
     @property
     def asks_a_model(self) -> bool:

@@ -1,73 +1,111 @@
-"""Commands that failed here, and that a person wants to hear no more of.
+"""Deletion for good, at a person's word: of a learning, or of the command that a brief warned of.
 
-A person knows a misstep by the brief that warned of it. Forgotten, it is told of again only when it fails and another
-command works in its place anew; purged, nothing of it is left in the store, nor in its copies.
+Nothing of it is left in the store, its history, the spool, the backups, the log, or the learnings files of this
+worktree. Copies go first: as long as the store itself holds it, an interrupted purge can be repeated.
+
+A person may also only dismiss a warning: it is shown again only if the command fails and another one replaces it anew.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
 from learnt.learnings_file import purged
-from learnt.store import BACKUPS_FOLDER, missteps
+from learnt.model import Brief, is_id
+from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror, missteps
+from learnt.store.backup import purge_from_backups
+from learnt.store.database import Database
 from learnt.store.happened import get_brief
+from learnt.store.missteps import Misstep
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from learnt.flow.context import Context
 
-    from learnt.model import Brief
-    from learnt.store import Store
-    from learnt.store.missteps import Misstep
+_MOST_TRIES = 5
 
 
-def forget(store: Store, id: str) -> Misstep | None:
-    """Forget what a brief warned of; None if that was done before."""
-    brief = _warning(store, id)
-    with store.transaction():
-        signs = missteps.signs_in(store.database, brief)
-        known = missteps.forget(store.database, signs)
-    if store.place.address:
-        from learnt.store import mirror
+class Purge:
+    """Deletes learnings and warnings for good."""
 
-        mirror.forget(store, signs)
-    return known[0] if known else None
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
 
+    def learning(self, id: str) -> int:
+        """Delete a learning for good; return how many backups held it.
 
-def purge(store: Store, id: str) -> int:
-    """Really delete what a brief warned of; return how many backups held it.
+        Interrupted, it can be repeated: traces are looked for even when the learning itself is gone. No file or
+        branch brings it back.
+        """
+        own = [store for store in self._context.sound_stores() if not store.place.read_only]
+        holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
+        holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
+        if not holding:
+            self._context.locate(id, writable=True)  # raises, with what is wrong
+        with disk.alone(self._store):  # an update that has read the files would write the learning again
+            return sum(self._purge_from(store, id) for store in holding)
 
-    The copies first: as long as the store itself holds it, a purge that was interrupted can be repeated.
-    """
-    from learnt.store.backup import purge_from_backups
-    from learnt.store.mirror import throw_away
+    def warning(self, brief: str) -> int:
+        """Delete all that is kept of the command that a brief warned of; return how many backups held it."""
+        store, warning = self._store, _get_warning(self._store, brief)
+        commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
+        signs = missteps.signs_in(store.database, warning)
+        with store.scrubbing(brief):
+            backups = purge_from_backups(
+                os.path.join(store.place.folder, BACKUPS_FOLDER), lambda backup: missteps.purge(backup, signs, commands)
+            )
+            for sign in signs:
+                store.spool.drop(sign)
+            if store.place.address:
+                mirror.throw_away(store.place)
+            with store.transaction():
+                missteps.purge(store.database, signs, commands)
+            if store.place.address:
+                mirror.throw_away(store.place)  # a worker may have made it again while the server still had it
+        return backups
 
-    brief = _warning(store, id)
-    commands = [str(one["command"]) for one in brief.receipt["failed"]]
-    signs = missteps.signs_in(store.database, brief)
-    with store.scrubbing(id):
-        backups = purge_from_backups(
-            os.path.join(store.place.folder, BACKUPS_FOLDER), lambda backup: missteps.purge(backup, signs, commands)
-        )
-        for sign in signs:
-            store.spool.drop(sign)
-        if store.place.address:
-            throw_away(store.place)
+    def dismiss(self, brief: str) -> Misstep | None:
+        """Dismiss the command that a brief warned of; None if that was done before."""
+        store, warning = self._store, _get_warning(self._store, brief)
         with store.transaction():
-            missteps.purge(store.database, signs, commands)
+            signs = missteps.signs_in(store.database, warning)
+            known = missteps.forget(store.database, signs)
         if store.place.address:
-            throw_away(store.place)  # a worker may have made it anew, while the server still knew
-    return backups
+            mirror.forget(store, signs)
+        return known[0] if known else None
+
+    def command_of(self, brief: str) -> str:
+        """Return the command that a brief warned of."""
+        return str(_get_warning(self._store, brief).receipt["failed"][0]["command"])
+
+    def _purge_from(self, store: Store, id: str) -> int:
+        """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""
+        root = self._context.root
+        with store.scrubbing(id):
+            if root:
+                self._context.remarks += _purge_from_files(root, id, learnings.texts_ever(store.database, id))
+            with store.transaction():
+                learnings.delete(store.database, id)
+            store.spool.forget(id)
+            if store.place.address:
+                mirror.throw_away(store.place)
+            backups = os.path.join(store.place.folder, BACKUPS_FOLDER)
+            return purge_from_backups(backups, lambda backup: _delete(backup, id))
 
 
-def warned_of(store: Store, id: str) -> str:
-    """Return the command that a brief warned of."""
-    return str(_warning(store, id).receipt["failed"][0]["command"])
+def _delete(database: Database, id: str) -> bool:
+    """Delete a learning; say whether it was there."""
+    if learnings.find(database, id) is None:
+        return False
+    learnings.delete(database, id)
+    return True
 
 
-def _warning(store: Store, id: str) -> Brief:
+def _get_warning(store: Store, id: str) -> Brief:
     """Return a brief that warned of a command."""
     brief = get_brief(store.database, id)
     if not brief.receipt.get("failed"):
@@ -78,27 +116,24 @@ def _warning(store: Store, id: str) -> Brief:
     return brief
 
 
-_HURRIES = 5
-
-
-def take_out_of_files(root: str, id: str, texts: Collection[str]) -> list[str]:
-    """Take a learning out of the learnings files; return which could not be looked into, and why."""
+def _purge_from_files(root: str, id: str, texts: Collection[str]) -> list[str]:
+    """Take a learning out of the learnings files; return which could not be read, and why."""
     flaws = []
     for path in disk.paths(root):
         try:
-            _take_out(path, root, id, texts)
+            _purge_from_file(path, root, id, texts)
         except LearntError as error:
             flaws.append(f"not looked into for {id}: {error.message}; {error.hint}")
     return flaws
 
 
-def _take_out(path: str, root: str, id: str, texts: Collection[str]) -> None:
+def _purge_from_file(path: str, root: str, id: str, texts: Collection[str]) -> None:
     if os.path.lexists(disk.unfinished(path)):
         os.unlink(disk.unfinished(path))  # left by an update that was killed
-    for _ in range(_HURRIES):
-        found = disk.read(path, root)
-        text = (found or b"").decode("utf-8")
-        left = purged(text, id, texts)
-        if found is None or left == text or disk.replace(path, root, found, left):
+    for _ in range(_MOST_TRIES):
+        content = disk.read(path, root)
+        text = (content or b"").decode("utf-8")
+        remaining = purged(text, id, texts)
+        if content is None or remaining == text or disk.replace(path, root, content, remaining):
             return
     raise TryAgain(f"somebody keeps changing {path}", hint="save it, then run the same command again")

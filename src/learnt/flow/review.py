@@ -6,26 +6,25 @@ one transaction, so that nothing is half done, whenever somebody leaves.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import check_rows
-from learnt.flow.learnings import replaced_by, taking_back
+from learnt.flow.learnings import replace_by, take_back, to_status
+from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
-from learnt.store import escalations, events, learnings
+from learnt.store import escalations, events, learnings, opinions, reviews
+from learnt.store.mined import Found, evidence_for
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from learnt.flow.accumulating import Accumulating
+    from learnt.flow.context import Context
     from learnt.model import Escalation, Event
     from learnt.store import Store
     from learnt.store.database import Database
-    from learnt.store.mined import Found
 
     Step = tuple[str, str, Callable[[Learning], dict[str, Any]]]  # the learning, the verb, what it changes
 
@@ -63,17 +62,18 @@ class Decided(Value):
     """The changes that were made, in their order."""
 
 
-class Curating:
-    """What a person does with what others learnt."""
+class Review:
+    """What a person decides on what others learnt."""
 
-    def __init__(self, memory: Accumulating) -> None:
-        self.memory = memory
-        self.store = memory.store
-        self._clock = memory._clock
-        self._holder = memory._holder
-        self._change = memory._change
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
 
-    def items(self, *, limit: int, kinds: Sequence[str]) -> list[ReviewItem]:
+    def evidence(self, id: str) -> list[Found]:
+        """Return what was seen that speaks for a learning, the oldest first."""
+        return evidence_for(self._store.database, id)
+
+    def items(self, *, limit: int = 100, kinds: Sequence[str] = ()) -> list[ReviewItem]:
         """Return what waits, in the order in which it is best looked at; `kinds`: only these."""
         check_rows(limit=limit)
         unknown = [kind for kind in kinds if kind not in REVIEW_KINDS]
@@ -87,13 +87,18 @@ class Curating:
 
     def counts(self) -> dict[str, int]:
         """Return how much waits of each kind; of new ones, at most `MOST_COUNTED` are counted."""
-        from learnt.store import reviews
-
-        counted = reviews.counts(self.store.database, most=MOST_COUNTED)
+        counted = reviews.counts(self._store.database, most=MOST_COUNTED)
         counted["removed"] = len(self._removals())
         return {kind: counted[kind] for kind in REVIEW_KINDS if counted.get(kind)}
 
-    def decide(self, item_id: str, decision: str, *, changes: Mapping[str, Any] | None, version: int | None) -> Decided:
+    def decide(
+        self,
+        item_id: str,
+        decision: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        version: int | None = None,
+    ) -> Decided:
         """Accept or reject something that waits, or accept it with other words: `edit`, with the changed fields.
 
         `version` is that of the learning which the person saw: if its text was changed since, they are told instead.
@@ -102,10 +107,10 @@ class Curating:
             raise WrongRequest(f"`{decision}` is no decision", hint=f"decisions are: {', '.join(DECISIONS)}")
         if decision != "edit" and changes:
             raise WrongRequest("only `edit` takes changes", hint="leave them out, or decide `edit`")
-        fields = read_fields(self.memory._record(changes or {}))
+        fields = read_fields(self._context.redact_record(changes or {}))
         if is_id("esc", item_id):
             return self._decide_removal(item_id, decision, fields, version)
-        store = self.store
+        store = self._store
         with store.transaction():
             store.database.lock_words()  # of two that decide, the second must see what the first did
             learning = self._seen(store.database, item_id, version)
@@ -120,11 +125,11 @@ class Curating:
 
     def take_back(self, decided: Decided) -> ReviewItem:
         """Undo a decision; return what waits again."""
-        holder, _ = self._holder(decided.learning.id, writable=bool(decided.events))
-        with self.store.transaction():
+        holder, _ = self._context.locate(decided.learning.id, writable=bool(decided.events))
+        with self._store.transaction():
             if is_id("esc", decided.item):
                 self._reopen(decided.item)
-            if holder is self.store:
+            if holder is self._store:
                 self._undo_all(holder.database, decided.events)
             else:
                 with holder.transaction():
@@ -133,7 +138,7 @@ class Curating:
 
     def item(self, id: str) -> ReviewItem:
         """Return one thing that waits."""
-        database = self.store.database
+        database = self._store.database
         if is_id("esc", id):
             escalation = escalations.get(database, id)
             if escalation.status == "open" and is_id("learn", escalation.subject):
@@ -147,22 +152,18 @@ class Curating:
 
     def tell_opinion(self, answer: str) -> None:
         """Keep what a person says to whether the learnings helped."""
-        from learnt.store import opinions
-
         if answer not in OPINIONS:
             raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
-        now = self._clock()
-        with self.store.transaction():
-            opinions.add(self.store.database, new_id("opinion", now), answer, who=self.memory.person, at=now)
+        now = self._context.clock()
+        with self._store.transaction():
+            opinions.add(self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now)
 
     def _waiting(self, kind: str, *, limit: int) -> list[ReviewItem]:
-        from learnt.store import reviews
-
         if limit <= 0:
             return []
         if kind == "removed":
             return [self._removal(escalation) for escalation in self._removals()[:limit]]
-        database = self.store.database
+        database = self._store.database
         if kind == "new":
             found = reviews.untouched(database, limit=limit)
         else:
@@ -171,25 +172,23 @@ class Curating:
 
     def _removals(self) -> list[Escalation]:
         """Return the questions whether a learning is to be hidden, as long as it is there."""
-        asked = [one for one in self.memory.escalations() if is_id("learn", one.subject)]
+        asked = [one for one in escalations.every(self._store.database, status="open") if is_id("learn", one.subject)]
         known = {
             id
-            for store in self.memory.sound_stores()
+            for store in self._context.sound_stores()
             for id in learnings.get_all(store.database, [one.subject for one in asked])
         }
         return [one for one in asked if one.subject in known]
 
     def _removal(self, escalation: Escalation) -> ReviewItem:
-        store, learning = self._holder(escalation.subject)
+        store, learning = self._context.locate(escalation.subject)
         item = self._item("removed", learning, store)
         return item.replace(id=escalation.id, question=escalation.question)
 
     def _item(self, kind: str, learning: Learning, store: Store | None = None) -> ReviewItem:
-        from learnt.store.mined import evidence_for
-
-        store = store or self.store
+        store = store or self._store
         replaced = learnings.get_all(store.database, learning.replaces) if learning.status == "proposed" else {}
-        evidence = [one for id in (learning.id, *replaced) for one in evidence_for(self.store.database, id)]
+        evidence = [one for id in (learning.id, *replaced) for one in evidence_for(self._store.database, id)]
         return ReviewItem(
             id=learning.id,
             kind=kind,
@@ -199,11 +198,9 @@ class Curating:
         )
 
     def _waits_as(self, database: Database, learning: Learning) -> str:
-        from learnt.store.reviews import is_untouched
-
         if learning.status == "proposed":
             return ("proposed", "revised", "merged")[min(2, len(learning.replaces))]
-        return "new" if is_untouched(database, learning.id) else ""
+        return "new" if reviews.is_untouched(database, learning.id) else ""
 
     def _seen(self, database: Database, id: str, version: int | None) -> Learning:
         """Return a learning, unless its text is no longer what the person saw."""
@@ -221,20 +218,20 @@ class Curating:
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decided:
         """Hide the learning that an escalation is about, or keep it, as it is or with other words."""
-        asked = escalations.get(self.store.database, id)
+        asked = escalations.get(self._store.database, id)
         if not is_id("learn", asked.subject):
             raise WrongRequest(f"`{id}` is about no learning", hint=f'`learnt resolve {id} "what to do"` answers it')
         hides = decision == "accept"
-        holder, _ = self._holder(asked.subject, writable=hides or bool(fields))
-        steps = [(asked.subject, "hide", _to_status("hidden"))] if hides else _edited(asked.subject, fields)
-        with self.store.transaction():
-            self.store.database.lock_words()
-            escalation = escalations.get(self.store.database, id, for_update=True)
+        holder, _ = self._context.locate(asked.subject, writable=hides or bool(fields))
+        steps = [(asked.subject, "hide", to_status("hidden"))] if hides else _edited(asked.subject, fields)
+        with self._store.transaction():
+            self._store.database.lock_words()
+            escalation = escalations.get(self._store.database, id, for_update=True)
             if escalation.status != "open":
                 raise _answered(escalation)
             self._seen(holder.database, asked.subject, version)
-            self.memory._answer(escalation, "hide" if hides else "keep")
-            if holder is self.store or not steps:
+            answer_escalation(self._context, escalation, "hide" if hides else "keep")
+            if holder is self._store or not steps:
                 made = self._make(holder.database, steps)
             else:
                 with holder.transaction():
@@ -248,7 +245,7 @@ class Curating:
         for id, what, decide in steps:
             if learnings.find(database, id) is None:
                 continue  # what a proposal would replace may have been purged
-            before, after = learnings.change(database, id, decide, self._change(what, at=self._clock()))
+            before, after = learnings.change(database, id, decide, self._context.change(what, at=self._context.clock()))
             if after.version != before.version:
                 made.append(events.of(database, id)[-1].id)
         return tuple(made)
@@ -257,42 +254,36 @@ class Curating:
         """Within a transaction: take changes back, the last one first."""
         for id in reversed(made):
             event = events.get(database, id)
-            change = self._change("undo", at=self._clock(), undoes=id)
-            learnings.change(database, event.subject, partial(taking_back, event), change)
+            change = self._context.change("undo", at=self._context.clock(), undoes=id)
+            learnings.change(database, event.subject, partial(take_back, event), change)
 
     def _reopen(self, id: str) -> None:
         """Within a transaction: let an escalation wait again."""
-        escalation = escalations.get(self.store.database, id, for_update=True)
+        escalation = escalations.get(self._store.database, id, for_update=True)
         open_again = escalation.replace(status="open", answer="", resolved_at=None, resolved_by="")
-        escalations.resolve(self.store.database, open_again)
+        escalations.resolve(self._store.database, open_again)
 
 
 def _accepted(kind: str, learning: Learning) -> list[Step]:
     if kind == "new":
         return [(learning.id, "like", lambda one: {"confidence": confidence.liked(one.confidence)})]
-    replaced: list[Step] = [(id, "supersede", replaced_by(learning.id)) for id in learning.replaces]
-    return [(learning.id, "restore", _to_status("active")), *replaced]
+    replaced: list[Step] = [(id, "supersede", replace_by(learning.id)) for id in learning.replaces]
+    return [(learning.id, "restore", to_status("active")), *replaced]
 
 
 def _rejected(kind: str, learning: Learning) -> list[Step]:
     if kind == "new":
-        return [(learning.id, "hide", _to_status("hidden"))]
-    return [(learning.id, "archive", _to_status("archived"))]
+        return [(learning.id, "hide", to_status("hidden"))]
+    return [(learning.id, "archive", to_status("archived"))]
 
 
 def _edited(id: str, fields: dict[str, Any]) -> list[Step]:
     return [(id, "edit", lambda _: fields)] if fields else []
 
 
-def _to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
-    return lambda _: {"status": status, "superseded_by": ""}
-
-
 def _no_longer(id: str, history: Sequence[Event]) -> WrongRequest:
     """Return the error for something that does not wait: somebody decided on it, or nobody needs to."""
-    from learnt.store.reviews import TOUCHES
-
-    touched = [event for event in history if event.what in TOUCHES]
+    touched = [event for event in history if event.what in reviews.TOUCHES]
     told = f": {touched[-1].who} decided `{touched[-1].what}`" if touched else ""
     return WrongRequest(f"`{id}` does not wait for review{told}", hint=f"`learnt history {id}` shows what became of it")
 

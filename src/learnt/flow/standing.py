@@ -14,12 +14,14 @@ from learnt.brief.standing import Considered, Rules, choose
 from learnt.model import PARAGRAPHS, Value
 from learnt.store import learnings
 from learnt.store.learnings import Filter
+from learnt.weigh.impact import impact
+from learnt.weigh.stage import stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
-    from learnt.flow.context import Stores
+    from learnt.flow.context import Context
     from learnt.model import Learning
     from learnt.store import Place, Store
 
@@ -43,17 +45,17 @@ class Looked(Value):
 
 
 def standing(
-    memory: Stores, *, agent: str = "", limit: int | None = None, proven_only: bool = False, cached: bool = False
+    context: Context, *, agent: str = "", limit: int | None = None, proven_only: bool = False, cached: bool = False
 ) -> list[Learning]:
     """Return the learnings that an agent should always know, in the order in which they are told.
 
     `proven_only`: only what is pinned or proven. `cached`: go by what this process has read before.
     """
-    return look(memory, agent=agent, limit=limit, proven_only=proven_only, cached=cached).chosen
+    return look(context, agent=agent, limit=limit, proven_only=proven_only, cached=cached).chosen
 
 
 def look(
-    memory: Stores,
+    context: Context,
     *,
     agent: str,
     limit: int | None = None,
@@ -67,25 +69,22 @@ def look(
     `known` gives a reason against those that the agent need not be told; `taught_in` is the conversation whose own
     learnings are not given back to it.
     """
-    from learnt.weigh.impact import impact
-    from learnt.weigh.stage import stage
-
     reasons = dict(known or {})
     told = Filter(exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None)
-    shelf = _Shelf(memory, told, cached=cached and not proven_only, proven_only=proven_only)
+    shelf = _Shelf(context, told, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
-    for category in seen_by(agent, memory.settings.agents):
+    for category in seen_by(agent, context.settings.agents):
         groups[category] = []
-        for store in memory.sound_stores():
+        for store in context.sound_stores():
             fresh = [one for one in shelf.read(store, category) if one.id not in holders]
             holders.update((one.id, store) for one in fresh)
             groups[category] += fresh
     own = [one.id for group in groups.values() for one in group if taught_in and one.task == taught_in]
     reasons.update(dict.fromkeys(own, "learnt in this very conversation"))
     rules = Rules(
-        per_category=memory.settings.brief_per_category,
-        min_confidence=memory.settings.brief_confidence,
+        per_category=context.settings.brief_per_category,
+        min_confidence=context.settings.brief_confidence,
         most=limit,
         proven_only=proven_only,
     )
@@ -94,12 +93,12 @@ def look(
     return Looked(considered=tuple(considered), hits=shelf.hits, misses=shelf.misses, age_s=shelf.age_s)
 
 
-def cache_state(memory: Stores) -> CacheState:
+def cache_state(context: Context) -> CacheState:
     """Return how the caches of this process for the stores of a memory did so far."""
 
-    now, ttl_s = memory._clock(), memory.settings.cache_ttl_s
+    now, ttl_s = context.clock(), context.settings.cache_ttl_s
     state = CacheState(ttl_s=ttl_s)
-    for store in memory.sound_stores() if ttl_s else ():
+    for store in context.sound_stores() if ttl_s else ():
         state = state.plus(cache_of(store.place, ttl_s=ttl_s).state(now))
     return state
 
@@ -110,12 +109,12 @@ class _Shelf:
     `told` leaves out what the agent need not be told.
     """
 
-    def __init__(self, memory: Stores, told: Filter, *, cached: bool, proven_only: bool) -> None:
-        self._settings = memory.settings
+    def __init__(self, context: Context, told: Filter, *, cached: bool, proven_only: bool) -> None:
+        self._settings = context.settings
         self._told = told
-        self._most = _SPARE * memory.settings.brief_per_category
-        self._now_ms = memory._clock()
-        self._cached = cached and memory.settings.cache_ttl_s > 0
+        self._most = _SPARE * context.settings.brief_per_category
+        self._now_ms = context.clock()
+        self._cached = cached and context.settings.cache_ttl_s > 0
         self._proven_only = proven_only
         self._spelt: dict[int, list[str]] = {}
         self._stamps: dict[int, tuple[object, ...]] = {}

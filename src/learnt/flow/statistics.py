@@ -5,19 +5,29 @@ All figures are of the project's own store. The database sums, `weigh/statistics
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from learnt.flow.activity import (
+    Activity,
+    AttemptReport,
+    count_today,
+    latest_brief,
+    read_activity,
+    report_attempt,
+)
 from learnt.flow.context import check_rows
 from learnt.llm.spend import DAY_MS, MONTH_MS
 from learnt.model import Value
+from learnt.store import calls, missteps, opinions, statistics
+from learnt.store.activity import Today
+from learnt.store.calls import ModelCall, Spent
+from learnt.store.statistics import Effect, Ranked, Regenerated
+from learnt.weigh import statistics as rules
+from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from learnt.config import Settings
-    from learnt.store import Store
-    from learnt.store.calls import ModelCall, Spent
-    from learnt.store.statistics import Effect, Ranked, Regenerated
-    from learnt.weigh.statistics import Gone, Outcomes, Period
+    from learnt.flow.context import Context
 
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
@@ -78,40 +88,63 @@ class Stats(Value):
         return sum(month.total for month in self.cost)
 
 
-class Reporting:
-    """What a person reads to see whether it is worth it."""
+class Reports:
+    """What a person reads to see what learnt does, what it costs, and whether it is worth it."""
 
-    def __init__(self, store: Store, *, settings: Settings, clock: Callable[[], int]) -> None:
-        self.store = store
-        self.settings = settings
-        self._clock = clock
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+        self._settings = context.settings
+
+    def activity(self, *, limit: int = 20, what: str = "", client: str = "", agent: str = "") -> Activity:
+        """Return what was done last inside clients, the newest first, and what it comes to.
+
+        `what`: only `brief`, `warning` or `debrief`; `client` and `agent`: only theirs.
+        """
+        return read_activity(self._context, limit=limit, what=what, client=client, agent=agent)
+
+    def attempt(self, id: str) -> AttemptReport:
+        """Return what came of an attempt: its result, what it taught, which learnings it marked, and its report."""
+        return report_attempt(self._context, id)
+
+    def latest_brief(self, *, task: str = "") -> str:
+        """Return the id of the latest brief, of a task if one is named; raise NotFound, with the reason, for none."""
+        return latest_brief(self._context, task)
+
+    def today(self) -> Today:
+        """Return how much was done today, and how much waits for a person."""
+        return count_today(self._context)
+
+    def prevented(self, *, since: int | None = None) -> dict[str, int]:
+        """Return how many errors were not repeated after a warning, by the agent that was warned."""
+        return missteps.prevented(self._store.database, since)
+
+    def model_calls(self, *, limit: int) -> list[ModelCall]:
+        """Return the latest calls to models, the newest first."""
+        check_rows(limit=limit)
+        return calls.latest(self._store.database, limit=limit)
 
     def usage(self) -> Usage:
         """Return what model calls cost, by purpose and model."""
-        from learnt.store import calls
-
-        database, now = self.store.database, self._clock()
+        database, now = self._store.database, self._context.clock()
         day, month = now - DAY_MS, now - MONTH_MS
         return Usage(
             today=tuple(calls.summed(database, since=day)),
             month=tuple(calls.summed(database, since=month)),
             ever=tuple(calls.summed(database, since=0)),
-            daily_cap_usd=self.settings.model_daily_cap_usd,
+            daily_cap_usd=self._settings.model_daily_cap_usd,
             daily_usd=calls.spent_since(database, day),
-            monthly_cap_usd=self.settings.model_monthly_cap_usd,
+            monthly_cap_usd=self._settings.model_monthly_cap_usd,
             monthly_usd=calls.spent_since(database, month),
             failures=tuple(calls.latest_failures(database, limit=_FAILURES_SHOWN)),
-            provider=self.settings.model_provider,
-            model=self.settings.model_name,
+            provider=self._settings.model_provider,
+            model=self._settings.model_name,
         )
 
-    def stats(self, *, limit: int, weeks: int) -> Stats:
+    def stats(self, *, limit: int = 5, weeks: int = 12) -> Stats:
         """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
-        from learnt.store import missteps, opinions, statistics
-        from learnt.weigh import statistics as rules
-
         check_rows(limit=limit)
-        database, now = self.store.database, self._clock()
+        database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS
         letters = [(one.day, one.count, one.total) for one in statistics.task_lengths(database, since=since)]
         tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in letters]
@@ -136,10 +169,7 @@ class Reporting:
         )
 
     def _gone(self, now: int) -> tuple[GoneError, ...]:
-        from learnt.store import statistics
-        from learnt.weigh import statistics as rules
-
-        database = self.store.database
+        database = self._store.database
         signs = [(one.task, one.text, one.at) for one in statistics.failure_signs(database, limit=_SIGNS_READ)]
         starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
         found = []
@@ -150,7 +180,6 @@ class Reporting:
 
 
 def _outcomes(effects: list[Effect]) -> Outcomes:
-    from learnt.weigh.statistics import Outcomes
 
     total = Outcomes()
     for one in effects:
@@ -159,7 +188,6 @@ def _outcomes(effects: list[Effect]) -> Outcomes:
 
 
 def _by_month(effects: list[Effect]) -> dict[str, Outcomes]:
-    from learnt.weigh.statistics import Outcomes, month_of
 
     found: dict[str, Outcomes] = {}
     for one in effects:

@@ -1,29 +1,33 @@
-"""Tasks by hand: queue them, look at them, change what they wait for, and answer what only a person may decide."""
+"""Tasks by hand: queue them, look at them, change what they wait for, and answer what only a person may decide.
+
+Also what follows from an attempt: its result changes the status of its task here and nowhere else.
+"""
 
 from __future__ import annotations
 
-from itertools import takewhile
-
 from learnt.errors import NotFound, WrongRequest
-from learnt.flow.context import Stores
+from learnt.flow.learnings import alter
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Escalation, Task, is_id, new_id, text_id
-from learnt.store import claims, escalations, tasks
+from learnt.store import escalations, tasks
+from learnt.strategy.figures import Outcome
+from learnt.strategy.stuck import Stuck, stuck_task
 from learnt.text.clean import fold
+from learnt.text.redact import redact_text
+from learnt.text.titles import normalised_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from learnt.model import Attempt, Claim, Failure
+    from learnt.flow.context import Context
+    from learnt.model import Attempt, Failure
     from learnt.store.database import Database
-    from learnt.strategy.figures import Outcome
-    from learnt.strategy.stuck import Stuck
 
 ENDED = ("done", "failed", "cancelled")
 # Nobody works on a task in one of these, and it will not be done unless a person decides so.
 IDLE = ("failed", "cancelled", "escalated")
-# What `edit_task` may change, beside what a task waits for.
+# What `edit` may change, beside what a task waits for.
 EDITABLE = (
     "title",
     "text",
@@ -38,14 +42,26 @@ EDITABLE = (
 )
 
 
-class Tasks(Stores):
+class Tasks:
     """What a person does with tasks."""
 
-    def new_task_id(self) -> str:
-        """Return an id for a task that nobody named."""
-        return new_id("task", self._clock())
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
 
-    def add_task(
+    def __call__(self, **which: Any) -> list[Task]:
+        """Return the tasks that fit, as `Memory.tasks()` did before it was a room: for one release."""
+        return self.select(**which)
+
+    def stuck(self, task: Task) -> Stuck | None:
+        """Say why a task is stuck, if it is."""
+        return find_stuck(self._context, task)
+
+    def new_id(self) -> str:
+        """Return an id for a task that nobody named."""
+        return new_id("task", self._context.clock())
+
+    def add(
         self,
         title: str,
         *,
@@ -64,8 +80,8 @@ class Tasks(Stores):
         """Keep a piece of work for an agent; it is ready when the tasks in `after` are done."""
         fields = {"title": title, "text": text, "type": type, "goal": goal, "agent": agent, "spec": spec}
         fields |= {"based_on": based_on, "model": model, "verify": verify}
-        now = self._clock()
-        with self.store.transaction():
+        now = self._context.clock()
+        with self._store.transaction():
             made = Task(
                 id=new_id("task", now),
                 parent=parent,
@@ -73,115 +89,113 @@ class Tasks(Stores):
                 queued=True,
                 created_at=now,
                 updated_at=now,
-                **self._read(fields),
+                **_read(self._context, fields),
             )
-            return self._added(made, after)
+            return self._insert(made, after)
 
-    def get_task(self, id: str) -> Task:
+    def get(self, id: str) -> Task:
         """Return a task."""
-        return tasks.get(self.store.database, id)
+        return tasks.get(self._store.database, id)
 
-    def tasks(
+    def select(
         self, *, statuses: Sequence[str] = (), goal: str = "", queued: bool = True, limit: int = 1_000_000
     ) -> list[Task]:
         """Return the tasks that have one of these statuses, the oldest first; without any, all.
 
         `queued=False`: also those of other loops, which a brief or a debrief made.
         """
-        return tasks.every(self.store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
+        return tasks.every(self._store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
 
-    def task_counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """Return how many tasks there are in the queue, by status."""
-        return tasks.counts(self.store.database)
+        return tasks.counts(self._store.database)
 
     def needs(self) -> dict[str, list[str]]:
         """Return what each task waits for, or waited for."""
-        return tasks.needs(self.store.database)
+        return tasks.needs(self._store.database)
 
     def needed_by(self, task: str) -> list[Task]:
         """Return the tasks that a task waits for, or waited for."""
-        return tasks.needed_by(self.store.database, task)
+        return tasks.needed_by(self._store.database, task)
 
-    def waiting_in_vain(self) -> list[tuple[Task, list[Task]]]:
+    def blocked(self) -> list[tuple[Task, list[Task]]]:
         """Return each task that was given up or needs a person, with those that wait for it and cannot go on."""
-        needs = tasks.needs(self.store.database)
-        waiting = [task for task in self.tasks(statuses=["waiting"]) if task.id in needs]
-        found: dict[str, list[Task]] = {}
+        needs = tasks.needs(self._store.database)
+        waiting = [task for task in self.select(statuses=["waiting"]) if task.id in needs]
+        dependants: dict[str, list[Task]] = {}
         for task in waiting:
             for needed in needs[task.id]:
-                found.setdefault(needed, []).append(task)
-        blocking = [tasks.get(self.store.database, id) for id in sorted(found)]
-        return [(task, found[task.id]) for task in blocking if task.status in IDLE]
+                dependants.setdefault(needed, []).append(task)
+        blocking = [tasks.get(self._store.database, id) for id in sorted(dependants)]
+        return [(task, dependants[task.id]) for task in blocking if task.status in IDLE]
 
     def attempts(self, task: str) -> list[Attempt]:
         """Return the attempts at a task, the latest first."""
-        return tasks.attempts(self.store.database, task)
+        return tasks.attempts(self._store.database, task)
 
     def failures(self, task: str) -> dict[str, Failure]:
         """Return the reports on failed attempts at a task, by attempt."""
-        return tasks.failures(self.store.database, task)
+        return tasks.failures(self._store.database, task)
 
-    def claims(self) -> list[Claim]:
-        """Return which worker holds which task now."""
-        return claims.all_of(self.store.database)
-
-    def edit_task(self, id: str, *, after: Sequence[str] | None = None, **changes: Any) -> Task:
+    def edit(self, id: str, *, after: Sequence[str] | None = None, **changes: Any) -> Task:
         """Change fields of a task, and with `after` all that it waits for."""
         unknown = [name for name in changes if name not in EDITABLE]
         if unknown:
             raise WrongRequest(f"a task has no field `{unknown[0]}` to set", hint=f"there are: {', '.join(EDITABLE)}")
-        with self.store.transaction():
-            self.store.database.lock_queue()  # of two that tie tasks together, the second must see what the first did
-            task = tasks.get(self.store.database, id, for_update=True)
-            changed = task.replace(**self._read(changes), updated_at=self._clock())
+        with self._store.transaction():
+            self._store.database.lock_queue()  # of two that tie tasks together, the second must see what the first did
+            task = tasks.get(self._store.database, id, for_update=True)
+            changed = task.replace(**_read(self._context, changes), updated_at=self._context.clock())
             if changed.based_on != task.based_on:
                 self._check_base(changed)
             if after is not None:
-                tasks.needs_no_more(self.store.database, id)
+                tasks.needs_no_more(self._store.database, id)
                 self._tie(id, after)
             if changed.status in ("waiting", "ready"):
-                changed = changed.replace(status=self._waiting_or_ready(id))
-            tasks.change(self.store.database, changed)
+                changed = changed.replace(status=waiting_or_ready(self._store.database, id))
+            tasks.change(self._store.database, changed)
         return changed
 
-    def cancel_task(self, id: str) -> Task:
+    def cancel(self, id: str) -> Task:
         """Give a task up. Its worker stops the agent and then lets go of it; if it died, the next worker does."""
-        with self.store.transaction():
-            task = tasks.get(self.store.database, id, for_update=True)
+        with self._store.transaction():
+            task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("done", "cancelled"):
                 raise WrongRequest(f"`{id}` is {task.status} already", hint="there is nothing to cancel")
-            for escalation in escalations.every(self.store.database, subject=id):
-                self._answer(escalation, "cancel")
-            return self._in_status(task, "cancelled")
+            for escalation in escalations.every(self._store.database, subject=id):
+                answer_escalation(self._context, escalation, "cancel")
+            return set_status(self._context, task, "cancelled")
 
-    def retry_task(self, id: str) -> Task:
+    def retry(self, id: str) -> Task:
         """Let a task be worked on again, from the first step of the ladder."""
-        with self.store.transaction():
-            task = tasks.get(self.store.database, id, for_update=True)
+        with self._store.transaction():
+            task = tasks.get(self._store.database, id, for_update=True)
             if task.status == "running":
                 raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops that")
             is_open = task.queued and task.status in ("waiting", "ready")
-            if is_open and not self._failed(self.store.database, task):
+            if is_open and not failed_attempts(self._context, task):
                 raise WrongRequest(f"`{id}` is {task.status} already", hint="there is no failure to start anew after")
-            for escalation in escalations.every(self.store.database, subject=id):
-                self._answer(escalation, "retry")
-            return self._in_status(task.replace(queued=True), self._waiting_or_ready(id), fresh=True)
+            for escalation in escalations.every(self._store.database, subject=id):
+                answer_escalation(self._context, escalation, "retry")
+            return set_status(
+                self._context, task.replace(queued=True), waiting_or_ready(self._store.database, id), fresh=True
+            )
 
-    def split_task(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
+    def split(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
         """Cut a task into smaller ones and let it wait for them; `in_order`: each after the one before."""
         if not titles:
             raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
         made: list[Task] = []
-        with self.store.transaction():
-            self.store.database.lock_queue()
-            task = tasks.get(self.store.database, id, for_update=True)
+        with self._store.transaction():
+            self._store.database.lock_queue()
+            task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("running", "done"):
                 raise WrongRequest(f"`{id}` is {task.status}", hint="only what is still to be done can be split")
             if task.status in ENDED:
                 raise WrongRequest(f"`{id}` is {task.status}", hint=f"take it up first: `learnt task retry {id}`")
-            before = [needed.id for needed in tasks.open_needs(self.store.database, id)]
+            before = [needed.id for needed in tasks.open_needs(self._store.database, id)]
             for title in titles:
-                now = self._clock()
+                now = self._context.clock()
                 part = Task(
                     id=new_id("task", now),
                     parent=id,
@@ -194,27 +208,27 @@ class Tasks(Stores):
                     skip_learnings=task.skip_learnings,
                     created_at=now,
                     updated_at=now,
-                    **self._read({"title": title}),
+                    **_read(self._context, {"title": title}),
                 )
-                made.append(self._added(part, [made[-1].id] if in_order and made else before))
-                tasks.need(self.store.database, id, made[-1].id)
-            for escalation in escalations.every(self.store.database, subject=id):
-                self._answer(escalation, "split")
-            self._in_status(task.replace(queued=True), "waiting", fresh=True)
+                made.append(self._insert(part, [made[-1].id] if in_order and made else before))
+                tasks.need(self._store.database, id, made[-1].id)
+            for escalation in escalations.every(self._store.database, subject=id):
+                answer_escalation(self._context, escalation, "split")
+            set_status(self._context, task.replace(queued=True), "waiting", fresh=True)
         return made
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
         """Return what waits for a person; `status=None`: also what was answered."""
-        return escalations.every(self.store.database, status=status, subject=subject)
+        return escalations.every(self._store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
         """Answer an escalation, by its id or its task's: the task goes on with it in the prompt, or is cancelled.
 
         `hide` is the answer to one about a learning.
         """
-        answer = self._line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
-        with self.store.transaction():
-            escalation = escalations.get(self.store.database, self._asked(id), for_update=True)
+        answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
+        with self._store.transaction():
+            escalation = escalations.get(self._store.database, self._escalation_id(id), for_update=True)
             if escalation.status != "open":
                 raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
             if hide and not is_id("learn", escalation.subject):
@@ -222,126 +236,33 @@ class Tasks(Stores):
             if not answer:
                 either = "--hide hides the learning" if is_id("learn", escalation.subject) else "--cancel gives it up"
                 raise WrongRequest(f"`{id}` needs an answer", hint=f'`learnt resolve {id} "what to do"`, or {either}')
-            escalation = self._answer(escalation, answer)
-            task = tasks.find(self.store.database, escalation.subject, for_update=True)
+            escalation = answer_escalation(self._context, escalation, answer)
+            task = tasks.find(self._store.database, escalation.subject, for_update=True)
             if task is not None and task.status == "escalated":
-                status = "cancelled" if cancel else self._waiting_or_ready(task.id)
-                self._in_status(task, status, fresh=True)
+                status = "cancelled" if cancel else waiting_or_ready(self._store.database, task.id)
+                set_status(self._context, task, status, fresh=True)
         if hide:
-            self._alter(escalation.subject, "hide", lambda _: {"status": "hidden"}, reason=escalation.question)
+            alter(self._context, escalation.subject, "hide", lambda _: {"status": "hidden"}, reason=escalation.question)
         return escalation
 
-    def _asked(self, id: str) -> str:
+    def _escalation_id(self, id: str) -> str:
         """Return the id of an escalation; for a task's id, that of the one that is open."""
-        task = None if is_id("esc", id) else tasks.find(self.store.database, id)
+        task = None if is_id("esc", id) else tasks.find(self._store.database, id)
         if task is None:
             return id
-        asked = escalations.every(self.store.database, subject=id)
+        asked = escalations.every(self._store.database, subject=id)
         if not asked:
             raise WrongRequest(f"`{id}` is {task.status} and asks nothing", hint="`learnt escalations` shows what does")
         return asked[-1].id
 
-    def stuck(self, task: Task) -> Stuck | None:
-        """Say why a task is stuck, if it is."""
-        from learnt.strategy.stuck import stuck_task
-
-        failed = self._failed(self.store.database, task)
-        return stuck_task(failed, self._strongest(failed), times=self.settings.stuck_after)
-
-    def _settle(self, database: Database, task: Task, attempt: Attempt, *, next_model: str, at: int) -> None:
-        """Within a transaction: give a task the status that follows from its attempt, as the loop sees it."""
-        changed = task.replace(next_model=next_model, updated_at=at)
-        if task.status != "running":
-            tasks.change(database, changed)  # cancelled meanwhile: that stands
-            return
-        if attempt.result == "done":
-            tasks.change(database, changed.replace(status="done"))
-            return
-        if attempt.result == "interrupted":
-            tasks.change(database, task.replace(status=self._waiting_or_ready(task.id), updated_at=at))
-            return
-        why = self._needs_person(database, task)
-        if why is None:
-            tasks.change(database, changed.replace(status=self._waiting_or_ready(task.id)))
-            return
-        tasks.change(database, changed.replace(status="escalated"))
-        escalation = Escalation(
-            id=text_id("esc", attempt.id),
-            subject=task.id,
-            question=f"“{task.title}” failed again after it was stuck: {why.reason}. What should be done?",
-            detail={"attempt": attempt.id, "error": why.error[:2_000]},
-            created_at=at,
-        )
-        escalations.add(database, escalation)
-
-    def _needs_person(self, database: Database, task: Task) -> Stuck | None:
-        """Say why only a person can help now, if so: the task was stuck before its last failure already."""
-        from learnt.strategy.stuck import stuck_task
-
-        failed = self._failed(database, task)
-        return stuck_task(failed[:-1], self._strongest(failed[:-1]), times=self.settings.stuck_after)
-
-    def _strongest(self, failed: Sequence[Outcome]) -> str:
-        """Return the strongest model that failed; where there are none to choose from, all are one."""
-        order = {model.name: place for place, model in enumerate(self.settings.models)}
-        return max((one.model for one in failed), key=lambda name: order.get(name, -1), default="")
-
-    def _failed(self, database: Database, task: Task) -> list[Outcome]:
-        """Return the failed attempts at a task that still count, the oldest first."""
-        from learnt.strategy.figures import Outcome
-        from learnt.text.titles import normalised_error
-
-        reports = tasks.failures(database, task.id)
-        failed = []
-        for attempt in since_fresh(task, tasks.attempts(database, task.id)):
-            if attempt.result != "interrupted":
-                report = reports.get(attempt.id)
-                error = normalised_error(report.sign) if report else ""
-                failed.append(
-                    Outcome(
-                        model=attempt.model if self.settings.models else "",
-                        task=task.id,
-                        result=attempt.result,
-                        error=error,
-                        said=report.sign if report else "",
-                    )
-                )
-        return failed[::-1]
-
-    def _read(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return cleaned fields of a task without secrets; a title that is a whole paragraph becomes the text."""
-        from learnt.text.redact import redact_text
-
-        read: dict[str, Any] = {}
-        for name, value in fields.items():
-            if name in ("text", "verify"):
-                text, count = redact_text(value, LONG_TEXT_LIMIT)
-                self.redactions += count
-                read[name] = text.strip()
-            else:
-                limit = TITLE_LIMIT if name in ("type", "goal", "agent", "model") else TEXT_LIMIT
-                read[name] = value if isinstance(value, bool) else self._line(value, limit)
-        title = read.get("title", "")
-        if len(title) > TITLE_LIMIT:
-            read["title"] = title[: TITLE_LIMIT - 1].rstrip() + "…"
-            read["text"] = "\n\n".join(part for part in (title, read.get("text", "")) if part)
-        return read
-
-    def _answer(self, escalation: Escalation, answer: str) -> Escalation:
-        answered = escalation.replace(
-            status="resolved", answer=answer, resolved_at=self._clock(), resolved_by=self.person
-        )
-        escalations.resolve(self.store.database, answered)
-        return answered
-
-    def _added(self, task: Task, after: Sequence[str]) -> Task:
+    def _insert(self, task: Task, after: Sequence[str]) -> Task:
         """Within a transaction: insert a task with what it waits for."""
         self._check_base(task)
-        tasks.ensure(self.store.database, task)
+        tasks.ensure(self._store.database, task)
         self._tie(task.id, after)
-        status = self._waiting_or_ready(task.id)
+        status = waiting_or_ready(self._store.database, task.id)
         if status != task.status:
-            tasks.set_status(self.store.database, task.id, status, at=task.updated_at)
+            tasks.set_status(self._store.database, task.id, status, at=task.updated_at)
         return task.replace(status=status)
 
     def _check_base(self, task: Task) -> None:
@@ -356,15 +277,15 @@ class Tasks(Stores):
                     hint="choose another --based-on",
                 )
             # Only the nearest one must be there: those behind it were checked when they were named.
-            found = tasks.get(self.store.database, base) if len(way) == 2 else tasks.find(self.store.database, base)
+            found = tasks.get(self._store.database, base) if len(way) == 2 else tasks.find(self._store.database, base)
             base = found.based_on if found else ""
 
     def _tie(self, task: str, after: Sequence[str]) -> None:
         """Within a transaction: let a task wait for others, unless that would be a circle."""
-        known = tasks.needs(self.store.database)
+        known = tasks.needs(self._store.database)
         for needed in after:
             try:
-                tasks.get(self.store.database, needed)
+                tasks.get(self._store.database, needed)
             except NotFound as error:
                 raise NotFound(f"{error.message}, which `{task}` is to wait for", hint=error.hint) from None
             way = _way(known, needed, task)
@@ -373,23 +294,127 @@ class Tasks(Stores):
                     f"`{task}` would wait for itself: {' waits for '.join([task, *way])}",
                     hint="leave one of these out of --after",
                 )
-            tasks.need(self.store.database, task, needed)
-
-    def _waiting_or_ready(self, task: str) -> str:
-        return "waiting" if tasks.open_needs(self.store.database, task) else "ready"
-
-    def _in_status(self, task: Task, status: str, *, fresh: bool = False) -> Task:
-        now = self._clock()
-        changed = task.replace(status=status, updated_at=now)
-        if fresh:
-            changed = changed.replace(fresh_since=now, next_model="")
-        tasks.change(self.store.database, changed)
-        return changed
+            tasks.need(self._store.database, task, needed)
 
 
-def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts that still count, of all with the newest first: those since it was done or began anew."""
-    return list(takewhile(lambda one: one.result != "done" and one.started_at >= task.fresh_since, attempts))
+def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool) -> None:
+    """Within a transaction: give a task the status that follows from its attempt.
+
+    `claimed`: the loop made the attempt, and goes on from it.
+    """
+    database = context.store.database
+    if not claimed:
+        if attempt.result in ("done", "failed"):
+            tasks.set_status(database, task.id, attempt.result, at=at)
+        return
+    changed = task.replace(next_model=next_model, updated_at=at)
+    if task.status != "running":
+        tasks.change(database, changed)  # cancelled meanwhile: that stays
+        return
+    if attempt.result == "done":
+        tasks.change(database, changed.replace(status="done"))
+        return
+    if attempt.result == "interrupted":
+        tasks.change(database, task.replace(status=waiting_or_ready(database, task.id), updated_at=at))
+        return
+    stuck = _stuck_before(context, task)
+    if stuck is None:
+        tasks.change(database, changed.replace(status=waiting_or_ready(database, task.id)))
+        return
+    tasks.change(database, changed.replace(status="escalated"))
+    escalation = Escalation(
+        id=text_id("esc", attempt.id),
+        subject=task.id,
+        question=f"“{task.title}” failed again after it was stuck: {stuck.reason}. What should be done?",
+        detail={"attempt": attempt.id, "error": stuck.error[:2_000]},
+        created_at=at,
+    )
+    escalations.add(database, escalation)
+
+
+def next_number(database: Database, task: str) -> int:
+    """Return the number of the next attempt at a task."""
+    return max((earlier.number for earlier in tasks.attempts(database, task)), default=0) + 1
+
+
+def find_stuck(context: Context, task: Task) -> Stuck | None:
+    """Say why a task is stuck, if it is."""
+    failed = failed_attempts(context, task)
+    return stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
+
+
+def failed_attempts(context: Context, task: Task) -> list[Outcome]:
+    """Return the failed attempts at a task that still count, the oldest first."""
+    database = context.store.database
+    reports = tasks.failures(database, task.id)
+    failed = []
+    for attempt in tasks.since_fresh(task, tasks.attempts(database, task.id)):
+        if attempt.result != "interrupted":
+            report = reports.get(attempt.id)
+            failed.append(
+                Outcome(
+                    model=attempt.model if context.settings.models else "",
+                    task=task.id,
+                    result=attempt.result,
+                    error=normalised_error(report.sign) if report else "",
+                    said=report.sign if report else "",
+                )
+            )
+    return failed[::-1]
+
+
+def waiting_or_ready(database: Database, task: str) -> str:
+    """Return the status of a task that is to be done: whether it waits for another."""
+    return "waiting" if tasks.open_needs(database, task) else "ready"
+
+
+def set_status(context: Context, task: Task, status: str, *, fresh: bool = False) -> Task:
+    """Within a transaction: change the status of a task; `fresh`: earlier failures do not count any more."""
+    now = context.clock()
+    changed = task.replace(status=status, updated_at=now)
+    if fresh:
+        changed = changed.replace(fresh_since=now, next_model="")
+    tasks.change(context.store.database, changed)
+    return changed
+
+
+def answer_escalation(context: Context, escalation: Escalation, answer: str) -> Escalation:
+    """Within a transaction: resolve an escalation with this person's answer."""
+    answered = escalation.replace(
+        status="resolved", answer=answer, resolved_at=context.clock(), resolved_by=context.person
+    )
+    escalations.resolve(context.store.database, answered)
+    return answered
+
+
+def _stuck_before(context: Context, task: Task) -> Stuck | None:
+    """Say why only a person can help now, if so: the task was stuck before its last failure already."""
+    failed = failed_attempts(context, task)[:-1]
+    return stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
+
+
+def _strongest(context: Context, failed: Sequence[Outcome]) -> str:
+    """Return the strongest model that failed; where no models are configured, all count as one."""
+    order = {model.name: place for place, model in enumerate(context.settings.models)}
+    return max((outcome.model for outcome in failed), key=lambda name: order.get(name, -1), default="")
+
+
+def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
+    """Return cleaned fields of a task without secrets; a title that is a whole paragraph becomes the text."""
+    read: dict[str, Any] = {}
+    for name, value in fields.items():
+        if name in ("text", "verify"):
+            text, count = redact_text(value, LONG_TEXT_LIMIT)
+            context.redactions += count
+            read[name] = text.strip()
+        else:
+            limit = TITLE_LIMIT if name in ("type", "goal", "agent", "model") else TEXT_LIMIT
+            read[name] = value if isinstance(value, bool) else context.redact_line(value, limit)
+    title = read.get("title", "")
+    if len(title) > TITLE_LIMIT:
+        read["title"] = title[: TITLE_LIMIT - 1].rstrip() + "…"
+        read["text"] = "\n\n".join(part for part in (title, read.get("text", "")) if part)
+    return read
 
 
 def _way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 import time
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from learnt.errors import LearntError
-from learnt.flow.context import Stores
 from learnt.model import PROGRAM, Value
-from learnt.store import events, learnings
+from learnt.store import events, learnings, tasks
 from learnt.store.learnings import Change, Filter
+from learnt.weigh.decay import PERIOD_MS, decayed
+from learnt.weigh.stage import stage
+from learnt.weigh.summary import groups, summary
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from learnt.flow.context import Context
     from learnt.model import Learning
     from learnt.store import Store
 
@@ -44,117 +47,126 @@ class Tidied(Value):
     """Learnings that would each replace several; they wait for a person."""
 
 
-class Tidying(Stores):
+class Upkeep:
     """What runs once a day."""
 
-    def tidy(self, *, limit_s: float = 3_600.0) -> Tidied:
-        """Let the unused lose confidence, archive what has had its time, and propose to put the many together.
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-        What the time limit does not allow is left for the next time.
-        """
-        deadline = time.monotonic() + limit_s
-        decayed = archived = failures = 0
-        proposed: list[str] = []
-        for store in self.sound_stores():
-            if not store.place.read_only:
-                fewer, away = self._fade(store, deadline)
-                decayed, archived = decayed + fewer, archived + away
-                failures += self._archive_failures(store)
-                proposed += self._propose_summaries(store)
-        return Tidied(decayed=decayed, archived=archived, failures_archived=failures, proposed=tuple(proposed))
+    def tidy(self, *, limit_s: float) -> Tidied:
+        """Decay, archive and propose; what the time limit does not allow is left for the next time."""
+        return _tidy(self._context, limit_s=limit_s)
 
     def tidy_when_due(self) -> None:
         """Tidy if the last time was a day ago; a store that was never tidied starts to count now."""
-        try:
-            if self._is_due():
-                tidied = self.tidy(limit_s=_LIMIT_OF_A_GUEST_S)
-                if tidied.archived and self.tell is not None:
-                    self.tell(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
-                if tidied.proposed and self.tell is not None:
-                    self.tell("many learnings are alike: `learnt list --status proposed` shows what could replace them")
-        except (LearntError, OSError):
-            return  # what is only tidy must not fail what somebody came for; tomorrow is another day
+        _tidy_when_due(self._context)
 
-    def _is_due(self) -> bool:
-        """Say whether a day has passed, and start to count anew: of two that come by, one tidies."""
-        store = self.store
-        if not os.path.isdir(store.place.folder) or store.database.read_only:
-            return False
-        note = os.path.join(store.place.folder, _NOTE)
-        now = self._clock()
-        is_noted = os.path.exists(note)
-        if is_noted and os.stat(note).st_mtime * 1000 > now - _DAY_MS:
-            return False
-        os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
-        os.utime(note, (now / 1000, now / 1000))
-        return is_noted
 
-    def _archive_failures(self, store: Store) -> int:
-        from learnt.store import tasks
+def _tidy(context: Context, *, limit_s: float) -> Tidied:
+    """Let the unused lose confidence, archive what has had its time, and propose to put the many together.
 
-        now = self._clock()
+    What the time limit does not allow is left for the next time.
+    """
+    deadline = time.monotonic() + limit_s
+    decayed = archived = failures = 0
+    proposed: list[str] = []
+    for store in context.sound_stores():
+        if not store.place.read_only:
+            fewer, away = _fade(context, store, deadline)
+            decayed, archived = decayed + fewer, archived + away
+            failures += _archive_failures(context, store)
+            proposed += _propose_summaries(context, store)
+    return Tidied(decayed=decayed, archived=archived, failures_archived=failures, proposed=tuple(proposed))
+
+
+def _tidy_when_due(context: Context) -> None:
+    """Tidy if the last time was a day ago; a store that was never tidied starts to count now."""
+    try:
+        if _is_due(context):
+            tidied = _tidy(context, limit_s=_LIMIT_OF_A_GUEST_S)
+            if tidied.archived and context.report is not None:
+                context.report(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
+            if tidied.proposed and context.report is not None:
+                context.report(
+                    "many learnings are alike: `learnt list --status proposed` shows what could replace them"
+                )
+    except (LearntError, OSError):
+        return  # what is only tidy must not fail what somebody came for; tomorrow is another day
+
+
+def _is_due(context: Context) -> bool:
+    """Say whether a day has passed, and start to count anew: of two that come by, one tidies."""
+    store = context.store
+    if not os.path.isdir(store.place.folder) or store.database.read_only:
+        return False
+    note = os.path.join(store.place.folder, _NOTE)
+    now = context.clock()
+    is_noted = os.path.exists(note)
+    if is_noted and os.stat(note).st_mtime * 1000 > now - _DAY_MS:
+        return False
+    os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
+    os.utime(note, (now / 1000, now / 1000))
+    return is_noted
+
+
+def _archive_failures(context: Context, store: Store) -> int:
+    now = context.clock()
+    with store.transaction():
+        return tasks.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
+
+
+def _propose_summaries(context: Context, store: Store) -> list[str]:
+    """Where there are too many learnings, propose for each group of them one that could stand in its place."""
+    if learnings.count(store.database, Filter()) <= context.settings.summarise_above:
+        return []
+    latest = learnings.latest_summary_at(store.database)
+    if latest and tasks.attempts_since(store.database, latest) < _ATTEMPTS_BETWEEN_SUMMARIES:
+        return []
+    now = context.clock()
+    oldest = islice(learnings.each(store.database, Filter()), _MOST_SUMMARISED)
+    unproven = [one for one in oldest if not one.pinned and stage(one) != "proven"]
+    proposals = [summary(group, now_ms=now) for group in groups(unproven)]
+    made = []
+    with store.transaction():
+        for proposal in [proposal for proposal in proposals if proposal is not None][:_MOST_PROPOSALS]:
+            if learnings.find(store.database, proposal.id) is None:  # else a person has decided on it already
+                reason = f"more than {context.settings.summarise_above} learnings"
+                learnings.add(store.database, proposal, Change(what="propose", who=PROGRAM, at=now, reason=reason))
+                made.append(proposal.id)
+    return made
+
+
+def _fade(context: Context, store: Store, deadline: float) -> tuple[int, int]:
+    """Let time take its toll, some at once; return how many faded and how many were archived."""
+    now = context.clock()
+    faded = away = 0
+    last = ""
+    while time.monotonic() < deadline:
         with store.transaction():
-            return tasks.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
+            some = learnings.quiet(store.database, before=now - PERIOD_MS, after=last, limit=_AT_ONCE)
+            for learning in some:
+                fades, goes = _aged(context, store, learning, now)
+                faded, away = faded + fades, away + goes
+        if len(some) < _AT_ONCE:
+            break
+        last = some[-1].id
+    return faded, away
 
-    def _propose_summaries(self, store: Store) -> list[str]:
-        """Where there are too many learnings, propose for each group of them one that could stand in its place."""
-        from learnt.store import tasks
-        from learnt.weigh.stage import stage
-        from learnt.weigh.summary import groups, summary
 
-        if learnings.count(store.database, Filter()) <= self.settings.summarise_above:
-            return []
-        latest = learnings.latest_summary_at(store.database)
-        if latest and tasks.attempts_since(store.database, latest) < _ATTEMPTS_BETWEEN_SUMMARIES:
-            return []
-        now = self._clock()
-        oldest = islice(learnings.each(store.database, Filter()), _MOST_SUMMARISED)
-        unproven = [one for one in oldest if not one.pinned and stage(one) != "proven"]
-        proposals = [summary(group, now_ms=now) for group in groups(unproven)]
-        made = []
-        with store.transaction():
-            for proposal in [proposal for proposal in proposals if proposal is not None][:_MOST_PROPOSALS]:
-                if learnings.find(store.database, proposal.id) is None:  # else a person has decided on it already
-                    reason = f"more than {self.settings.summarise_above} learnings"
-                    learnings.add(store.database, proposal, Change(what="propose", who=PROGRAM, at=now, reason=reason))
-                    made.append(proposal.id)
-        return made
+def _aged(context: Context, store: Store, learning: Learning, now: int) -> tuple[bool, bool]:
+    """Within a transaction: say whether a learning faded, and whether it was archived.
 
-    def _fade(self, store: Store, deadline: float) -> tuple[int, int]:
-        """Let time take its toll, some at once; return how many faded and how many were archived."""
-        from learnt.weigh.decay import PERIOD_MS
-
-        now = self._clock()
-        faded = away = 0
-        last = ""
-        while time.monotonic() < deadline:
-            with store.transaction():
-                some = learnings.quiet(store.database, before=now - PERIOD_MS, after=last, limit=_AT_ONCE)
-                for learning in some:
-                    fades, goes = self._aged(store, learning, now)
-                    faded, away = faded + fades, away + goes
-            if len(some) < _AT_ONCE:
-                break
-            last = some[-1].id
-        return faded, away
-
-    def _aged(self, store: Store, learning: Learning, now: int) -> tuple[bool, bool]:
-        """Within a transaction: say whether a learning faded, and whether it was archived.
-
-        What a person wrote, pinned or proved stays. The others count as new from when somebody last cared for them.
-        """
-        from learnt.weigh.decay import decayed
-        from learnt.weigh.stage import stage
-
-        change = Change(what="decay", who=PROGRAM, at=now)
-        before, after = learnings.change(store.database, learning.id, lambda one: dict(decayed(one, now)), change)
-        fades = after.version != before.version
-        stays = after.pinned or after.origin == "person" or stage(after) == "proven"
-        if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
-            return fades, False
-        cared_at = max(event.at for event in events.of(store.database, after.id) if event.who != PROGRAM)
-        if cared_at >= now - _OLD_MS:
-            return fades, False
-        change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")
-        learnings.change(store.database, after.id, lambda _: {"status": "archived"}, change)
-        return fades, True
+    What a person wrote, pinned or proved stays. The others count as new from when somebody last cared for them.
+    """
+    change = Change(what="decay", who=PROGRAM, at=now)
+    before, after = learnings.change(store.database, learning.id, lambda one: dict(decayed(one, now)), change)
+    fades = after.version != before.version
+    stays = after.pinned or after.origin == "person" or stage(after) == "proven"
+    if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
+        return fades, False
+    cared_at = max(event.at for event in events.of(store.database, after.id) if event.who != PROGRAM)
+    if cared_at >= now - _OLD_MS:
+        return fades, False
+    change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")
+    learnings.change(store.database, after.id, lambda _: {"status": "archived"}, change)
+    return fades, True

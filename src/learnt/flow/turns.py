@@ -9,52 +9,61 @@ from __future__ import annotations
 
 import os
 
-from learnt.flow.debriefs import debrief_body
+from learnt.flow.background import start_worker
 from learnt.model import Attempt, Task, check_text, text_id
-from learnt.store import mined, tasks
+from learnt.project import head_branch
 from learnt.text.clean import clean
+from learnt.text.redact import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from learnt.flow.debriefs import Debriefing
-    from learnt.store.database import Database
+    from learnt.flow.context import Context
 
 
 def end_turn(
-    memory: Debriefing,
+    context: Context,
     task: str,
     said: str,
     *,
-    agent: str,
-    client: str,
-    transcript: str,
-    branch: str,
-    result: str | None,
-    parent: str,
+    agent: str = "",
+    client: str = "",
+    transcript: str = "",
+    branch: str = "",
+    result: str | None = None,
+    parent: str = "",
 ) -> str:
     """Keep what an agent said last in a turn, and let it be made something of; return the id of its attempt."""
-    from learnt.project import head_branch
-
-    checked_out = branch or (head_branch(memory.root) if memory.root else "")
+    checked_out = branch or (head_branch(context.root) if context.root else "")
     body = turn_body(
-        memory,
+        context,
         Task(
-            id=task, title=task, type="session", agent=memory._line(agent), client=memory._line(client), parent=parent
+            id=task,
+            title=task,
+            type="session",
+            agent=context.redact_line(agent),
+            client=context.redact_line(client),
+            parent=parent,
         ),
         said,
         transcript=source_of(transcript) if transcript else "",
         branch=checked_out,
         result=result,
     )
-    memory.store.keep("debrief", body)
-    memory.start_worker()
+    context.store.keep("debrief", body)
+    start_worker(context)
     return str(body["attempt"]["id"])
 
 
+def debrief_body(task: Task, attempt: Attempt, output: str, *, result: str | None, at: int) -> dict[str, Any]:
+    """Return an agent's output, without secrets, as the object that is applied or spooled."""
+    fresh = {"agent": task.agent, "type": task.type, "client": task.client, "parent": task.parent}
+    return {"attempt": attempt.as_dict(), "result": result or "", "output": output, "task": fresh, "at": at}
+
+
 def turn_body(
-    memory: Debriefing,
+    context: Context,
     task: Task,
     said: str,
     *,
@@ -69,55 +78,19 @@ def turn_body(
 
     `read`: what is told of a transcript that holds it all: its `size`, the `last` message and what was `asked` first.
     """
-    from learnt.text.redact import redact
-
-    now = memory._clock()
+    now = context.clock()
     attempt = Attempt(
         id=text_id("attempt", task.id),
         task=task.id,
         number=1,
         result=result or "incomplete",
-        model=memory._line(model),
+        model=context.redact_line(model),
         transcript=redact(clean(transcript))[0],  # a path keeps its blanks
-        branch=memory._line(branch),
+        branch=context.redact_line(branch),
         started_at=now if ended_at is None else ended_at,
     )
     body = debrief_body(task, attempt, redact(clean(check_text("said", said)))[0], result=result, at=now)
     return {**body, "turn": {"client": task.client, "parent": task.parent, **(read or {})}}
-
-
-def tells_nothing(body: dict[str, Any]) -> bool:
-    """Say whether a turn has neither words nor a result, such as one that was broken off."""
-    told = "size" in body["turn"] or body["result"] or body["output"].strip()
-    return not told
-
-
-def keep_transcript(database: Database, earlier: Attempt, transcript: str) -> None:
-    """Within a transaction: let a conversation stay as it was told before, and know where it is written down."""
-    if transcript and transcript != earlier.transcript:
-        report = tasks.failures(database, earlier.task).get(earlier.id)
-        tasks.replace_attempt(database, earlier.replace(transcript=transcript), report)
-
-
-def settle(database: Database, task: Task, attempt: Attempt, output: str, turn: dict[str, Any]) -> str:
-    """Within the transaction that applies a turn: keep what is known of its conversation; return what is to be mined.
-
-    What is said on the way is mostly a plan or a guess; what is said last is what was found.
-    """
-    known = tasks.get(database, task.id)
-    title = turn.get("asked") if known.title == known.id else None
-    told = known.replace(
-        title=title or known.title,
-        client=known.client or turn.get("client", ""),
-        parent=known.parent or turn.get("parent", ""),
-    )
-    if told != known:
-        tasks.change(database, told)
-    if attempt.transcript and "size" in turn:
-        mined.note_read(database, words_of(attempt.transcript), size=turn["size"], task=task.id, at=attempt.started_at)
-    elif attempt.transcript:
-        mined.forget_read(database, words_of(attempt.transcript))
-    return str(turn.get("last", output))
 
 
 def source_of(path: str) -> str:

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow import background
-from learnt.flow.history import LookingBack, size_of
-from learnt.flow.mining import Reading
+from learnt.flow.debriefs import keep
+from learnt.flow.history import Transcripts, size_of
+from learnt.flow.learnings_file import LearningsFile
+from learnt.flow.mining import NO_HURRY_S, Reading
 from learnt.flow.turns import turn_body, words_of
 from learnt.model import Attempt, Task, Value
 from learnt.store import mined, tasks
@@ -45,10 +47,14 @@ class CaughtUp(Value):
     """What waits for the next time, and why."""
 
 
-class CatchingUp(LookingBack):
+class Worker(Transcripts):
     """What is done in the background."""
 
-    def catch_up(self, *, limit_s: float) -> CaughtUp:
+    def start(self) -> None:
+        """Start the worker in a process of its own, unless one is running; never fails."""
+        background.start_worker(self.context)
+
+    def catch_up(self, *, limit_s: float = NO_HURRY_S) -> CaughtUp:
         """Do what there is to do, alone; return at once when somebody else is at it."""
         deadline = time.monotonic() + limit_s
         folder = self.store.place.folder
@@ -77,8 +83,8 @@ class CatchingUp(LookingBack):
         done = self._read_conversations(done, remarks, deadline)
         try:
             # Others may finish as many tasks meanwhile.
-            while self.root and self.memory.files_state().is_due and time.monotonic() < deadline:
-                self.memory.update(cause="count", limit_s=deadline - time.monotonic())
+            while self.root and background.state(self.store, self.settings).is_due and time.monotonic() < deadline:
+                LearningsFile(self.context).update(cause="count", limit_s=deadline - time.monotonic())
         except LearntError as error:
             remarks.append(_told(error))
         self._refresh_mirror(remarks, examine=False)
@@ -142,7 +148,7 @@ class CatchingUp(LookingBack):
         now = self._clock()
         task = tasks.get(self.store.database, attempt.task)
         body = turn_body(
-            self.memory,
+            self.context,
             task.replace(client=task.client or told.client),
             "\n\n".join(messages),
             transcript=attempt.transcript,
@@ -152,7 +158,7 @@ class CatchingUp(LookingBack):
             ended_at=min(told.ended_at or now, now),
             read={"size": size, "last": messages[-1], "asked": self._line(asked)},
         )
-        return not self.memory._debriefed_now(body).spooled
+        return not keep(self.context, body).spooled
 
     def _mine(self, attempt: Attempt, size: int, limit_s: float) -> tuple[str, ...]:
         """Learn from what was done in a conversation; return what is new."""

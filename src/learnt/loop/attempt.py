@@ -100,12 +100,12 @@ class Work:
         self._memory = memory
         self._settings = memory.settings
         self._root = root
-        self._store = memory.store.place.folder
+        self._store = memory.folder
         self._environ = environ
         self._stop = stop
         self._tell = tell
         self.claim = claim
-        self.task = memory.get_task(claim.task)
+        self.task = memory.tasks.get(claim.task)
         self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
         self._log = Log(self._store, claim.attempt)
 
@@ -120,7 +120,7 @@ class Work:
                 return self._ended("interrupted", None, programs.Answer(), began=began)
             return self._worked(*begun, began=began)
         except (CannotWork, TryAgain):
-            self._memory.end_claim(self.claim)
+            self._memory.work.end(self.claim)
             raise
         except (LearntError, OSError) as error:
             # Something in the way of this task alone: told like any other failure, so that the ladder has an end.
@@ -132,8 +132,8 @@ class Work:
     def _begun(self) -> tuple[Choice, folders.Folder, programs.Call] | None:
         """Return how to begin; None when somebody stopped us, or when a person must look at the task first."""
         try:
-            choice = self._memory.choose_model(self.task)
-            earlier = [*self._memory.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
+            choice = self._memory.work.choose_model(self.task)
+            earlier = [*self._memory.tasks.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
             worktrees = os.path.join(self._store, WORKTREES)
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
             self._keep(model=choice.model, model_reason=choice.reason, folder=folder.path)
@@ -143,10 +143,10 @@ class Work:
             raise
         except (LearntError, OSError) as error:
             if self._stop.asked:
-                self._memory.end_claim(self.claim)
+                self._memory.work.end(self.claim)
                 return None
-            self._say(self._memory.hand_over(self.claim, _reason(error)).question)
-            self.task = self._memory.get_task(self.task.id)
+            self._say(self._memory.work.hand_over(self.claim, _reason(error)).question)
+            self.task = self._memory.tasks.get(self.task.id)
             return None
 
     def _worked(self, choice: Choice, folder: folders.Folder, call: programs.Call, *, began: float) -> Ended:
@@ -172,7 +172,7 @@ class Work:
     def _take_over_files(self, *, agent: str = "") -> None:
         """Tell a person's edits of learnings.md from an agent's: before it works, and after."""
         try:
-            update = self._memory.take_over(agent=agent)
+            update = self._memory.file.take_over(agent=agent)
         except LearntError as error:
             self._log.write(error.message)  # a file that cannot be read now is looked at by the next update
             return
@@ -269,7 +269,7 @@ class Work:
     ) -> Ended:
         """Debrief the agent, which also gives the task back; return what became of it."""
         answer = answer or programs.Answer()
-        if not self._memory.store.place.exists():
+        if not self._memory.work.has_store():
             raise CannotWork(
                 f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` begins anew"
             )
@@ -293,15 +293,15 @@ class Work:
         told = debrief.failure.reason if debrief.failure else ""
         self._log.write(f"{debrief.result}{f': {told}' if told else ''}")
         return ended.replace(
-            result=debrief.result or result, debrief=debrief, task=self._memory.get_task(self.task.id), reason=told
+            result=debrief.result or result, debrief=debrief, task=self._memory.tasks.get(self.task.id), reason=told
         )
 
     def _taken_up(self, debrief: Debrief) -> Debrief:
         """Wait until the database has what the spool keeps: the task is ours as long as we hold it."""
         while debrief.spooled and not self._stop.asked:
             try:
-                self._memory.store.take_up_spool(wait=True)
-                found = [one for one in self._memory.attempts(self.task.id) if one.id == self.claim.attempt]
+                self._memory.work.take_up_spool()
+                found = [one for one in self._memory.tasks.attempts(self.task.id) if one.id == self.claim.attempt]
             except LearntError:
                 found = []
             if found:
@@ -352,11 +352,11 @@ class Work:
             return False
         if folder.branch:
             folders.commit(folder, f"{self.task.title}\n\nlearnt-task: {self.task.id}")
-            self._memory.note_branch(self.task.id, folder.branch)
+            self._memory.work.note_branch(self.task.id, folder.branch)
         return True
 
     def _keep(self, **known: str | int) -> None:
-        kept = self._memory.keep_claim(self.claim.replace(**known))
+        kept = self._memory.work.keep(self.claim.replace(**known))
         if kept is None:
             self._stop.now()
         else:
@@ -382,7 +382,7 @@ def prompt_of(
     memory: Memory, task: Task, *, root: str, choice: Choice, unmerged: tuple[str, ...] = (), keep: bool = True
 ) -> str:
     """Return what an agent is sent for the next attempt at a task; `keep=False` leaves no record of it."""
-    learnings, beside = memory.learnings_for_prompt(task)
+    learnings, beside = memory.file.for_prompt(task)
     brief = memory.brief(
         f"{task.title}\n{task.text}".strip(),
         agent=task.agent or None,
@@ -393,7 +393,7 @@ def prompt_of(
         keep=keep,
         client=memory.settings.work_agent,
     )
-    done = [needed for needed in memory.needed_by(task.id) if needed.status == "done"]
+    done = [needed for needed in memory.tasks.needed_by(task.id) if needed.status == "done"]
     return compose(
         task,
         brief=brief.text,
@@ -401,9 +401,9 @@ def prompt_of(
         spec=read_spec(root, task.spec),
         prerequisites=[_earlier(memory, needed) for needed in done],
         chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
-        answers=[one for one in memory.escalations(status=None, subject=task.id) if one.status == "resolved"],
+        answers=[one for one in memory.tasks.escalations(status=None, subject=task.id) if one.status == "resolved"],
         unmerged=unmerged,
-        overrides=os.path.join(memory.store.place.folder, OVERRIDES),
+        overrides=os.path.join(memory.folder, OVERRIDES),
     )
 
 
@@ -412,7 +412,7 @@ def _chain(memory: Memory, task: Task) -> list[Task]:
     found: list[Task] = []
     while task.based_on and len(found) < _LONGEST_CHAIN and task.based_on not in {one.id for one in found}:
         try:
-            task = memory.get_task(task.based_on)
+            task = memory.tasks.get(task.based_on)
         except WrongRequest:
             break
         found.append(task)
@@ -420,15 +420,15 @@ def _chain(memory: Memory, task: Task) -> list[Task]:
 
 
 def _earlier(memory: Memory, task: Task) -> Earlier:
-    latest = next(iter(memory.attempts(task.id)), None)
+    latest = next(iter(memory.tasks.attempts(task.id)), None)
     return Earlier(task=task, summary=latest.summary if latest else "")
 
 
 def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> None:
     """Raise unless the agent can be started and the settings give it a model; costs no attempt."""
     settings = memory.settings
-    task = Task(id=memory.new_task_id(), title="-")
-    choice = memory.choose_model(task)
+    task = Task(id=memory.tasks.new_id(), title="-")
+    choice = memory.work.choose_model(task)
     request = _request(settings, "-", choice, folder=root, scratch=root)
     program = programs.call(settings.work_agent, request).argv[0]
     if shutil.which(os.path.join(root, program) if os.sep in program else program, path=environ.get("PATH")) is None:

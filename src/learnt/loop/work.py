@@ -141,16 +141,16 @@ class Worker:
 
     def _sweep(self, memory: Memory) -> None:
         """Remove what workers that died between two steps have left on the disk."""
-        claims = memory.claims()
+        claims = memory.work.claims()
         held = {claim.attempt for claim in claims}
-        running = os.path.join(memory.store.place.folder, RUNNING)
+        running = os.path.join(memory.folder, RUNNING)
         for name in os.listdir(running) if os.path.isdir(running) else ():
             if name not in held:
                 shutil.rmtree(os.path.join(running, name), ignore_errors=True)
         if memory.settings.work_isolation == "worktree":
-            unfinished = [task.id for task in memory.tasks() if task.status not in ("done", "cancelled")]
+            unfinished = [task.id for task in memory.tasks.select() if task.status not in ("done", "cancelled")]
             needed = {*unfinished, *(claim.task for claim in claims)}
-            folders.sweep(self._root, os.path.join(memory.store.place.folder, WORKTREES), needed)
+            folders.sweep(self._root, os.path.join(memory.folder, WORKTREES), needed)
 
     def _next(self, memory: Memory) -> bool:
         """Make one attempt, or wait for a reason to; False when this job has nothing more to do."""
@@ -159,7 +159,7 @@ class Worker:
             if not self._may_claim():
                 return False
             only = sorted(self._started) if 0 < self._plan.tasks <= len(self._started) else None
-            claim = memory.claim_task(worker=self._name, host=socket.gethostname(), pid=os.getpid(), only=only)
+            claim = memory.work.claim(worker=self._name, host=socket.gethostname(), pid=os.getpid(), only=only)
             if claim is None:
                 return self._wait(memory, only)
             self._claimed += 1
@@ -190,12 +190,12 @@ class Worker:
 
     def _is_left(self, memory: Memory) -> bool:
         """Say whether a task of the plan could still be worked on."""
-        ready = {task.id for task in memory.tasks(statuses=["ready"])}
+        ready = {task.id for task in memory.tasks.select(statuses=["ready"])}
         return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
     def _wait(self, memory: Memory, only: list[str] | None) -> bool:
         """Wait until something may have become ready; False when nothing can any more."""
-        held = [claim for claim in memory.claims() if only is None or claim.task in only]
+        held = [claim for claim in memory.work.claims() if only is None or claim.task in only]
         if not held:
             return False
         now = time.time_ns() // 1_000_000
@@ -209,7 +209,7 @@ class Worker:
 
     def _attempt(self, memory: Memory, work: Work) -> None:
         task = work.task
-        number = len(memory.attempts(task.id)) + 1
+        number = len(memory.tasks.attempts(task.id)) + 1
         self._tell(Event(what="started", task=task.id, title=task.title, attempt=number))
         try:
             ended = work.run()
@@ -225,18 +225,18 @@ class Worker:
 
     def _check_circles(self, memory: Memory) -> None:
         """Stop when several tasks run into the same wall, and ask about what all of them were told."""
-        stuck = memory.stuck_run([ended.attempt for ended in self._ended])
+        stuck = memory.work.stuck_run([ended.attempt for ended in self._ended])
         if stuck is None or self._stopped:
             return
         self._stopped = stuck.reason
         for learning in stuck.learnings:
-            memory.propose_quarantine(learning, error=stuck.error, task_ids=stuck.tasks)
+            memory.work.propose_quarantine(learning, error=stuck.error, task_ids=stuck.tasks)
         self._tell(Event(what="stopped", text=_told(stuck)))
 
     def _take_back(self, memory: Memory) -> None:
         """End what dead workers of this machine have left running, and let their tasks be taken up again."""
         try:
-            lapsed = memory.lapsed_claims()
+            lapsed = memory.work.lapsed()
         except LearntError:
             return  # the next look comes soon
         for claim in lapsed:
@@ -244,8 +244,8 @@ class Worker:
                 continue
             if claim.host == socket.gethostname():
                 processes.end_group(claim.agent_pid, claim.agent_started, mark=claim.attempt)
-                shutil.rmtree(os.path.join(memory.store.place.folder, RUNNING, claim.attempt), ignore_errors=True)
-            memory.end_claim(claim, only_if_lapsed=True)
+                shutil.rmtree(os.path.join(memory.folder, RUNNING, claim.attempt), ignore_errors=True)
+            memory.work.end(claim, only_if_lapsed=True)
 
     def _keep_claims(self, lease_s: int) -> None:
         """Give signs of life for all that is being worked on, stop what is lost, and take back what others lost."""
@@ -271,10 +271,10 @@ class Worker:
     def _is_kept(self, memory: Memory, claim: Claim, *, since_s: float, lease_s: int) -> bool:
         """Look after one claim; say whether it was renewed. What was lost or cancelled is stopped."""
         try:
-            status = memory.get_task(claim.task).status
+            status = memory.tasks.get(claim.task).status
             if since_s < lease_s / 3 and status == "running":
                 return False
-            if status != "running" or memory.renew_claim(claim) is None:
+            if status != "running" or memory.work.renew(claim) is None:
                 held = self._working.get(claim.attempt)
                 if held is not None:
                     held[1].now()

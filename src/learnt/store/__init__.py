@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database, Transaction
 
-    Applier = Callable[[Database, dict[str, Any]], None]
+    Applier = Callable[[Database, dict[str, Any]], object]
 
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
@@ -155,17 +155,26 @@ class Store:
         self.spool.append(record)
         return record.op
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> str:
+    def record_first(self, kind: str, body: dict[str, Any]) -> tuple[str, object]:
         """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
 
-        Return the operation's id.
+        Return the operation's id and what its applier returned; None unless this process applied it.
         """
-        op = self.keep(kind, body)
+        outcomes: dict[str, object] = {}
+        self.make_folder()
+        with self.spool.replay_lock() as alone:  # so that no other process applies it before us
+            op = self.keep(kind, body)
+            if alone:
+                self._try_to_take_up(outcomes, locked=True)
+        if not alone:
+            self._try_to_take_up(outcomes)
+        return op, outcomes.get(op)
+
+    def _try_to_take_up(self, outcomes: dict[str, object], *, locked: bool = False) -> None:
         try:
-            self.take_up_spool(wait=True)
+            self.take_up_spool(wait=True, locked=locked, outcomes=outcomes)
         except LearntError:
             pass  # the database cannot be opened now; the record waits
-        return op
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
@@ -177,13 +186,23 @@ class Store:
         """Within a transaction: let an operation that was taken back be done once more."""
         self.database.execute("delete from operation where project = :project and id = :id", id=op)
 
-    def take_up_spool(self, *, wait: bool = False) -> int:
-        """Bring what waits in the spool into the database, if it has time for it now; return how many records."""
+    def take_up_spool(
+        self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
+    ) -> int:
+        """Bring what waits in the spool into the database, if it has time for it now; return how many records.
+
+        `locked`: the caller holds the replay lock. `outcomes`: takes what the applier of each record returns.
+        """
+        outcomes = {} if outcomes is None else outcomes
+
+        def apply(record: Record) -> None:
+            outcomes[record.op] = self._apply(record)
+
         if not self._is_time_for_spool() or self.place.read_only or self.database.read_only:
             return 0
         wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else PATIENCE_MS)
         try:
-            return self.spool.replay(self._apply, wait=wait)
+            return self.spool.replay(apply, wait=wait, locked=locked)
         except (LearntError, OSError):
             return 0  # what waits must not stop what somebody came for; the next one tries again
         finally:
@@ -240,14 +259,13 @@ class Store:
             self._database.close()
             self._database = None
 
-    def _apply(self, record: Record) -> None:
+    def _apply(self, record: Record) -> object:
         with self.transaction():
-            self._take_effect(record)
+            return self._take_effect(record)
 
-    def _take_effect(self, record: Record) -> None:
-        """Within a transaction: apply a record, unless that was done before."""
-        if self.is_first(record.op):
-            self._applier(record.kind)(self.database, record.body)
+    def _take_effect(self, record: Record) -> object:
+        """Within a transaction: apply a record, unless that was done before; return what its applier returns."""
+        return self._applier(record.kind)(self.database, record.body) if self.is_first(record.op) else None
 
     def _applier(self, kind: str) -> Applier:
         apply = self._appliers.get(kind) or happened.APPLY.get(kind)

@@ -75,11 +75,13 @@ class Mirror(Store):
             self.spool.append(record)
         return False
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> str:
-        """Keep what happened for the server; return the operation's id."""
-        return self.keep(kind, body)
+    def record_first(self, kind: str, body: dict[str, Any]) -> tuple[str, object]:
+        """Keep what happened for the server; return the operation's id, and no outcome yet."""
+        return self.keep(kind, body), None
 
-    def take_up_spool(self, *, wait: bool = False) -> int:
+    def take_up_spool(
+        self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
+    ) -> int:
         """Leave the spool to those who reach the server."""
         return 0
 

@@ -95,17 +95,27 @@ class Spool:
         """Say quickly whether nothing waits."""
         return not self.size()
 
-    def replay(self, apply: Callable[[Record], None], *, wait: bool = False) -> int:
-        """Apply what waits, oldest first, and return how many records; 0 while another process does it."""
+    def replay_lock(self) -> Locked:
+        """Return the lock that a replay holds, without waiting for it."""
+        return Locked(self._replay_lock, wait=False)
+
+    def replay(self, apply: Callable[[Record], None], *, wait: bool = False, locked: bool = False) -> int:
+        """Apply what waits, oldest first, and return how many records; 0 while another process does it.
+
+        `locked`: the caller holds the lock already.
+        """
+        if locked:
+            return self._replay(apply)
         with Locked(self._replay_lock, wait=wait) as alone:
-            if not alone:
-                return 0
-            applied = self._replay_taken(apply)
-            if _size(self._path):
-                with Locked(self._append_lock):
-                    os.replace(self._path, self._taken)
-                applied += self._replay_taken(apply)
-            return applied
+            return self._replay(apply) if alone else 0
+
+    def _replay(self, apply: Callable[[Record], None]) -> int:
+        applied = self._replay_taken(apply)
+        if _size(self._path):
+            with Locked(self._append_lock):
+                os.replace(self._path, self._taken)
+            applied += self._replay_taken(apply)
+        return applied
 
     def forget(self, id: str) -> None:
         """Take everything that is about one thing out of all records."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import takewhile
 
 from learnt.errors import NotFound
 from learnt.model import DIFFICULTIES, Attempt, Failure, Task, Value
@@ -488,3 +489,10 @@ def _attempt(row: Row) -> Attempt:
 def _failure(row: Row) -> Failure:
     fields = {field: row[field] for field in Failure.fields}
     return Failure(**{**fields, "files": tuple(json.loads(row["files"]))})
+
+
+def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that still count (given and returned newest first): those since a success or a restart."""
+    return list(
+        takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
+    )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.flow.activity import Watched
+    from learnt.flow.activity import Activity
     from learnt.store.activity import Entry, Today
 
 _KINDS = {"briefs": "brief", "warnings": "warning", "debriefs": "debrief"}
@@ -53,13 +53,13 @@ def activity_run(arguments: argparse.Namespace) -> None:
         return
     from learnt.doors.cli.arguments import open_memory
     from learnt.doors.cli.screen import show_json
-    from learnt.flow.places import now_ms
+    from learnt.flow.context import now_ms
 
     limit = 20 if arguments.limit is None else arguments.limit
     if limit < 0:
         raise WrongRequest("--limit is at least 0", hint="leave it out for the latest 20")
     with open_memory(arguments) as memory:
-        watched = memory.activity(
+        watched = memory.reports.activity(
             limit=limit,
             what=_KINDS.get(arguments.what or "", ""),
             client=arguments.client,
@@ -91,7 +91,7 @@ def _line(arguments: argparse.Namespace) -> str:
         from learnt.memory import Memory
 
         with Deadline(_LINE_MS), Memory.open(".", create=False) as memory:
-            today = memory.today()
+            today = memory.reports.today()
     except (LearntError, OSError):
         return ""
     if arguments.json:
@@ -123,8 +123,8 @@ def _take_what_was_sent() -> None:
         return  # closed, or nothing that can be looked at
 
 
-def _say_why_nothing(watched: Watched, arguments: argparse.Namespace, *, now: int) -> None:
-    from learnt.flow.activity import told_fired
+def _say_why_nothing(watched: Activity, arguments: argparse.Namespace, *, now: int) -> None:
+    from learnt.flow.activity import describe_fired
     from learnt.text.names import client_name
 
     if arguments.client or arguments.agent or arguments.what:
@@ -138,10 +138,10 @@ def _say_why_nothing(watched: Watched, arguments: argparse.Namespace, *, now: in
                 say(f"The {noun} that there are: {names or 'none yet'}")
         silent = {one: last for one, last in watched.fired.items() if one == client_name(arguments.client)}
         if silent and not (arguments.agent or arguments.what):
-            say(f"But {told_fired(silent, now)}, and nothing fitted so far.")
+            say(f"But {describe_fired(silent, now)}, and nothing fitted so far.")
         return
     if watched.fired:
-        say(f"Nothing yet: {told_fired(watched.fired, now)}, and nothing fitted so far.")
+        say(f"Nothing yet: {describe_fired(watched.fired, now)}, and nothing fitted so far.")
         say('`learnt brief "what is to be done"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent was briefed, warned or debriefed in this project.")
@@ -216,7 +216,7 @@ def _counts(counts: Mapping[str, int], names: Mapping[str, str], nameless: str) 
     )
 
 
-def _record(watched: Watched) -> dict[str, Any]:
+def _record(watched: Activity) -> dict[str, Any]:
     return {
         "id": "activity",
         "activity": [entry.as_dict() for entry in watched.entries],

@@ -154,5 +154,5 @@ def open_memory(arguments: argparse.Namespace, *, in_a_hurry: bool = False) -> M
     for remark in memory.remarks:
         note(remark)
     memory.tidies_when_done = not in_a_hurry
-    memory.tell = note
+    memory.context.report = note
     return memory

@@ -17,7 +17,7 @@ def doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 def doctor_run(arguments: argparse.Namespace) -> int:
     from learnt.doctor import examine
-    from learnt.flow.places import now_ms
+    from learnt.flow.context import now_ms
     from learnt.loop.prompt import OVERRIDES, flaws
 
     findings = list(

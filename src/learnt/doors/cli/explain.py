@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.flow.activity import Attempted
+    from learnt.flow.activity import AttemptReport
     from learnt.model import Brief, Failure
 
 
@@ -37,8 +37,8 @@ def explain_run(arguments: argparse.Namespace) -> None:
         _explain_attempt(id, arguments)
         return
     with open_memory(arguments) as memory:
-        brief = memory.explain(memory.latest_brief(task=id) if not id or id.startswith("task_") else id)
-        as_said = memory.is_as_said(brief)
+        brief = memory.explain(memory.reports.latest_brief(task=id) if not id or id.startswith("task_") else id)
+        as_said = memory.is_as_sent(brief)
         other_version = memory.is_of_another_version(brief)
         given = brief.receipt.get("beside", [])
         titles = memory.titles([*(entry["id"] for entry in brief.receipt["considered"]), *given])
@@ -57,7 +57,7 @@ def _explain_attempt(id: str, arguments: argparse.Namespace) -> None:
     if arguments.replay:
         raise WrongRequest("only a brief can be rendered again", hint="leave --replay out, or name a brief")
     with open_memory(arguments) as memory:
-        attempted = memory.attempted(id)
+        attempted = memory.reports.attempt(id)
     if arguments.json:
         show_json(_attempt_record(attempted))
         return
@@ -65,7 +65,7 @@ def _explain_attempt(id: str, arguments: argparse.Namespace) -> None:
         say(line)
 
 
-def _told_attempt(attempted: Attempted) -> list[str]:
+def _told_attempt(attempted: AttemptReport) -> list[str]:
     """Return what came of an attempt in words."""
     attempt = attempted.attempt
     figures = {
@@ -108,7 +108,7 @@ def _named(parts: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {value}" for name, value in parts.items() if value)
 
 
-def _attempt_record(attempted: Attempted) -> dict[str, Any]:
+def _attempt_record(attempted: AttemptReport) -> dict[str, Any]:
     def listed(learnings: Mapping[str, str]) -> list[dict[str, str]]:
         return [{"id": id, "title": title} for id, title in learnings.items()]
 

@@ -34,9 +34,9 @@ def update_run(arguments: argparse.Namespace) -> None:
         if by_itself:
             _update_in_background(memory)
             return
-        update = memory.update(window=arguments.window, dry_run=arguments.dry_run)
+        update = memory.file.update(window=arguments.window, dry_run=arguments.dry_run)
         if not arguments.dry_run:
-            memory.update_when_due()  # for tasks that were finished meanwhile: whoever did found us at it
+            memory.file.update_when_due()  # for tasks that were finished meanwhile: whoever did found us at it
     tell_redactions(memory)
     for remark in update.remarks:
         note(remark)
@@ -55,8 +55,8 @@ def _update_in_background(memory: Memory) -> None:
     limit_s = memory.settings.learnings_time_limit_s
     try:
         with Deadline((limit_s + 60) * 1000):  # for whatever does not heed the limit by itself
-            while memory.files_state().is_due:  # others may finish as many tasks meanwhile
-                memory.update(cause="count", limit_s=limit_s)
+            while memory.file.state().is_due:  # others may finish as many tasks meanwhile
+                memory.file.update(cause="count", limit_s=limit_s)
     except LearntError as error:
         note(f"{error.message}; {error.hint}")
 
@@ -140,7 +140,7 @@ def clear_arguments(parser: argparse.ArgumentParser) -> None:
 
 def clear_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        gone = memory.clear()
+        gone = memory.file.clear()
     tell_redactions(memory)
     if arguments.json:
         show_json({"id": "clear", "files": gone})
@@ -153,8 +153,8 @@ def clear_run(arguments: argparse.Namespace) -> None:
 def show_file(arguments: argparse.Namespace) -> None:
     """Show the file of the project, or of a goal."""
     with open_memory(arguments) as memory:
-        text = memory.learnings_file(arguments.goal or "")
-        path = memory.learnings_path(arguments.goal or "")
+        text = memory.file.read(arguments.goal or "")
+        path = memory.file.path(arguments.goal or "")
     if text is None:
         raise WrongRequest(f"there is no {os.path.relpath(path)} yet", hint="`learnt update` writes it")
     if arguments.json:
@@ -170,7 +170,7 @@ def show_file(arguments: argparse.Namespace) -> None:
 def show_regenerations(arguments: argparse.Namespace) -> None:
     """Show how the learnings files came about."""
     with open_memory(arguments) as memory:
-        made = memory.regenerations()
+        made = memory.file.regenerations()
     if arguments.json:
         show_json([regeneration_record(one) for one in made])
         return

@@ -31,7 +31,7 @@ def learn_arguments(parser: argparse.ArgumentParser) -> None:
 def learn_run(arguments: argparse.Namespace) -> None:
     since_ms = time.time_ns() // 1_000_000 - _length_ms(arguments.since)
     with open_memory(arguments) as memory:
-        past = memory.past(since_ms=since_ms)
+        past = memory.transcripts.find(since_ms=since_ms)
         if arguments.no_git:
             past = past.replace(commits=())
         if arguments.dry_run:
@@ -103,7 +103,7 @@ def _learnt(memory: Memory, past: Past) -> tuple[list[Mined], list[str]]:
     with Progress("reading", total) as progress:
         for one in past.transcripts:
             try:
-                learnt.append(memory.debrief_transcript(one.path)[1])
+                learnt.append(memory.transcripts.debrief(one.path)[1])
             except (ModelFailed, NoModel, SpendingCap) as error:
                 failures.append(error.message)
                 return learnt, failures  # a model that fails now fails the next time, too, and is paid for it
@@ -112,7 +112,7 @@ def _learnt(memory: Memory, past: Past) -> tuple[list[Mined], list[str]]:
             read += one.size
             progress.show(read)
         for commit in past.commits:
-            learnt.append(memory.learn_from_commit(commit))
+            learnt.append(memory.transcripts.learn_from_commit(commit))
             read += 1
             progress.show(read)
     return learnt, failures

@@ -116,7 +116,7 @@ def show_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
-        evidence = memory.evidence(arguments.id)
+        evidence = memory.review.evidence(arguments.id)
     if arguments.json:
         seen = [one.discovery.as_dict() for one in evidence]
         show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning), "evidence": seen})

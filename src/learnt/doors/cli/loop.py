@@ -94,7 +94,7 @@ def debrief_run(arguments: argparse.Namespace) -> None:
     output = sys.stdin.buffer.read().decode("utf-8", "replace")
     with open_memory(arguments) as memory:
         read = memory.debrief(
-            arguments.task or memory.new_task_id(),
+            arguments.task or memory.tasks.new_id(),
             output,
             result=arguments.result,
             agent=arguments.agent,
@@ -113,7 +113,7 @@ def debrief_run(arguments: argparse.Namespace) -> None:
 def _debrief_transcript(arguments: argparse.Namespace) -> None:
     """Debrief the agent's own words in a transcript, and tell what its work teaches."""
     with open_memory(arguments) as memory:
-        read, learnt = memory.debrief_transcript(
+        read, learnt = memory.transcripts.debrief(
             arguments.transcript,
             task=arguments.task or "",
             result=arguments.result,

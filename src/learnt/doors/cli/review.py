@@ -75,7 +75,7 @@ def review_run(arguments: argparse.Namespace) -> int:
     lines = [] if arguments.list or is_terminal(sys.stdin) else sys.stdin.read().splitlines()
     answers = [_answer(line, number) for number, line in enumerate(lines, 1) if line.strip()]
     with open_memory(arguments) as memory:
-        items = memory.review_items(limit=arguments.limit, kinds=arguments.kind or ())
+        items = memory.review.items(limit=arguments.limit, kinds=arguments.kind or ())
         walk = _Walk(memory, items, tell=note if arguments.json else say)
         if asks_person and items:
             walk.ask()
@@ -83,7 +83,7 @@ def review_run(arguments: argparse.Namespace) -> int:
             for id, answer in answers:
                 if not walk.take(id, answer):
                     break
-        waiting = memory.review_counts()
+        waiting = memory.review.counts()
         tell_redactions(memory)
     if arguments.json:
         show_json(_record(walk, waiting) if answers else [_item_record(item) for item in items])
@@ -151,7 +151,7 @@ class _Walk:
             self._undo(id)
         elif id:
             if answer != "later":
-                self._decide(self._memory.review_item(id), answer, position=self._position)
+                self._decide(self._memory.review.item(id), answer, position=self._position)
         elif self._position >= len(self._items):
             raise WrongRequest("nothing more waits", hint="`learnt review --list` shows what waits")
         elif answer == "later":
@@ -165,7 +165,7 @@ class _Walk:
         if answer == "edit":
             decided = self._edit(item)
         else:
-            decided = self._memory.decide(item.id, answer, version=item.learning.version)
+            decided = self._memory.review.decide(item.id, answer, version=item.learning.version)
         self.decided.append((position, decided))
         self._tell(f"{_what_was_done(decided)} {decided.learning.id}: {decided.learning.title}")
 
@@ -178,7 +178,7 @@ class _Walk:
             changes = differing(before, fields)
             if not changes:
                 raise WrongRequest("nothing was changed, so nothing is decided", hint="decide on it as it is")
-            return self._memory.decide(item.id, "edit", changes=changes, version=before.version)
+            return self._memory.review.decide(item.id, "edit", changes=changes, version=before.version)
 
         if self._keys is not None:
             self._keys.give_back()
@@ -194,7 +194,7 @@ class _Walk:
             raise WrongRequest("there is nothing to take back", hint="`learnt undo ID` takes back earlier changes")
         position, decided = made[-1]
         self.decided.remove(made[-1])  # also where it fails: somebody has gone on from there
-        item = self._memory.take_back(decided)
+        item = self._memory.review.take_back(decided)
         self._tell(f"Took back: {_what_was_done(decided)} {item.learning.id}: {item.learning.title}")
         if not id:
             self._position = position
@@ -214,7 +214,7 @@ class _Walk:
 
     def _look_again(self, item: ReviewItem) -> None:
         try:
-            self._items[self._position] = self._memory.review_item(item.id)
+            self._items[self._position] = self._memory.review.item(item.id)
         except WrongRequest:
             self._position += 1
 

@@ -42,17 +42,17 @@ def init_run(arguments: argparse.Namespace) -> None:
     chosen = {name: _template(name) for name in arguments.template}  # before anything is made
     if arguments.user:
         with Memory.open_user() as memory:
-            place = memory.store.database.path
-            started = {name: memory.start_with(records, template=name) for name, records in chosen.items()}
+            place = memory.database_path
+            started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
         written, remark = None, ""
     else:
         here = project.find_project(".") or project.new_project(".")
         if arguments.database is not None:
             _check_new_database(here, arguments.database)
         with Memory.open(arguments.database or ".") as memory:
-            place = memory.store.database.path
+            place = memory.database_path
             remark = "\n".join([*_joined(memory), *_mapped(memory)])
-            started = {name: memory.start_with(records, template=name) for name, records in chosen.items()}
+            started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
         written = _write_settings(here, arguments.database)
     if arguments.json:
         told = {"templates": {name: one.as_dict() for name, one in started.items()}} if started else {}
@@ -101,7 +101,7 @@ def config_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def config_run(arguments: argparse.Namespace) -> None:
-    from learnt.flow.places import settings_files
+    from learnt.flow.context import settings_files
 
     here = project.find_project(".")
     files = settings_files(here.root if here else None)
@@ -150,9 +150,9 @@ def _shown(origin: config.Origin) -> object:
 def _joined(memory: Memory) -> list[str]:
     """Tell of learnings that are already there: of a team, or of another project with the same name."""
     total = memory.learnings(status=None, scope="project", limit=0).total
-    if not (total and memory.store.place.address):
+    if not (total and memory.server_project):
         return []
-    name = memory.store.place.project
+    name = memory.server_project
     return [
         f"Project `{name}` is there already and holds {total:,}; if it is another one, set `project` in learnt.toml"
     ]
@@ -160,11 +160,10 @@ def _joined(memory: Memory) -> list[str]:
 
 def _mapped(memory: Memory) -> list[str]:
     """Tell what is to be said on the agents that the settings give categories, if they do."""
-    from learnt.flow.agent_categories import remarks
 
     if not memory.configuration.agents_from:
         return []
-    found = remarks(memory.store.database, memory.configuration)
+    found = memory.agents.remarks()
     return [f"Agents: {one.detail}{f'; {one.remedy}' if one.remedy else ''}" for one in found]
 
 

@@ -35,7 +35,7 @@ def stats_run(arguments: argparse.Namespace) -> None:
     if not 1 <= arguments.weeks <= _MOST_WEEKS:
         raise WrongRequest(f"--weeks is {arguments.weeks}", hint=f"give a number from 1 to {_MOST_WEEKS}")
     with open_memory(arguments) as memory:
-        stats = memory.stats(limit=arguments.limit, weeks=arguments.weeks)
+        stats = memory.reports.stats(limit=arguments.limit, weeks=arguments.weeks)
     if arguments.json:
         show_json(_stats_record(stats))
         return
@@ -56,8 +56,8 @@ def usage_arguments(parser: argparse.ArgumentParser) -> None:
 
 def usage_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        usage = memory.usage()
-        calls = memory.model_calls(limit=arguments.calls)
+        usage = memory.reports.usage()
+        calls = memory.reports.model_calls(limit=arguments.calls)
     if arguments.json:
         show_json(_usage_record(usage, calls))
         return

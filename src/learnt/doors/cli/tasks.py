@@ -72,7 +72,7 @@ def task_add_run(arguments: argparse.Namespace) -> None:
     fields = _given(arguments)
     with open_memory(arguments) as memory:
         _checked_spec(memory, fields)
-        task = memory.add_task(arguments.title, **fields)
+        task = memory.tasks.add(arguments.title, **fields)
     tell_redactions(memory)
     if arguments.json:
         show_json(_record(task))
@@ -90,9 +90,9 @@ def task_list_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         open_ones = [status for status in TASK_STATUSES if status not in ENDED]
         statuses = [arguments.status] if arguments.status else [] if arguments.all else open_ones
-        found = memory.tasks(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
-        needs = memory.needs()
-        counts = memory.task_counts()
+        found = memory.tasks.select(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
+        needs = memory.tasks.needs()
+        counts = memory.tasks.counts()
     if arguments.json:
         show_json([_record(task, needs.get(task.id, [])) for task in found])
         return
@@ -116,12 +116,12 @@ def task_show_arguments(parser: argparse.ArgumentParser) -> None:
 
 def task_show_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        task = memory.get_task(arguments.id)
-        attempts = memory.attempts(task.id)
-        reports = memory.failures(task.id)
-        needed = memory.needed_by(task.id)
-        escalations = memory.escalations(status=None, subject=task.id)
-        held = next((claim for claim in memory.claims() if claim.task == task.id), None)
+        task = memory.tasks.get(arguments.id)
+        attempts = memory.tasks.attempts(task.id)
+        reports = memory.tasks.failures(task.id)
+        needed = memory.tasks.needed_by(task.id)
+        escalations = memory.tasks.escalations(status=None, subject=task.id)
+        held = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
@@ -199,7 +199,7 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
         raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`")
     with open_memory(arguments) as memory:
         _checked_spec(memory, fields)
-        task = memory.edit_task(arguments.id, **fields)
+        task = memory.tasks.edit(arguments.id, **fields)
     tell_redactions(memory)
     _tell(arguments, "Edited", task)
     if task.status == "running" and not arguments.json:
@@ -212,8 +212,8 @@ def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
 
 def task_cancel_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        task = memory.cancel_task(arguments.id)
-        in_vain = memory.waiting_in_vain()
+        task = memory.tasks.cancel(arguments.id)
+        in_vain = memory.tasks.blocked()
     _tell(arguments, "Cancelled", task)
     if not arguments.json:
         tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
@@ -225,7 +225,7 @@ def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
 
 def task_retry_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        task = memory.retry_task(arguments.id)
+        task = memory.tasks.retry(arguments.id)
     _tell(arguments, f"{task.status.capitalize()} again:", task)
 
 
@@ -237,7 +237,7 @@ def task_split_arguments(parser: argparse.ArgumentParser) -> None:
 
 def task_split_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        parts = memory.split_task(arguments.id, arguments.parts, in_order=arguments.in_order)
+        parts = memory.tasks.split(arguments.id, arguments.parts, in_order=arguments.in_order)
     if arguments.json:
         show_json([_record(part) for part in parts])
         return
@@ -252,8 +252,8 @@ def task_graph_arguments(parser: argparse.ArgumentParser) -> None:
 
 def task_graph_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        tasks = {task.id: task for task in memory.tasks()}
-        needs = memory.needs()
+        tasks = {task.id: task for task in memory.tasks.select()}
+        needs = memory.tasks.needs()
     if arguments.json:
         edges = [{"task": task, "needs": needed} for task, all_needed in needs.items() for needed in all_needed]
         show_json({"id": "graph", "tasks": [_record(task) for task in tasks.values()], "edges": edges})
@@ -297,8 +297,8 @@ def task_prompt_run(arguments: argparse.Namespace) -> None:
     from learnt.loop.attempt import prompt_of
 
     with open_memory(arguments) as memory:
-        task = memory.get_task(arguments.id)
-        choice = memory.choose_model(task)
+        task = memory.tasks.get(arguments.id)
+        choice = memory.work.choose_model(task)
         prompt = prompt_of(memory, task, root=memory.root, choice=choice, keep=False)
     if arguments.json:
         show_json({"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt})
@@ -312,7 +312,7 @@ def escalations_arguments(parser: argparse.ArgumentParser) -> None:
 
 def escalations_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        found = memory.escalations(status=None if arguments.all else "open")
+        found = memory.tasks.escalations(status=None if arguments.all else "open")
     if arguments.json:
         show_json([one.as_dict() for one in found])
         return
@@ -336,9 +336,9 @@ def resolve_arguments(parser: argparse.ArgumentParser) -> None:
 
 def resolve_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        escalation = memory.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
-        task = None if is_id("learn", escalation.subject) else memory.get_task(escalation.subject)
-        in_vain = memory.waiting_in_vain()
+        escalation = memory.tasks.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
+        task = None if is_id("learn", escalation.subject) else memory.tasks.get(escalation.subject)
+        in_vain = memory.tasks.blocked()
     if arguments.json:
         show_json(escalation.as_dict())
     else:

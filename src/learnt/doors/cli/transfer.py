@@ -37,7 +37,9 @@ def export_run(arguments: argparse.Namespace) -> None:
     is_markdown = arguments.output.endswith(_MARKDOWN_ENDINGS) and not arguments.json
     format = arguments.format or ("markdown" if is_markdown else "jsonl")
     with open_memory(arguments) as memory:
-        pieces = _rendered(memory.export(status=None if arguments.status == "all" else arguments.status), format)
+        pieces = _rendered(
+            memory.transfer.export(status=None if arguments.status == "all" else arguments.status), format
+        )
         if arguments.output == "-":
             for piece in pieces:
                 sys.stdout.write(piece)
@@ -59,7 +61,7 @@ def import_run(arguments: argparse.Namespace) -> None:
     content = content_of(arguments.file)
     records = records_in(content, arguments.file, arguments.format)
     with open_memory(arguments) as memory, Progress("Importing", None) as progress:
-        imported = memory.import_all(records, progress=progress.show)
+        imported = memory.transfer.import_all(records, progress=progress.show)
     tell_redactions(memory)
     if arguments.json:
         show_json(imported.as_dict())
@@ -80,13 +82,13 @@ def backup_arguments(parser: argparse.ArgumentParser) -> None:
 def backup_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         if arguments.restore:
-            before = memory.restore_backup(arguments.restore)
+            before = memory.transfer.restore_backup(arguments.restore)
             if arguments.json:
                 show_json({"id": arguments.restore, "before": before})
             else:
                 say(f"Restored {arguments.restore}; what was there before is in {before}")
             return
-        path = memory.backup(arguments.output)
+        path = memory.transfer.backup(arguments.output)
     if arguments.json:
         show_json({"id": path, "path": path})
     else:

@@ -108,10 +108,10 @@ def purge_run(arguments: argparse.Namespace) -> int:
             note("Nothing was deleted.")
             return 0
         told = len(memory.remarks)
-        backups = (memory.purge_warned if is_id("brief", arguments.id) else memory.purge)(arguments.id)
+        backups = (memory.warnings.warning if is_id("brief", arguments.id) else memory.purge)(arguments.id)
         for remark in memory.remarks[told:]:
             note(remark)
-        on_server = bool(memory.store.place.address)
+        on_server = bool(memory.server_project)
     if arguments.json:
         show_json({"id": arguments.id, "backups": backups})
     elif is_id("brief", arguments.id):
@@ -130,7 +130,7 @@ def purge_run(arguments: argparse.Namespace) -> int:
 
 def _what_goes(memory: Memory, id: str) -> str:
     if is_id("brief", id):
-        return f"Delete all that is kept of the command that {id} warned of: {memory.warned_of(id)}?"
+        return f"Delete all that is kept of the command that {id} warned of: {memory.warnings.command_of(id)}?"
     try:
         return f"Delete {id} for good: {memory.get(id).title}?"
     except NotFound:
@@ -147,7 +147,7 @@ def _forget(arguments: argparse.Namespace) -> None:
     if arguments.reason:
         raise WrongRequest("a warning has no history to keep a reason in", hint="leave `--reason` out")
     with open_memory(arguments) as memory:
-        forgotten = memory.forget(arguments.id)
+        forgotten = memory.warnings.dismiss(arguments.id)
     if arguments.json:
         show_json({"id": arguments.id, "command": forgotten.command if forgotten else None})
     elif forgotten is None:

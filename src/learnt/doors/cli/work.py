@@ -63,7 +63,7 @@ def work_run(arguments: argparse.Namespace) -> int:
     if arguments.budget_usd is not None and not 0 < arguments.budget_usd < 1e9:
         raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD above 0")
     with open_memory(arguments) as memory:
-        root, folder, settings = memory.root, memory.store.place.folder, memory.settings
+        root, folder, settings = memory.root, memory.folder, memory.settings
         if arguments.background:
             check_agent(memory, root=root, environ=os.environ)  # here, where somebody sees it
     plan = Plan(
@@ -90,8 +90,8 @@ def work_run(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         _tell_summary(summary)
         with open_memory(arguments) as memory:
-            tell_waiting_in_vain(memory.waiting_in_vain())
-            stands = state_line(state_record(memory.files_state()))
+            tell_waiting_in_vain(memory.tasks.blocked())
+            stands = state_line(state_record(memory.file.state()))
             if stands:
                 note(stands)
             for number, handler in before.items():
@@ -187,7 +187,7 @@ def _ask_opinion(memory: Memory, summary: Summary) -> None:
     is_wanted = memory.settings.learnings_ask and summary.done and not summary.stopped.startswith(_STOPPED_BY)
     if not (is_wanted and is_at_keyboard() and is_terminal(sys.stderr)):
         return
-    if not memory.were_given_learnings([ended.task.id for ended in summary.ended], since=began):
+    if not memory.work.were_given_learnings([ended.task.id for ended in summary.ended], since=began):
         return
     try:
         with Keys() as keys:
@@ -196,7 +196,7 @@ def _ask_opinion(memory: Memory, summary: Summary) -> None:
             answer = _OPINIONS.get(keys.read(), "")
         print(answer, file=sys.stderr)
         if answer in OPINIONS:
-            memory.tell_opinion(answer)
+            memory.review.tell_opinion(answer)
         elif answer:
             note("`ask = false` under [learnings] in learnt.toml switches this question off")
     except KeyboardInterrupt:
@@ -262,16 +262,16 @@ def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
 
 def _state(memory: Memory) -> dict[str, Any]:
     now = time.time_ns() // 1_000_000
-    folder = memory.store.place.folder
+    folder = memory.folder
     running = []
-    for claim in memory.claims():
-        task = memory.get_task(claim.task)
+    for claim in memory.work.claims():
+        task = memory.tasks.get(claim.task)
         running.append(
             {
                 "task": task.id,
                 "title": task.title,
                 "attempt": claim.attempt,
-                "number": len(memory.attempts(task.id)) + 1,
+                "number": len(memory.tasks.attempts(task.id)) + 1,
                 "model": claim.model,
                 "model_reason": claim.model_reason,
                 "seconds": max(0, now - claim.started_at) // 1000,
@@ -286,10 +286,10 @@ def _state(memory: Memory) -> dict[str, Any]:
         "running": running,
         "runs": [run.as_dict() for run in runs.living(folder)],
         "last_background": _last_line(os.path.join(folder, runs.LOG)),
-        "tasks": memory.task_counts(),
-        "escalations": len(memory.escalations()),
-        "learnings_file": state_record(memory.files_state()),
-        "review": memory.review_counts(),
+        "tasks": memory.tasks.counts(),
+        "escalations": len(memory.tasks.escalations()),
+        "learnings_file": state_record(memory.file.state()),
+        "review": memory.review.counts(),
     }
 
 
@@ -330,7 +330,7 @@ def stop_arguments(parser: argparse.ArgumentParser) -> None:
 
 def stop_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        folder = memory.store.place.folder
+        folder = memory.folder
     asked = runs.living(folder)
     for run in asked:
         runs.ask_to_stop(run)
@@ -362,13 +362,13 @@ def log_run(arguments: argparse.Namespace) -> None:
             while True:
                 sys.stdout.write(file.read())
                 sys.stdout.flush()
-                if not arguments.follow or all(claim.attempt != attempt for claim in memory.claims()):
+                if not arguments.follow or all(claim.attempt != attempt for claim in memory.work.claims()):
                     return
                 time.sleep(_GLANCE_S / 4)
 
 
 def _log_of(memory: Memory, id: str | None) -> tuple[str, str]:
-    folder = os.path.join(memory.store.place.folder, LOGS)
+    folder = os.path.join(memory.folder, LOGS)
     if id is None:
         names = os.listdir(folder) if os.path.isdir(folder) else []
         newest = max(names, key=lambda name: os.path.getmtime(os.path.join(folder, name)), default="")
@@ -376,8 +376,8 @@ def _log_of(memory: Memory, id: str | None) -> tuple[str, str]:
     elif id.startswith("attempt_"):
         attempts = [id]
     else:
-        held = [claim.attempt for claim in memory.claims() if claim.task == id]
-        attempts = held or [one.id for one in memory.attempts(memory.get_task(id).id)]
+        held = [claim.attempt for claim in memory.work.claims() if claim.task == id]
+        attempts = held or [one.id for one in memory.tasks.attempts(memory.tasks.get(id).id)]
     for attempt in attempts:
         path = os.path.join(folder, f"{attempt}.log")
         if os.path.isfile(path):
@@ -392,7 +392,7 @@ def strategy_arguments(parser: argparse.ArgumentParser) -> None:
 
 def strategy_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        picture = memory.picture(types=[arguments.type] if arguments.type else ())
+        picture = memory.work.picture(types=[arguments.type] if arguments.type else ())
         chosen_by = memory.settings.strategy
     if arguments.plot:
         from learnt.strategy.plot import plot

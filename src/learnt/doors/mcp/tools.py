@@ -20,7 +20,6 @@ from learnt.doors.cli.explain import explained
 from learnt.doors.cli.loop import debriefed, silence
 from learnt.doors.mcp.words import as_data, prompt, told_brief, told_cache, told_learning, told_learnings
 from learnt.errors import NotFound, WrongRequest
-from learnt.flow.standing import standing
 from learnt.memory import Memory
 from learnt.model import check_goal
 from learnt.text.fence import fenced, without_tags
@@ -134,7 +133,7 @@ class Tools:
         with self._opened() as memory:
             memory.tidies_when_done = True
             read = memory.debrief(
-                task or memory.new_task_id(), output, result=result or None, model=model, agent=CALLER.get()
+                task or memory.tasks.new_id(), output, result=result or None, model=model, agent=CALLER.get()
             )
         return "\n".join(debriefed(read, asked_for=bool(task), verbose=True))
 
@@ -177,8 +176,8 @@ class Tools:
     def standing(self, agent: str) -> str:
         """What an agent of this role should always know, and how old what this server remembers of it is."""
         with self._opened() as memory:
-            known = standing(memory, agent=agent, cached=True)
-            state = memory.cache_state()
+            known = memory.agents.standing(agent)
+            state = memory.agents.cache_state()
         told = told_learnings(known) or "Nothing is known that it should always know."
         return f"{told}\n{told_cache(state)}\n"
 
@@ -193,7 +192,7 @@ class Tools:
     def _file(self, goal: str) -> str:
         """Return a learnings file as data; empty when there is none."""
         with self._opened() as memory:
-            text = memory.learnings_file(goal)
+            text = memory.file.read(goal)
         return "" if text is None else fenced(without_tags(text), "learnings.md")
 
     @contextmanager

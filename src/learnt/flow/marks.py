@@ -1,0 +1,127 @@
+"""Marks: whether a learning helped with a task that was given it.
+
+A mark counts once for each pair of learning and task, and only for what stood in a brief of the task. It moves the
+confidence of the learning in the store that holds it, and can be undone.
+"""
+
+from __future__ import annotations
+
+from learnt.errors import WrongRequest
+from learnt.flow.briefs import injected
+from learnt.model import Mark, text_id
+from learnt.store import happened, learnings
+from learnt.store.learnings import Change
+from learnt.weigh import confidence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from learnt.debrief.marks import Marks
+    from learnt.flow.context import Context
+    from learnt.model import Event, Learning
+    from learnt.store import Store
+
+_REPEATED = "marked for this task already"
+
+
+def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
+    """Take a person's mark of a learning; raise if it does not count."""
+    store, _ = context.locate(learning, writable=True)
+    with context.store.transaction():
+        if injected(context, task).get(learning) is not False:
+            raise WrongRequest(
+                f"`{learning}` was not given to `{task}`", hint="only what stood in a brief of a task can be marked"
+            )
+        mark = Mark(learning=learning, task=task, helpful=helpful, at=context.clock(), who=context.person)
+        if not _add_mark(context, mark):
+            raise WrongRequest(
+                f"`{learning}` is marked for `{task}` already",
+                hint=f"a mark counts once; `learnt undo {learning}` takes the last change back",
+            )
+    return learnings.get(store.database, learning).replace(scope=store.place.scope)
+
+
+def take_marks(context: Context, marks: Marks, task: str, *, at: int, who: str, once: bool = False) -> dict[str, str]:
+    """Within a transaction: count the marks of an agent's output; return those that do not count, and why.
+
+    `once`: what the same task said before does not count again, even if a person undid it.
+    """
+    refusals = dict.fromkeys(marks.contradicting, "marked both ways")
+    for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
+        for id in ids:
+            reason = _reason_against_mark(context, id, task)
+            if not reason and once and not context.store.is_first(text_id("op", f"said mark {task} {id}")):
+                reason = _REPEATED
+            if not reason and not _add_mark(context, Mark(learning=id, task=task, helpful=helpful, at=at, who=who)):
+                reason = _REPEATED
+            if reason:
+                refusals[id] = reason
+    return refusals
+
+
+def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> None:
+    """Within the transaction of an undo: remove the mark that a change came from, or add it again.
+
+    `undone`: the change, and whether it is undone or put in force again.
+    """
+    event, is_undone = undone
+    if event.what != "mark":
+        return
+    mark = Mark(
+        learning=event.subject, task=event.reason, helpful="times_helpful" in event.new, at=event.at, who=event.who
+    )
+    act = happened.remove_mark if is_undone else happened.add_mark
+    if store is context.store:
+        act(store.database, mark)
+        return
+    with context.store.transaction():
+        act(context.store.database, mark)
+    if is_undone:
+        store.forget_operation(_operation_id(context, mark))
+
+
+def _reason_against_mark(context: Context, id: str, task: str) -> str:
+    """Say why no mark of this task on this learning can count, if that is so."""
+    holding = [store for store in context.sound_stores() if learnings.find(store.database, id)]
+    held_out = injected(context, task).get(id)
+    checks = {
+        "no such learning": not holding,
+        "not in a brief of this task": held_out is None,
+        "held out of the brief": held_out,
+        "belongs to a source, which is only read": all(store.place.read_only for store in holding),
+    }
+    return next((reason for reason, holds in checks.items() if holds), "")
+
+
+def _add_mark(context: Context, mark: Mark) -> bool:
+    """Within a transaction of the own store: record a mark and let it move the learning's confidence."""
+    database = context.store.database
+    if not happened.add_mark(database, mark):
+        return False
+    change = Change(what="mark", who=mark.who, at=mark.at, reason=mark.task)
+    if learnings.find(database, mark.learning):
+        learnings.change(database, mark.learning, _count_mark(mark), change)
+        return True
+    op = _operation_id(context, mark)
+    for store in context.sound_stores()[1:]:
+        if not store.place.read_only and learnings.find(store.database, mark.learning):
+            store.apply_once(op, lambda other: learnings.change(other, mark.learning, _count_mark(mark), change))
+    return True
+
+
+def _operation_id(context: Context, mark: Mark) -> str:
+    """Return the id under which a mark of this project takes effect in another store of ours."""
+    place = context.store.place
+    return text_id("op", f"mark {place.folder} {place.address} {place.project} {mark.learning} {mark.task}")
+
+
+def _count_mark(mark: Mark) -> Callable[[Learning], dict[str, Any]]:
+    def decide(learning: Learning) -> dict[str, Any]:
+        changes: dict[str, Any] = {"confidence": confidence.marked(learning.confidence, helpful=mark.helpful)}
+        if mark.helpful:
+            return {**changes, "times_helpful": learning.times_helpful + 1, "last_helpful_at": mark.at}
+        return {**changes, "times_not_helpful": learning.times_not_helpful + 1}
+
+    return decide

@@ -1,0 +1,206 @@
+"""Warnings at calls of tools: what the same command did the last time, and gotchas whose triggers match the call.
+
+A command that failed is remembered as a misstep, and so is the one that worked in its place. A conversation is warned
+of a misstep once.
+"""
+
+from __future__ import annotations
+
+from learnt.brief.render import FailedBefore
+from learnt.flow.hook_events import LONGEST_COMMAND
+from learnt.mine.complaint import first_line, is_conflict, is_no_error, why
+from learnt.mine.missteps import (
+    asked_by,
+    counts,
+    is_question,
+    may_replace,
+    repeats,
+    replaces,
+    sign_of,
+    succeeded,
+    wrong_words,
+)
+from learnt.model import Hit, Value
+from learnt.store import learnings, missteps
+from learnt.store.learnings import Filter
+from learnt.text.clean import clean
+from learnt.text.triggers import Signs, Situation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from learnt.flow.hook_events import Conversation
+    from learnt.model import Brief, Learning
+    from learnt.store.missteps import Misstep
+
+AT_CALL = ("files", "commands", "tools")
+_LONGEST_ERROR = 300
+_MOST_TRIGGERED = 2
+
+
+class CallWarning(Value):
+    """A misstep that the agent is warned of; `denies`: its call is stopped."""
+
+    misstep: Misstep
+    denies: bool = False
+
+    @property
+    def failed_before(self) -> FailedBefore:
+        """How the warning stands in a brief."""
+        misstep = self.misstep
+        return FailedBefore(command=misstep.command, error=misstep.error, worked=misstep.worked, at=misstep.failed_at)
+
+    def body(self, conversation: Conversation, brief: Brief, occasion: str) -> dict[str, Any]:
+        """Return the warning as the object that is applied or spooled with its brief."""
+        return {
+            "task": conversation.id,
+            "sign": self.misstep.sign,
+            "brief": brief.id,
+            "agent": brief.agent,
+            "denied": int(self.denies),
+            "failures": int(occasion == "failure"),  # then the call that it warns of is over
+            "warned_at": conversation.now,
+        }
+
+
+class Call:
+    """A call of a tool within a conversation, before or after it was made."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._context = conversation.context
+        self._event = conversation.event
+        self._where = {"root": self._context.root, "folder": self._event.folder}
+        command = self._event.command
+        self._sign = sign_of(command, self._context.root, self._event.folder) if command else ""
+        self._repeated: list[Misstep] | None = None
+
+    def find_warning(self) -> CallWarning | None:
+        """Return what the command did the last time, if it is known and this conversation was not told yet."""
+        conversation = self._conversation
+        since, now = conversation.task.fresh_since, conversation.now
+        known = [
+            misstep
+            for misstep in self._missteps()
+            if misstep.is_known and now - misstep.failed_at < missteps.TOLD_FOR_MS
+        ]
+        if not known:
+            return None
+        # The spool first: it may be brought into the database at this very moment.
+        waiting = self._context.store.waiting(conversation.id)
+        warnings = [waiting_record.body["warning"] for waiting_record in waiting if waiting_record.kind == "warning"]
+        database = conversation.database
+        if any(missteps.warned_since(database, conversation.id, misstep.sign, since) for misstep in known):
+            return None
+        was_told = any(one["sign"] == known[0].sign and one["warned_at"] >= since for one in warnings)
+        return None if was_told else CallWarning(misstep=known[0])
+
+    def record_failure(self) -> None:
+        """Remember that a command failed; the failure of a test or a linter says nothing about the command."""
+        event = self._event
+        error = why(event.output) or first_line(event.output)
+        if not self._sign or not counts(event.command, error) or is_no_error(event.output) or is_conflict(event.output):
+            return
+        if not error and is_question(event.command):
+            return
+        line = self._conversation.redact_line(error, _LONGEST_ERROR)
+        self._context.store.record("misstep", {**self._body(), "error": line})
+
+    def record_success(self) -> None:
+        """Remember that a command succeeded, if that changes anything."""
+        if not succeeded(self._event.command, self._event.output):
+            return
+        replaced = self._replaced_missteps()
+        if replaced or self._missteps():
+            self._context.store.record("success", {**self._body(), "replaces": replaced})
+
+    def triggered(self, kinds: Sequence[str]) -> list[Hit]:
+        """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""
+        event, conversation = self._event, self._conversation
+        runs_or_edits = bool(event.paths or event.command)
+        if not kinds or not (runs_or_edits or event.tool):
+            return []
+        signs = self._signs(kinds)
+        wanted = {kind for kind in kinds if (event.paths if kind == "files" else runs_or_edits or kind == "tools")}
+        anchors = {kind: words for kind, words in signs.anchors().items() if kind in wanted}
+        which = Filter(
+            exclude_task=conversation.id,
+            exclude_ids=tuple(sorted(conversation.seen_ids(conversation.task))),
+            trusted_from=self._context.settings.brief_confidence,
+        )
+        hits = []
+        for store in self._context.sound_stores():
+            matches = learnings.with_triggers(store.database, anchors, signs.show, which)
+            for learning in learnings.get_all(store.database, list(matches)).values() if matches else ():
+                if _warns(learning, matches[learning.id]):
+                    scoped = learning.replace(scope=store.place.scope)
+                    hits.append(Hit(learning=scoped, score=0.0, relevance=1.0, trigger=matches[learning.id]))
+        best = sorted(hits, key=lambda hit: (not hit.learning.pinned, -hit.learning.confidence, hit.learning.id))
+        return best[:_MOST_TRIGGERED]
+
+    def _signs(self, kinds: Sequence[str]) -> Signs:
+        event = self._event
+        return Signs(
+            Situation(
+                text=clean(event.output) if "errors" in kinds else "",
+                paths=tuple(map(clean, event.paths)),
+                command=clean(event.command),
+                tools=(clean(event.tool),) if event.tool else (),
+            )
+        )
+
+    def _missteps(self) -> list[Misstep]:
+        """Return the missteps that the command repeats: the very same one first, then those with the same mistake."""
+        if self._repeated is None:
+            sign, command, database = self._sign, self._event.command, self._conversation.database
+            same = missteps.find(database, sign) if sign else None
+            alike = missteps.of_asked(database, asked_by(command, **self._where)) if sign else []
+            others = [
+                misstep
+                for misstep in alike
+                if misstep.sign != sign and repeats(command, misstep.asked, misstep.wrong, **self._where)
+            ]
+            self._repeated = [*([same] if same else []), *others]
+        return self._repeated
+
+    def _replaced_missteps(self) -> dict[str, Any]:
+        """Return the unsettled missteps that this command worked in place of, each with the words that were wrong."""
+        command, conversation = self._event.command, self._conversation
+        unsettled = missteps.unsettled(conversation.database, conversation.id) if self._sign else []
+        others = [misstep for misstep in unsettled if misstep.sign != self._sign]
+        if not others or not may_replace(command):
+            return {}
+        line = conversation.redact_line(command, LONGEST_COMMAND)
+        return {
+            misstep.sign: wrong_words(misstep.command, command, misstep.error, self._context.root, self._event.folder)
+            for misstep in others
+            # The same words in another folder: that they worked there would help nobody.
+            if misstep.command != line and replaces(misstep.command, command, misstep.error)
+        }
+
+    def _body(self) -> dict[str, Any]:
+        """Return what is kept of a call, however it ended."""
+        return {
+            "sign": self._sign,
+            "command": self._conversation.redact_line(self._event.command, LONGEST_COMMAND),
+            "repeats": [misstep.sign for misstep in self._missteps()],
+            "task": self._conversation.id,
+            "at": self._conversation.now,
+        }
+
+
+def _warns(learning: Learning, trigger: str) -> bool:
+    """Say whether a learning is worth an interruption: what answers this error, or a gotcha on this very call.
+
+    What was read off a failed command is about all that its program can be asked for: the misstep itself warns if the
+    same is asked again.
+    """
+    kind, _, pattern = trigger.partition(": ")
+    if kind == "errors":
+        return True
+    is_gotcha = learning.kind == "gotcha" or learning.polarity == "avoid"
+    return is_gotcha and (
+        learning.origin == "person" or (kind == "files" and not any(sign in pattern for sign in "*?["))
+    )
