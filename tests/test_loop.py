@@ -168,6 +168,7 @@ LEARNING_HELPFUL: {known.id}"""
 
     with Memory.open(project, clock=clock) as other, ExitStack() as stack:
         taken_up = []
+        _ = other.context.store.database
 
         def take_up_elsewhere(**_: Any) -> int:
             stack.close()  # the other process comes to its end, and takes our record with it

@@ -348,7 +348,7 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     warning = leak(shop)
     shop.memory.add("Keep this")
 
-    assert shop.memory.warnings.warning(warning) == 1
+    assert shop.memory.warnings.purge(warning) == 1
 
     tables = ("misstep", "warning", "brief", "task", "operation")
     assert SECRET not in str([shop.rows(table) for table in tables])
@@ -357,7 +357,7 @@ def test_a_purge_leaves_nothing_of_what_a_brief_warned_of(shop: Shop) -> None:
     assert "[purged]" in str(shop.memory.explain(warning).receipt["failed"])
     shop.memory.context.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
-    assert shop.memory.warnings.warning(warning) == 0, "it can be repeated"
+    assert shop.memory.warnings.purge(warning) == 0, "it can be repeated"
     assert shop.memory.warnings.dismiss(warning) is None
 
 
@@ -377,7 +377,7 @@ def test_a_mirror_that_is_refreshed_while_the_server_is_purged_is_thrown_away(
 
     monkeypatch.setattr(mirror, "throw_away", and_refresh_once)
 
-    shop.memory.warnings.warning(warning)
+    shop.memory.warnings.purge(warning)
 
     assert holding(folder, SECRET) == []
 
@@ -387,10 +387,10 @@ def test_an_interrupted_purge_is_finished_by_repeating_it(shop: Shop) -> None:
     damaged = shop.project / ".learnt" / "backups" / "zz.db"
     damaged.write_bytes(b"not a database, but of some length" * 100)
     with pytest.raises(Exception, match="cannot be read"):
-        shop.memory.warnings.warning(warning)
+        shop.memory.warnings.purge(warning)
     damaged.unlink()
 
-    shop.memory.warnings.warning(warning)
+    shop.memory.warnings.purge(warning)
 
     shop.memory.context.store.close()
     assert holding(shop.project / ".learnt", SECRET) == []
@@ -401,7 +401,7 @@ def test_what_is_too_short_to_be_looked_for_leaves_the_receipts_too(shop: Shop) 
     shop.work("earlier", "pay -y")
     warning = shop.warning(command="pay -x")
 
-    shop.memory.warnings.warning(warning)
+    shop.memory.warnings.purge(warning)
 
     assert "pw7" not in str(shop.rows("brief"))
     assert "pay -" not in str(shop.rows("brief"))
@@ -419,7 +419,7 @@ def test_a_purge_leaves_other_missteps_and_tasks_as_they_are(shop: Shop) -> None
     shop.memory.brief("Let npm run serv:web work as well", task="task_3")
     warning, kept = shop.warning(command=wrong), shop.warning("later", other)
 
-    shop.memory.warnings.warning(warning)
+    shop.memory.warnings.purge(warning)
 
     (left,) = shop.rows("misstep")
     assert (left["command"], left["worked"]) == (other, "npm run serve:web -- --port 3")
@@ -442,7 +442,7 @@ def test_a_command_that_was_purged_is_no_advice_for_another_misstep(shop: Shop) 
     warning = shop.warning(command=WORKS)
     assert shop.call("before", FAILS)
 
-    shop.memory.warnings.warning(warning)
+    shop.memory.warnings.purge(warning)
 
     assert [(row["command"], row["worked"]) for row in shop.rows("misstep")] == [(FAILS, "")]
     assert shop.call("after", FAILS) == ""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from learnt.flow.hook_events import Hooks
     from learnt.flow.learnings import LearningsPage
     from learnt.flow.learnings_file import LearningsFile
-    from learnt.flow.purge import Purge
+    from learnt.flow.purge import Purge, Warnings
     from learnt.flow.review import Review
     from learnt.flow.statistics import Reports
     from learnt.flow.tasks import Tasks
@@ -86,9 +86,10 @@ class Memory:
     """The events of a client's conversation."""
     worker: Worker = _room("worker", "Worker")
     """What is done in the background."""
-    warnings: Purge = _room("purge", "Purge")
+    warnings: Warnings = _room("purge", "Warnings")
     """Warnings that a person dismisses or deletes."""
     _debriefs: Debriefs = _room("debriefs", "Debriefs")
+    _purge: Purge = _room("purge", "Purge")
     _upkeep: Upkeep = _room("tidy", "Upkeep")
 
     def __init__(self, context: Context) -> None:
@@ -337,7 +338,7 @@ class Memory:
 
         Return how many backups held it. Interrupted, it can be repeated. No file or branch brings it back.
         """
-        return self.warnings.learning(id)
+        return self._purge.learning(id)
 
     def search(
         self,

@@ -78,7 +78,7 @@ _MOVED = {
     "catch_up": "worker.catch_up",
     "start_worker": "worker.start",
     "forget": "warnings.dismiss",
-    "purge_warned": "warnings.warning",
+    "purge_warned": "warnings.purge",
     "warned_of": "warnings.command_of",
     "is_as_said": "is_as_sent",
     "sound_stores": "context.sound_stores",

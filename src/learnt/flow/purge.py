@@ -29,7 +29,7 @@ _MOST_TRIES = 5
 
 
 class Purge:
-    """Deletes learnings and warnings for good."""
+    """Deletes learnings for good."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -49,7 +49,28 @@ class Purge:
         with disk.alone(self._store):  # an update that has read the files would write the learning again
             return sum(self._purge_from(store, id) for store in holding)
 
-    def warning(self, brief: str) -> int:
+    def _purge_from(self, store: Store, id: str) -> int:
+        """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""
+        root = self._context.root
+        with store.scrubbing(id):
+            if root:
+                self._context.remarks += _purge_from_files(root, id, learnings.texts_ever(store.database, id))
+            with store.transaction():
+                learnings.delete(store.database, id)
+            store.spool.forget(id)
+            if store.place.address:
+                mirror.throw_away(store.place)
+            backups = os.path.join(store.place.folder, BACKUPS_FOLDER)
+            return purge_from_backups(backups, lambda backup: _delete(backup, id))
+
+
+class Warnings:
+    """Dismisses or deletes what is known of a command that a brief warned of."""
+
+    def __init__(self, context: Context) -> None:
+        self._store = context.store
+
+    def purge(self, brief: str) -> int:
         """Delete all that is kept of the command that a brief warned of; return how many backups held it."""
         store, warning = self._store, _get_warning(self._store, brief)
         commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
@@ -81,20 +102,6 @@ class Purge:
     def command_of(self, brief: str) -> str:
         """Return the command that a brief warned of."""
         return str(_get_warning(self._store, brief).receipt["failed"][0]["command"])
-
-    def _purge_from(self, store: Store, id: str) -> int:
-        """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""
-        root = self._context.root
-        with store.scrubbing(id):
-            if root:
-                self._context.remarks += _purge_from_files(root, id, learnings.texts_ever(store.database, id))
-            with store.transaction():
-                learnings.delete(store.database, id)
-            store.spool.forget(id)
-            if store.place.address:
-                mirror.throw_away(store.place)
-            backups = os.path.join(store.place.folder, BACKUPS_FOLDER)
-            return purge_from_backups(backups, lambda backup: _delete(backup, id))
 
 
 def _delete(database: Database, id: str) -> bool:

@@ -108,7 +108,7 @@ def purge_run(arguments: argparse.Namespace) -> int:
             note("Nothing was deleted.")
             return 0
         told = len(memory.remarks)
-        backups = (memory.warnings.warning if is_id("brief", arguments.id) else memory.purge)(arguments.id)
+        backups = (memory.warnings.purge if is_id("brief", arguments.id) else memory.purge)(arguments.id)
         for remark in memory.remarks[told:]:
             note(remark)
         on_server = bool(memory.server_project)
