@@ -18,10 +18,10 @@ import pytest
 from learnt import Memory, WrongRequest
 from learnt.clients.events import Event
 from learnt.errors import InvalidValue
-from learnt.flow import background
 from learnt.flow.context import now_ms
 from learnt.store import fired
 from learnt.store.activity import Entry, Today
+from learnt.system.detached import INTERNAL
 from learnt.text.names import client_name
 from learnt.text.times import ago
 from tests.conftest import Clock, Done, command_line
@@ -441,7 +441,7 @@ class TestExplainingWhatCameOfIt:
     def test_all_turns_of_a_conversation_are_one_attempt(
         self, memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv(background.INTERNAL, "1")  # no worker is started
+        monkeypatch.setenv(INTERNAL, "1")  # no worker is started
         for words in ("<learning>Red dries slowly.</learning>", "<learning>Blue is out.</learning>", "Bye."):
             told(memory, session="s1", kind="stop", name="Stop", said=words)
             memory.worker.catch_up()

@@ -25,8 +25,10 @@ import pytest
 from learnt.clients import programs
 from learnt.clients.shapes import Answer, Call, Request
 from learnt.errors import LearntError
-from learnt.loop import agents, processes
-from learnt.loop.agents import Run, Stop
+from learnt.loop import agents
+from learnt.loop.agents import AgentRun
+from learnt.system import family
+from learnt.system.run import Stop
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -82,12 +84,12 @@ def command(line: str, tmp_path: Path, prompt: str = "Do the work") -> Call:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Run]:
-    """Run an agent in a folder of its own, for long unless a test says otherwise."""
+def run(tmp_path: Path) -> Callable[..., AgentRun]:
+    """AgentRun an agent in a folder of its own, for long unless a test says otherwise."""
     folder = tmp_path / "work"
     folder.mkdir()
 
-    def start(call: Call, **options: Any) -> Run:
+    def start(call: Call, **options: Any) -> AgentRun:
         settled: dict[str, Any] = {
             "folder": str(folder),
             "environ": {**os.environ, "LEARNT_ATTEMPT": TASK},
@@ -105,9 +107,9 @@ def stop_when_ready(stop: Stop) -> Callable[[str], None]:
     return lambda line: stop.now() if line.startswith("pids ") else None
 
 
-def told(run: Run) -> list[int]:
+def told(run: AgentRun) -> list[int]:
     """Return the numbers that the agent told."""
-    first = Path(run.stdout_path).read_text(errors="replace").partition("\n")[0]
+    first = Path(run.output.stdout).read_text(errors="replace").partition("\n")[0]
     return [int(word) for word in first.split()[1:]]
 
 
@@ -118,18 +120,18 @@ def alive(pid: int) -> bool:
         return False
 
 
-def assert_all_dead(run: Run, *, least: int = 1) -> None:
+def assert_all_dead(run: AgentRun, *, least: int = 1) -> None:
     pids = told(run)
     assert len(pids) >= least
     assert [pid for pid in pids if alive(pid)] == []
     assert run.left == ()
 
 
-def answer(run: Run) -> Answer:
+def answer(run: AgentRun) -> Answer:
     return programs.read(run.output)
 
 
-def test_an_agent_reads_its_prompt_and_its_words_are_read(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_an_agent_reads_its_prompt_and_its_words_are_read(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command("cat", tmp_path, prompt="Überlege gut\n" * 30_000))
 
     assert (done.ending, done.exit_code, done.error) == ("exited", 0, "")
@@ -137,13 +139,13 @@ def test_an_agent_reads_its_prompt_and_its_words_are_read(run: Callable[..., Run
     assert answer(done).model == "small"
 
 
-def test_a_prompt_can_come_as_a_file_and_the_model_as_a_word(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_a_prompt_can_come_as_a_file_and_the_model_as_a_word(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command("sh -c 'cat \"$1\"; echo; echo $2; cat' - {prompt_file} model={model}", tmp_path, "In a file"))
     assert answer(done).text == "In a file\nmodel=small\n"
 
 
 def test_an_agent_gets_the_environment_that_it_is_given(
-    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., AgentRun], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OUTSIDE", "1")
     environ = {"PATH": os.environ["PATH"], "LEARNT_ATTEMPT": TASK, "LEARNT_INTERNAL": "1"}
@@ -156,7 +158,7 @@ def test_an_agent_gets_the_environment_that_it_is_given(
 
 
 def test_the_caller_hears_of_the_start_and_of_what_is_said(
-    run: Callable[..., Run], agent: Callable[[str], Call]
+    run: Callable[..., AgentRun], agent: Callable[[str], Call]
 ) -> None:
     started: list[tuple[int, str]] = []
     lines: list[str] = []
@@ -172,7 +174,7 @@ def test_the_caller_hears_of_the_start_and_of_what_is_said(
     assert lines[1:] == ["red", "last"]
 
 
-def test_an_agent_that_hangs_ends_at_its_time_limit(run: Callable[..., Run], agent: Callable[[str], Call]) -> None:
+def test_an_agent_that_hangs_ends_at_its_time_limit(run: Callable[..., AgentRun], agent: Callable[[str], Call]) -> None:
     done = run(agent("ready(); forever()"), time_limit_s=0.7)
 
     assert done.ending == "time limit"
@@ -182,7 +184,7 @@ def test_an_agent_that_hangs_ends_at_its_time_limit(run: Callable[..., Run], age
 
 
 def test_an_agent_that_talks_without_end_still_has_a_time_limit(
-    run: Callable[..., Run], agent: Callable[[str], Call]
+    run: Callable[..., AgentRun], agent: Callable[[str], Call]
 ) -> None:
     done = run(
         agent("ready()\nwhile True: print(time.monotonic(), flush=True)"),
@@ -204,7 +206,7 @@ def test_an_agent_that_talks_without_end_still_has_a_time_limit(
     ],
 )
 def test_an_agent_that_floods_is_stopped_at_the_limit_to_the_byte(
-    flood: str, run: Callable[..., Run], agent: Callable[[str], Call]
+    flood: str, run: Callable[..., AgentRun], agent: Callable[[str], Call]
 ) -> None:
     tracemalloc.start()
     try:
@@ -214,21 +216,21 @@ def test_an_agent_that_floods_is_stopped_at_the_limit_to_the_byte(
         tracemalloc.stop()
 
     assert done.ending == "output limit"
-    assert os.path.getsize(done.stdout_path) + os.path.getsize(done.stderr_path) == 20_000_000
+    assert os.path.getsize(done.output.stdout) + os.path.getsize(done.output.stderr) == 20_000_000
     assert peak < 10_000_000
     assert_all_dead(done)
 
 
 def test_an_agent_that_ends_before_all_of_its_flood_is_read_is_reported_as_flooding(
-    run: Callable[..., Run], tmp_path: Path
+    run: Callable[..., AgentRun], tmp_path: Path
 ) -> None:
     done = run(command("head -c 60000 /dev/zero", tmp_path), output_limit_bytes=1_000)
     assert done.ending == "output limit"
-    assert os.path.getsize(done.stdout_path) == 1_000
+    assert os.path.getsize(done.output.stdout) == 1_000
 
 
 @pytest.mark.parametrize("end", ["exit 137", "kill -9 $$"])
-def test_an_agent_that_is_killed_tells_exit_code_137(end: str, run: Callable[..., Run], tmp_path: Path) -> None:
+def test_an_agent_that_is_killed_tells_exit_code_137(end: str, run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command(f"sh -c 'echo begun; echo bad luck >&2; {end}'", tmp_path))
 
     assert (done.ending, done.exit_code) == ("exited", 137)
@@ -236,7 +238,7 @@ def test_an_agent_that_is_killed_tells_exit_code_137(end: str, run: Callable[...
     assert answer(done).error == "exit code 137: bad luck"
 
 
-def test_invalid_text_is_read_as_well_as_it_can_be(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_invalid_text_is_read_as_well_as_it_can_be(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     lines: list[str] = []
     done = run(command(r"printf 'good \377\376 bad\n<task-done/>\n'", tmp_path), on_progress=lines.append)
 
@@ -246,7 +248,7 @@ def test_invalid_text_is_read_as_well_as_it_can_be(run: Callable[..., Run], tmp_
 
 @pytest.mark.parametrize("detached", [False, True], ids=["in-the-group", "detached"])
 def test_children_that_hold_the_output_open_end_with_the_agent(
-    detached: bool, run: Callable[..., Run], agent: Callable[[str], Call]
+    detached: bool, run: Callable[..., AgentRun], agent: Callable[[str], Call]
 ) -> None:
     done = run(agent(f"child(forever, {detached}); child(forever, {detached}); ready()"))
 
@@ -255,7 +257,9 @@ def test_children_that_hold_the_output_open_end_with_the_agent(
     assert_all_dead(done, least=3)
 
 
-def test_detached_children_end_when_the_agent_is_stopped(run: Callable[..., Run], agent: Callable[[str], Call]) -> None:
+def test_detached_children_end_when_the_agent_is_stopped(
+    run: Callable[..., AgentRun], agent: Callable[[str], Call]
+) -> None:
     stop = Stop()
     done = run(
         agent("child(forever); child(forever, True); ready(); forever()"), stop=stop, on_progress=stop_when_ready(stop)
@@ -265,7 +269,7 @@ def test_detached_children_end_when_the_agent_is_stopped(run: Callable[..., Run]
 
 
 def test_a_child_that_hides_from_group_and_mark_ends_with_its_living_parent(
-    run: Callable[..., Run], agent: Callable[[str], Call]
+    run: Callable[..., AgentRun], agent: Callable[[str], Call]
 ) -> None:
     stop = Stop()
     hide = "subprocess.Popen(['sleep', '1000'], env={'PATH': os.environ['PATH']}, start_new_session=True)"
@@ -274,7 +278,7 @@ def test_a_child_that_hides_from_group_and_mark_ends_with_its_living_parent(
 
 
 def test_processes_that_ignore_the_request_to_end_are_killed(
-    run: Callable[..., Run], agent: Callable[[str], Call]
+    run: Callable[..., AgentRun], agent: Callable[[str], Call]
 ) -> None:
     stop = Stop()
     done = run(
@@ -287,7 +291,7 @@ def test_processes_that_ignore_the_request_to_end_are_killed(
 
 
 def test_a_process_that_starts_another_while_it_is_ended_takes_it_along(
-    run: Callable[..., Run], agent: Callable[[str], Call], tmp_path: Path
+    run: Callable[..., AgentRun], agent: Callable[[str], Call], tmp_path: Path
 ) -> None:
     heir = tmp_path / "heir"
     text = f"""
@@ -307,7 +311,7 @@ def test_a_process_that_starts_another_while_it_is_ended_takes_it_along(
 
 
 def test_an_agent_may_delete_the_folder_that_it_works_in(
-    run: Callable[..., Run], agent: Callable[[str], Call], tmp_path: Path
+    run: Callable[..., AgentRun], agent: Callable[[str], Call], tmp_path: Path
 ) -> None:
     done = run(agent("import shutil; ready(); shutil.rmtree(os.getcwd()); print('gone')"))
 
@@ -317,7 +321,7 @@ def test_an_agent_may_delete_the_folder_that_it_works_in(
 
 
 def test_an_agent_that_deletes_its_own_log_is_still_read(
-    run: Callable[..., Run], agent: Callable[[str], Call], tmp_path: Path
+    run: Callable[..., AgentRun], agent: Callable[[str], Call], tmp_path: Path
 ) -> None:
     done = run(agent(f"import shutil; ready(); shutil.rmtree({str(tmp_path / 'log')!r}); print('gone')"))
     assert answer(done).text.endswith("gone\n")
@@ -345,7 +349,7 @@ def no_program(tmp_path: Path) -> str:
     ids=["missing", "not-executable", "no-program", "nul"],
 )
 def test_an_agent_that_cannot_be_started_says_why(
-    line: Callable[[Path], str], why: str, run: Callable[..., Run], tmp_path: Path
+    line: Callable[[Path], str], why: str, run: Callable[..., AgentRun], tmp_path: Path
 ) -> None:
     done = run(command(line(tmp_path), tmp_path))
 
@@ -354,19 +358,21 @@ def test_an_agent_that_cannot_be_started_says_why(
     assert answer(done).text == ""
 
 
-def test_an_agent_cannot_start_in_a_folder_that_is_gone(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_an_agent_cannot_start_in_a_folder_that_is_gone(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command("echo", tmp_path), folder=str(tmp_path / "nowhere"))
     assert done.ending == "not started"
     assert done.error == f"the folder {tmp_path / 'nowhere'} does not exist"
 
 
-def test_a_log_that_cannot_be_made_is_an_error_of_ours(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_made_is_an_error_of_ours(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(LearntError, match="log cannot be written"):
         run(command("echo", tmp_path), log_folder=str(tmp_path / "file" / "log"))
 
 
-def test_an_agent_whose_output_finds_no_room_is_ended(run: Callable[..., Run], agent: Callable[[str], Call]) -> None:
+def test_an_agent_whose_output_finds_no_room_is_ended(
+    run: Callable[..., AgentRun], agent: Callable[[str], Call]
+) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
@@ -381,7 +387,7 @@ def test_an_agent_whose_output_finds_no_room_is_ended(run: Callable[..., Run], a
 # Stopping
 
 
-def test_a_signal_handler_can_stop_the_agent(run: Callable[..., Run], agent: Callable[[str], Call]) -> None:
+def test_a_signal_handler_can_stop_the_agent(run: Callable[..., AgentRun], agent: Callable[[str], Call]) -> None:
     stop = Stop()
     before = signal.signal(signal.SIGUSR1, lambda *_: stop.now())
     try:
@@ -394,11 +400,11 @@ def test_a_signal_handler_can_stop_the_agent(run: Callable[..., Run], agent: Cal
 
 
 def test_one_stop_ends_all_agents_and_those_to_come(
-    run: Callable[..., Run], agent: Callable[[str], Call], tmp_path: Path
+    run: Callable[..., AgentRun], agent: Callable[[str], Call], tmp_path: Path
 ) -> None:
     stop, call = Stop(), agent("child(forever, True); ready(); forever()")
     both_ready = threading.Barrier(2, action=stop.now)
-    done: list[Run] = []
+    done: list[AgentRun] = []
 
     def work(name: str) -> None:
         def on_progress(line: str) -> None:
@@ -421,7 +427,7 @@ def test_one_stop_ends_all_agents_and_those_to_come(
 
 
 def test_the_end_of_one_agent_leaves_its_neighbour_alone(
-    run: Callable[..., Run], agent: Callable[[str], Call], tmp_path: Path
+    run: Callable[..., AgentRun], agent: Callable[[str], Call], tmp_path: Path
 ) -> None:
     neighbours: list[int] = []
 
@@ -444,7 +450,7 @@ def test_the_end_of_one_agent_leaves_its_neighbour_alone(
 
 @pytest.mark.parametrize("caller", ["on_started", "on_progress"])
 def test_an_error_of_the_caller_ends_the_agent_and_goes_on(
-    caller: str, run: Callable[..., Run], agent: Callable[[str], Call], tmp_path: Path
+    caller: str, run: Callable[..., AgentRun], agent: Callable[[str], Call], tmp_path: Path
 ) -> None:
     pids: list[int] = []
 
@@ -512,7 +518,7 @@ def orphans(agent: Callable[[str], Call], tmp_path: Path) -> Iterator[Orphans]:
 
 
 def test_the_next_worker_ends_what_a_killed_one_left(orphans: Orphans) -> None:
-    ended = processes.end_group(orphans.leader, orphans.started, mark=TASK)
+    ended = family.end_orphans(orphans.leader, orphans.started, mark=TASK)
 
     assert sorted(ended) == sorted(orphans.pids)
     assert orphans.alive() == []
@@ -520,40 +526,40 @@ def test_the_next_worker_ends_what_a_killed_one_left(orphans: Orphans) -> None:
 
 def test_what_is_left_ends_although_its_leader_is_dead(orphans: Orphans) -> None:
     orphans.kill_leader()
-    processes.end_group(orphans.leader, orphans.started, mark=TASK)
+    family.end_orphans(orphans.leader, orphans.started, mark=TASK)
     assert orphans.alive() == []
 
 
 def test_the_start_time_alone_is_enough_for_the_group(orphans: Orphans) -> None:
-    processes.end_group(orphans.leader, orphans.started)
+    family.end_orphans(orphans.leader, orphans.started)
     assert orphans.alive() == orphans.pids[2:]  # the detached one is known by its mark only
 
 
 def test_a_number_that_was_given_out_again_is_left_alone(orphans: Orphans) -> None:
-    assert processes.end_group(orphans.leader, "another time", mark="task_another") == ()
-    assert processes.end_group(orphans.leader, "", mark="") == ()
+    assert family.end_orphans(orphans.leader, "another time", mark="task_another") == ()
+    assert family.end_orphans(orphans.leader, "", mark="") == ()
     assert orphans.alive() == orphans.pids
 
 
 def test_ending_twice_is_ending_once(orphans: Orphans) -> None:
-    processes.end_group(orphans.leader, orphans.started, mark=TASK)
-    assert processes.end_group(orphans.leader, orphans.started, mark=TASK) == ()
+    family.end_orphans(orphans.leader, orphans.started, mark=TASK)
+    assert family.end_orphans(orphans.leader, orphans.started, mark=TASK) == ()
 
 
 def test_we_never_end_ourselves() -> None:
     us = os.getpid()
-    assert processes.end_group(us, processes.start_time(us)) == ()
+    assert family.end_orphans(us, family.start_time(us)) == ()
 
 
 def test_where_there_is_no_proc_the_same_is_learnt_from_ps() -> None:
     if not shutil.which("ps"):
         pytest.skip("no `ps` here")
     us = os.getpid()
-    [listed] = [process for process in processes._from_ps() if process.pid == us]
+    [listed] = [process for process in family._list_by_ps() if process.pid == us]
     assert (listed.parent, listed.group) == (os.getppid(), os.getpgid(0))
     assert listed.started
 
 
 def test_a_process_that_never_was_has_no_start_time() -> None:
-    assert processes.start_time(2**22 + 1) == ""
-    assert processes.start_time(os.getpid()) == processes.start_time(os.getpid()) != ""
+    assert family.start_time(2**22 + 1) == ""
+    assert family.start_time(os.getpid()) == family.start_time(os.getpid()) != ""

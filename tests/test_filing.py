@@ -10,8 +10,8 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import InvalidValue, WrongRequest
-from learnt.flow import background
-from learnt.flow.background import INTERNAL
+from learnt.system import detached
+from learnt.system.detached import INTERNAL
 
 
 def test_what_was_removed_from_the_file_and_restored_stays_restored(memory: Memory) -> None:
@@ -51,17 +51,20 @@ def test_the_process_that_makes_the_files_holds_nothing_that_its_starter_was_giv
     sqlite_memory.add("Use pytest fixtures for database setup")
     monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "1")
     sqlite_memory.debrief("task_1", "Well.", result="done")
-    monkeypatch.setenv(INTERNAL, "")
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
-    background._start_update(sqlite_memory.context.store.place.folder, str(project))
+    detached.start(
+        [sys.executable, "-P", "-m", "learnt", "update", "-C", str(project)],
+        environ={**os.environ, INTERNAL: "1"},
+        log=os.path.join(sqlite_memory.context.store.place.folder, "update.log"),
+    )
     os.close(writing)
     assert os.read(reading, 1) == b""  # whoever reads to the end is not kept waiting by the process
     os.close(reading)
-    (process,) = background._started
+    (process,) = detached._running
     assert os.waitpid(process, 0)[1] == 0
-    background._take_note_of_ends()
-    assert background._started == []
+    detached._reap()
+    assert detached._running == []
     assert "Use pytest fixtures" in Path(sqlite_memory.file.path()).read_text()
 
 

@@ -18,7 +18,7 @@ from learnt import Memory
 from learnt.clients.events import KINDS
 from learnt.clients.setup import events, targets
 from learnt.clients.setup.shapes import Setting
-from learnt.store.spool import Locked
+from learnt.system.locks import Locked
 from tests.conftest import Done
 
 Learnt = Callable[..., Done]

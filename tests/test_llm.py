@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnt.errors import InvalidValue, ModelFailed, NoModel, SpendingCap, WrongRequest
-from learnt.llm import Completion, Provider, Request, complete
+from learnt.llm import Completion, ModelRequest, Provider, complete
 from learnt.llm.command import OUTPUT_LIMIT_BYTES
 from learnt.llm.schema import check, find
 from learnt.llm.spend import cost_usd, forecast_usd, refusal
@@ -31,7 +31,7 @@ SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
     "properties": {"lessons": {"type": "array", "maxItems": 3, "items": {"type": "string", "maxLength": 20}}},
 }
-ASKED = Request(purpose="extract", system="You extract.", prompt="What was learnt?", schema=SCHEMA)
+ASKED = ModelRequest(purpose="extract", system="You extract.", prompt="What was learnt?", schema=SCHEMA)
 GOOD = '{"lessons": ["run make lint"]}'
 KEY = "sk-test-0123456789"
 
@@ -51,7 +51,7 @@ class Book:
         self.entries: list[Entry] = []
         self._cap_usd = cap_usd
 
-    def begin(self, request: Request, provider: Provider, forecast_usd: float) -> str:
+    def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         if sum(self.begun) + forecast_usd > self._cap_usd:
             raise SpendingCap("the cap is reached")
         self.begun.append(forecast_usd)
@@ -79,7 +79,7 @@ class Told(NamedTuple):
         return self.failure.message if self.failure else ""
 
 
-def ask(provider: Provider, request: Request = ASKED, book: Book | None = None) -> Told:
+def ask(provider: Provider, request: ModelRequest = ASKED, book: Book | None = None) -> Told:
     book, waits = book or Book(), list[float]()
     try:
         return Told(complete(request, provider=provider, ledger=book, sleep=waits.append), None, book, waits)
@@ -127,7 +127,7 @@ class TestServices:
 
     def test_without_a_schema_the_answer_is_plain_text(self, service: Callable[..., Provider]) -> None:
         with ServiceStub(Reply("Just words.\n")) as stub:
-            told = ask(service(stub), Request(purpose="summary", prompt="Sum up"))
+            told = ask(service(stub), ModelRequest(purpose="summary", prompt="Sum up"))
 
         assert told.completion is not None
         assert (told.completion.text, told.completion.data) == ("Just words.", None)
@@ -404,14 +404,14 @@ class TestCommand:
     def test_a_program_can_have_the_prompt_as_a_file_and_the_models_name(self, tmp_path: Path) -> None:
         body = "print(sys.argv[2], open(sys.argv[1]).read(), repr(sys.stdin.read()))"
         provider = script(tmp_path, body, arguments="{prompt_file} --model={model}", model="haiku")
-        told = ask(provider, Request(purpose="summary", prompt="Sum up"))
+        told = ask(provider, ModelRequest(purpose="summary", prompt="Sum up"))
 
         assert told.completion is not None
         assert told.completion.text == "--model=haiku Sum up\n ''"
         assert told.completion.model == "haiku"
 
     def test_a_prompt_larger_than_a_pipe_needs_no_reader(self, tmp_path: Path) -> None:
-        request = Request(purpose="summary", prompt="word " * 200_000)
+        request = ModelRequest(purpose="summary", prompt="word " * 200_000)
         told = ask(script(tmp_path, "print('x' * 500_000); sys.stderr.write('y' * 500_000)"), request)
 
         assert told.completion is not None
@@ -419,7 +419,7 @@ class TestCommand:
 
     def test_a_program_sees_that_the_call_is_ours_and_only_the_environment_given(self, tmp_path: Path) -> None:
         provider = script(tmp_path, "print(sorted(os.environ), os.environ['LEARNT_INTERNAL'])")
-        told = ask(provider.replace(environment={"COLOUR": "red"}), Request(purpose="summary", prompt="Sum up"))
+        told = ask(provider.replace(environment={"COLOUR": "red"}), ModelRequest(purpose="summary", prompt="Sum up"))
 
         assert told.completion is not None
         assert "'COLOUR'" in told.completion.text
@@ -429,7 +429,7 @@ class TestCommand:
 
     def test_a_program_runs_where_it_is_told_and_else_in_a_folder_of_its_own(self, tmp_path: Path) -> None:
         provider = script(tmp_path, "print(os.getcwd(), os.listdir())")
-        request = Request(purpose="summary", prompt="Sum up")
+        request = ModelRequest(purpose="summary", prompt="Sum up")
         alone, here = ask(provider, request), ask(provider.replace(folder=str(tmp_path)), request)
 
         assert alone.completion is not None
@@ -564,7 +564,7 @@ class TestSpend:
     priced = Provider(name="anthropic", model="small", input_price=1.0, output_price=5.0, call_price=0.5)
 
     def test_a_forecast_is_what_is_sent_and_the_longest_answer_at_the_providers_prices(self) -> None:
-        request = Request(purpose="summary", prompt="Sum up", max_tokens=1_000)
+        request = ModelRequest(purpose="summary", prompt="Sum up", max_tokens=1_000)
 
         assert forecast_usd(request, self.priced) == (estimate_tokens("Sum up") + 5 * 1_000) / 1_000_000
 

@@ -21,6 +21,7 @@ from learnt.errors import LearntError, NoStore
 from learnt.flow import background
 from learnt.model import Task
 from learnt.store import mirror, tasks
+from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
 from tests.support.postgres import PostgresServer
@@ -35,7 +36,7 @@ def engine() -> str:
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker is started: a test catches up itself."""
-    monkeypatch.setenv(background.INTERNAL, "1")
+    monkeypatch.setenv(INTERNAL, "1")
 
 
 @pytest.fixture

@@ -15,9 +15,9 @@ import pytest
 
 from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.events import read_event
-from learnt.flow import background
 from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Record, Spool
+from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, Done
 
 FAILS, WORKS = "deploy now", "deploy --retry now"
@@ -68,7 +68,7 @@ class Shop:
 @pytest.fixture
 def shop(memory: Memory, project: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Shop:
     """A project without a misstep; no worker is started, a test catches up itself."""
-    monkeypatch.setenv(background.INTERNAL, "1")
+    monkeypatch.setenv(INTERNAL, "1")
     subprocess.run(["git", "init", "-q", "-b", "sale"], cwd=project, check=True)
     memory.worker.catch_up()
     return Shop(memory, project, clock)

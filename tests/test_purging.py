@@ -15,7 +15,8 @@ from learnt.model import Escalation
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall
 from learnt.store.learnings import TEXT_COLUMNS
-from learnt.store.spool import Locked, Record
+from learnt.store.spool import Record
+from learnt.system.locks import Locked
 from tests.conftest import Clock, Done
 from tests.support.shop import Shop
 

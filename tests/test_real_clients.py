@@ -22,8 +22,9 @@ from learnt import Memory
 from learnt.clients import programs, transcript
 from learnt.clients.shapes import Answer, Request
 from learnt.loop import agents
-from learnt.loop.agents import Run, Stop
+from learnt.loop.agents import AgentRun
 from learnt.store import opencode
+from learnt.system.run import Stop
 from learnt.text.fence import fenced
 from tests.conftest import command_line
 from tests.support import model_stub, real_clients
@@ -42,7 +43,7 @@ MODELS = {"codex": "gpt-5-codex", "gemini": "gemini-2.5-flash", "opencode": "stu
 class Done:
     """What a client did with a task."""
 
-    def __init__(self, run: Run, stub: ModelStub, progress: list[str]) -> None:
+    def __init__(self, run: AgentRun, stub: ModelStub, progress: list[str]) -> None:
         self.run = run
         self.answer: Answer = programs.read(run.output)
         self.asked = [asked.body for asked in stub.asked]

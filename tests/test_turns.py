@@ -20,7 +20,8 @@ from learnt.flow import background
 from learnt.model import Learning, text_id
 from learnt.project import head_branch
 from learnt.store import counters, mined
-from learnt.store.spool import Locked
+from learnt.system.detached import INTERNAL
+from learnt.system.locks import Locked
 from tests.conftest import Clock
 from tests.support.accumulation import Model, until
 from tests.support.past import correction
@@ -36,7 +37,7 @@ FAILED = "<task-failed/>\n<failure-report>\nwhat_tried: pulling\nwhy_failed: The
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No worker is started: a test catches up itself."""
-    monkeypatch.setenv(background.INTERNAL, "1")
+    monkeypatch.setenv(INTERNAL, "1")
 
 
 def said(path: Path, *words: str) -> str:

@@ -14,6 +14,7 @@ import os
 
 from learnt.errors import InvalidValue, LearntError, WrongRequest
 from learnt.model import EVERYTHING, GENERAL, Model, Value
+from learnt.system.files import replace_file
 from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
@@ -481,15 +482,13 @@ def keep_compiled(files: Sequence[str], compiled: str) -> None:
         stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
     except LearntError:
         return  # a file has become invalid meanwhile; whoever reads it next is told
-    unfinished = f"{compiled}.{os.getpid()}"
     try:
         if any(_holds_password(content) for content in contents.values()):
             if os.path.exists(compiled):
                 os.unlink(compiled)  # it is stale
             return
-        with open(os.open(unfinished, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-            json.dump({"stamps": stamps, "contents": contents}, file)
-        os.replace(unfinished, compiled)
+        content = json.dumps({"stamps": stamps, "contents": contents}).encode()
+        replace_file(compiled, content, unfinished=f"{compiled}.{os.getpid()}", durable=False)
     except OSError:
         return
 

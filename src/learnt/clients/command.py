@@ -9,9 +9,7 @@ import os
 
 from learnt.clients.shapes import Answer, Call, Output, Request, failure, one_line, plain_text, split
 from learnt.errors import WrongRequest
-
-PROMPT_FILE = "{prompt_file}"
-MODEL = "{model}"
+from learnt.text.command_line import fill_in, takes_prompt_file
 
 
 def call(request: Request) -> Call:
@@ -22,10 +20,10 @@ def call(request: Request) -> Call:
             "no command is set for the agent `command`", hint='set `command = "…"` under [work] in learnt.toml'
         )
     path = os.path.join(request.scratch, "prompt.md")
-    as_file = any(PROMPT_FILE in word for word in words)
+    as_file = takes_prompt_file(words)
     return Call(
         client="command",
-        argv=tuple(word.replace(PROMPT_FILE, path).replace(MODEL, request.model) for word in words),
+        argv=fill_in(words, prompt_file=path, model=request.model),
         stdin="" if as_file else request.prompt,
         files={path: request.prompt} if as_file else {},
         model=request.model,

@@ -170,17 +170,15 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
         return
     try:
         from learnt.store import HOOK_LOG
+        from learnt.system import files
 
         path = os.path.join(here.folder, HOOK_LOG)
         if once and os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:
                 if remark in file.read():
                     return
-        if os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG:
-            os.replace(path, path + ".old")
-        with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
-            moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            file.write(f"{moment} {remark}\n")
+        files.rotate(path, longest=_LONGEST_LOG)
+        files.append_private(path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {remark}\n")
     except OSError:
         return
 

@@ -24,8 +24,8 @@ _PATIENCE_MS = 1_000  # what cannot be done now waits for the next worker: none 
 def main(words: Sequence[str]) -> int:
     """Catch up with the project in a folder; return the exit code."""
     from learnt.doors.deadline import Deadline
-    from learnt.flow.background import INTERNAL
     from learnt.memory import Memory
+    from learnt.system.detached import INTERNAL
 
     os.environ[INTERNAL] = "1"  # started by hand or not: it starts nothing that would start it again
     try:

@@ -12,7 +12,10 @@ import time
 from learnt.errors import LearntError, NoStore, WrongRequest
 from learnt.model import Value
 from learnt.store import counters, regenerations
-from learnt.store.spool import Locked
+from learnt.system import detached
+from learnt.system.detached import INTERNAL
+from learnt.system.files import rotate, write_private
+from learnt.system.locks import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +28,6 @@ LOCK = "update.lock"
 _LOG = "update.log"
 KILLED = "it was killed"
 _TIME_TO_START_MS = 30_000
-INTERNAL = "LEARNT_INTERNAL"
-"""The environment variable that tells such a process from others."""
 WORKER_LOG = "worker.log"
 WORKER_LOCK = "worker.lock"
 _WORKER_STATE = "worker.state"
@@ -107,7 +108,7 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
     with store.transaction():
         first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, before=before)
     if first:
-        _start_update(store.place.folder, root)
+        _start(store.place.folder, _LOG, "-m", "learnt", "update", "-C", root)
 
 
 def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
@@ -124,7 +125,8 @@ def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
         with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
             if first and _is_wanted(place.folder, at_most_every_s):
                 tell_state(place.folder, "started")
-                _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root)
+                rotate(os.path.join(place.folder, WORKER_LOG), longest=_LONGEST_LOG)
+                _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root, append=True)
     except (LearntError, OSError):
         return
 
@@ -155,8 +157,7 @@ def worker_state(folder: str) -> tuple[str, float]:
 def tell_state(folder: str, what: str) -> None:
     """Say how the worker stands from now on."""
     path = os.path.join(folder, _WORKER_STATE)
-    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
-        file.write(f"{what} {time.time():.3f}")
+    write_private(path, f"{what} {time.time():.3f}")
 
 
 def is_at_work(folder: str) -> bool:
@@ -173,70 +174,11 @@ def _is_wanted(folder: str, at_most_every_s: float) -> bool:
     return not is_at_work(folder)
 
 
-def _start_update(folder: str, root: str) -> None:
-    """Start a process that makes the files and outlives us; nobody waits for it."""
-    _start(folder, _LOG, "-m", "learnt", "update", "-C", root)
-
-
-def _start(folder: str, log_name: str, *words: str) -> None:
-    path = os.path.join(folder, log_name)
-    if log_name == WORKER_LOG and os.path.exists(path) and os.path.getsize(path) > _LONGEST_LOG:
-        os.replace(path, path + ".old")
-    anew = os.O_APPEND if log_name == WORKER_LOG else os.O_TRUNC
-    log = os.open(path, os.O_CREAT | os.O_WRONLY | anew, 0o600)
-    try:
-        # Without -P, a module of the user's would be taken for one of Python's.
-        _spawn([sys.executable, "-P", *words], {**os.environ, INTERNAL: "1"}, log)
-    finally:
-        os.close(log)
-
-
-if sys.platform == "win32":
-
-    def _spawn(words: list[str], environ: dict[str, str], log: int) -> None:
-        import subprocess
-
-        process = subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        process.returncode = 0  # it is on its own: nobody is to be warned that it still runs
-
-else:
-
-    def _spawn(words: list[str], environ: dict[str, str], log: int) -> None:
-        """Start a process in a session of its own; `subprocess` does the same, but to load it takes far longer."""
-        _take_note_of_ends()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        try:
-            actions = [(os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-            # Whoever waits for the end of a pipe that we were given must not wait for the process as well.
-            closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _inherited()]
-            _started.append(os.posix_spawn(words[0], words, environ, file_actions=[*actions, *closed], setsid=True))
-        finally:
-            os.close(nothing)
-
-
-_started: list[int] = []
-
-
-def _take_note_of_ends() -> None:
-    """Let those go that ended: until then they stay in the system's table."""
-    for process in list(_started):
-        if sys.platform == "win32":
-            return
-        try:
-            ended = os.waitpid(process, os.WNOHANG)[0] != 0
-        except ChildProcessError:
-            ended = True
-        if ended:
-            _started.remove(process)
-
-
-def _inherited() -> list[int]:
-    """Return the open files beyond the usual three that a new process would get."""
-    found = []
-    for name in os.listdir("/dev/fd"):
-        try:
-            if int(name) > 2 and os.get_inheritable(int(name)):
-                found.append(int(name))
-        except OSError:
-            continue  # the one through which they were listed
-    return found
+def _start(folder: str, log_name: str, *words: str, append: bool = False) -> None:
+    # Without -P, a module of the user's could be loaded instead of one of Python's.
+    detached.start(
+        [sys.executable, "-P", *words],
+        environ={**os.environ, INTERNAL: "1"},
+        log=os.path.join(folder, log_name),
+        append=append,
+    )

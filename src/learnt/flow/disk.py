@@ -13,7 +13,8 @@ from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.flow.background import LOCK
 from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
-from learnt.store.spool import Locked
+from learnt.system import files
+from learnt.system.locks import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,10 +99,7 @@ def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644
-        with open(os.open(new, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, mode), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
+        files.stage(new, text.encode(), mode=mode)
         if read(path, root) != before:
             os.unlink(new)
             return False

@@ -18,7 +18,7 @@ from learnt.model import Hit, Task, Value, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import claims, learnings, tasks
 from learnt.store.learnings import Filter
-from learnt.store.spool import Locked
+from learnt.system.locks import Locked
 from learnt.text.clean import first_words
 from learnt.text.fence import harmless
 from learnt.text.triggers import Situation

@@ -21,7 +21,12 @@ from learnt.clients.setup.examine import Disk, Found, examine
 from learnt.clients.setup.switches import switched_off
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
 from learnt.flow import context
-from learnt.flow.replacing import (
+from learnt.learnings_file import diff
+from learnt.model import Value
+from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
+from learnt.system.files import write_private
+from learnt.system.locks import Locked
+from learnt.system.replacements import (
     Replacement,
     content_of,
     missing_folders,
@@ -29,10 +34,6 @@ from learnt.flow.replacing import (
     remove_unfinished,
     replace_all,
 )
-from learnt.learnings_file import diff
-from learnt.model import Value
-from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
-from learnt.store.spool import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -388,10 +389,7 @@ class _Kept:
         known = self.made()
         both = _Made(folders=max(made.folders, known.folders), ignore=made.ignore or known.ignore)
         if both != known:
-            with open(
-                os.open(self.receipt, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-            ) as file:
-                json.dump(both.as_dict(), file)
+            write_private(self.receipt, json.dumps(both.as_dict()))
 
     def made(self) -> _Made:
         """Return what was made; nothing when nothing is known."""

@@ -283,7 +283,7 @@ class Mining(Asking):
         return learning
 
     def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> Changes:
-        from learnt.llm import Request
+        from learnt.llm import ModelRequest
         from learnt.mine.ask import extraction_request, read_changes
         from learnt.mine.excerpt import material
         from learnt.text.redact import redact
@@ -305,7 +305,7 @@ class Mining(Asking):
             nearest=nearest,
             template=self._prompt("extract"),
         )
-        request = Request(purpose="extract", system=system, prompt=prompt, schema=schema)
+        request = ModelRequest(purpose="extract", system=system, prompt=prompt, schema=schema)
         answer = self._ask(request, task=task.id, regeneration=regeneration, limit_s=limit_s)
         return read_changes(answer.data, known_ids=[one.id for one in nearest])
 

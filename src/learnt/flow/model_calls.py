@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.flow.context import Context
-    from learnt.llm import Completion, Provider, Request
+    from learnt.llm import Completion, ModelRequest, Provider
     from learnt.store import Store
 
 _BEGUN = "it was begun and never ended"
@@ -37,7 +37,7 @@ class Asking:
         """Whether the user named a model."""
         return self.settings.model_provider != "none"
 
-    def _ask(self, request: Request, *, task: str, regeneration: str, limit_s: float) -> Completion:
+    def _ask(self, request: ModelRequest, *, task: str, regeneration: str, limit_s: float) -> Completion:
         """Return the model's answer, or raise: nobody named one, the cap forbids it, or no answer can be used."""
         from learnt.llm import complete
 
@@ -77,7 +77,7 @@ class _Ledger:
         self._task = task
         self._regeneration = regeneration
 
-    def begin(self, request: Request, provider: Provider, forecast_usd: float) -> str:
+    def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         """Write a call down as if it had failed at its full price, so that whoever dies in it is counted."""
         from learnt.errors import SpendingCap
         from learnt.llm.spend import DAY_MS, MONTH_MS, refusal

@@ -20,7 +20,7 @@ from learnt.flow.mining import NO_HURRY_S, Reading
 from learnt.flow.turns import turn_body, words_of
 from learnt.model import Attempt, Task, Value
 from learnt.store import mined, tasks
-from learnt.store.spool import Locked
+from learnt.system.locks import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

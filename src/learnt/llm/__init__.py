@@ -1,11 +1,11 @@
-"""Ask a language model, through whichever provider the user named: one `complete` for all.
+"""Ask a language model through the provider that the user named: one `complete` for all.
 
-A call is made only when a provider is named, is written down before it is made, and never when the ledger's cap
-forbids it. It has a time limit and is tried once more where that may help. What comes back is checked: a `Completion`
-that exists can be used, and everything else is a `ModelFailed` that says why.
+A call is made only when a provider is named and the ledger's cap allows it, and is recorded before it is made. It has a
+time limit and is tried once more where that may help. The answer is checked: a `Completion` can be used as it is, and
+everything else is a `ModelFailed` that says why.
 
-A call that ended without telling its tokens counts as the forecast where a model may have worked on it, so that a cap
-holds also when every call times out.
+A call that ended without reporting its tokens counts as the forecast if a model may have worked on it, so that a cap
+holds even when every call times out.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from typing import Any
 from learnt.errors import ModelFailed, NoModel
 from learnt.llm import anthropic_api, command, openai_api
 from learnt.llm.schema import find
-from learnt.llm.shapes import DONE, FAILED, Answer, Completion, Ledger, Provider, Request
+from learnt.llm.shapes import DONE, FAILED, Completion, Ledger, ModelAnswer, ModelRequest, Provider
 from learnt.llm.spend import cost_usd, forecast_usd
 from learnt.text.clean import clean
 from learnt.text.command_line import split
 from learnt.text.redact import redact
 
-__all__ = ["Completion", "Ledger", "Provider", "Request", "complete"]
+__all__ = ["Completion", "Ledger", "ModelRequest", "Provider", "complete"]
 
 _LONGEST_PAUSE_S = 1.0
 _HINT = "try again later, or name another model: `learnt config model.name`; `learnt usage` tells of all calls"
 _PLACE = "under [model] in your user-wide settings file, which `learnt config model.command` names"
-_HOW_TO_NAME_ONE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_PLACE}'
+_EXAMPLE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_PLACE}'
 
 
 def complete(
-    request: Request, *, provider: Provider, ledger: Ledger, sleep: Callable[[float], object] = time.sleep
+    request: ModelRequest, *, provider: Provider, ledger: Ledger, sleep: Callable[[float], object] = time.sleep
 ) -> Completion:
-    """Return the model's answer, of the second try if need be.
+    """Return the model's answer, from the second try if need be.
 
-    Raises NoModel when no provider is named, SpendingCap when the ledger forbids the call, ModelFailed when no answer
-    came that can be used.
+    Raises NoModel when no provider is named, SpendingCap when the ledger forbids the call, ModelFailed when there is no
+    usable answer.
     """
-    ask = _way_to(provider)
+    ask = _find_provider(provider)
     answer, completion = _try(request, provider, ledger, ask)
     if answer.again:
         sleep(random.uniform(0.1, _LONGEST_PAUSE_S) if answer.wait_s is None else answer.wait_s)
@@ -51,14 +51,14 @@ def complete(
     return completion
 
 
-def _way_to(provider: Provider) -> Callable[[Request, Provider], Answer]:
-    """Return what asks this provider."""
+def _find_provider(provider: Provider) -> Callable[[ModelRequest, Provider], ModelAnswer]:
+    """Return the function that asks this provider."""
     if provider.name == "none":
-        raise NoModel("no model is named", hint=f"name one: {_HOW_TO_NAME_ONE}")
+        raise NoModel("no model is named", hint=f"name one: {_EXAMPLE}")
     if provider.name == "command":
         words = split(provider.command, setting=f"`command` {_PLACE}")
         if not words:
-            raise NoModel("the model's provider is `command`, but no command is set", hint=f"set {_HOW_TO_NAME_ONE}")
+            raise NoModel("the model's provider is `command`, but no command is set", hint=f"set {_EXAMPLE}")
         return partial(command.ask, words)
     if not provider.model:
         hint = 'set `name = "…"` under [model] in learnt.toml'
@@ -67,26 +67,26 @@ def _way_to(provider: Provider) -> Callable[[Request, Provider], Answer]:
 
 
 def _try(
-    request: Request, provider: Provider, ledger: Ledger, ask: Callable[[Request, Provider], Answer]
-) -> tuple[Answer, Completion | None]:
-    """Make one call, and write it down before and after."""
+    request: ModelRequest, provider: Provider, ledger: Ledger, ask: Callable[[ModelRequest, Provider], ModelAnswer]
+) -> tuple[ModelAnswer, Completion | None]:
+    """Make one call, and record it before and after."""
     forecast = forecast_usd(request, provider)
     call_id = ledger.begin(request, provider, forecast)
     began = time.monotonic()
-    # What stands in the ledger when the call is broken off.
-    answer, data = Answer(result=FAILED, reason="the call was interrupted"), None
+    # What the ledger says when the call is broken off.
+    answer, data = ModelAnswer(result=FAILED, reason="the call was interrupted"), None
     try:
-        answer, data = _checked(ask(request, provider), request, provider)
+        answer, data = _check(ask(request, provider), request, provider)
     finally:
         figures = _figures(answer, provider, forecast, began)
         ledger.end(call_id, result=answer.result, reason=answer.reason, **figures)
     return answer, Completion(text=answer.text, data=data, **figures) if answer.result == DONE else None
 
 
-def _checked(answer: Answer, request: Request, provider: Provider) -> tuple[Answer, Any]:
-    """Return the answer with a result that is true of its text, and what its JSON says."""
+def _check(answer: ModelAnswer, request: ModelRequest, provider: Provider) -> tuple[ModelAnswer, Any]:
+    """Return the answer with a result that fits its text, and the value of its JSON."""
     if answer.result != DONE:
-        # A service may quote the key that it refuses, and a program what it was given.
+        # A service may quote the key that it refuses, and a program its input.
         reason = answer.reason.replace(provider.api_key, "…") if provider.api_key else answer.reason
         return answer.replace(reason=redact(reason)[0]), None
     answer = answer.replace(text=clean(answer.text).strip())
@@ -98,7 +98,7 @@ def _checked(answer: Answer, request: Request, provider: Provider) -> tuple[Answ
     return (answer.replace(result=FAILED, reason=flaw, again=True) if flaw else answer), data
 
 
-def _figures(answer: Answer, provider: Provider, forecast: float, began: float) -> dict[str, Any]:
+def _figures(answer: ModelAnswer, provider: Provider, forecast: float, began: float) -> dict[str, Any]:
     cost = cost_usd(provider, answer.tokens_in, answer.tokens_out)
     if not answer.reached:
         cost = 0.0

@@ -1,11 +1,11 @@
-"""Anthropic's Messages, through its own package."""
+"""Anthropic's Messages API, through Anthropic's own package."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from learnt.llm import service
-from learnt.llm.shapes import FAILED, REFUSED, Answer, Provider, Request
+from learnt.llm.shapes import FAILED, REFUSED, ModelAnswer, ModelRequest, Provider
 from learnt.text.clean import clean
 from learnt.text.json_values import count, dig, text_of, total
 
@@ -13,7 +13,7 @@ _TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_t
 _CUT = ("max_tokens", "model_context_window_exceeded")
 
 
-def ask(request: Request, provider: Provider) -> Answer:
+def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
     """Return what the model says."""
 
     def send(anthropic: Any) -> str:
@@ -36,16 +36,16 @@ def ask(request: Request, provider: Provider) -> Answer:
     return service.ask(provider, "AnthropicError", send, _read, variable="ANTHROPIC_API_KEY")
 
 
-def _read(found: Any) -> Answer:
-    content = dig(found, "content")
+def _read(body: Any) -> ModelAnswer:
+    content = dig(body, "content")
     parts = content if isinstance(content, list) else []
-    answer = Answer(
+    answer = ModelAnswer(
         text="".join(text_of(dig(part, "text")) for part in parts if dig(part, "type") == "text"),
-        model=text_of(dig(found, "model")),
-        tokens_in=total([count(dig(found, "usage", name)) for name in _TOKENS_IN]),
-        tokens_out=count(dig(found, "usage", "output_tokens")),
+        model=text_of(dig(body, "model")),
+        tokens_in=total([count(dig(body, "usage", name)) for name in _TOKENS_IN]),
+        tokens_out=count(dig(body, "usage", "output_tokens")),
     )
-    ending = dig(found, "stop_reason")
+    ending = dig(body, "stop_reason")
     if ending == "refusal":
         return answer.replace(result=REFUSED, reason="the model refused to answer")
     if ending in _CUT:

@@ -1,6 +1,6 @@
-"""OpenAI's Chat Completions, through its own package; Ollama, vLLM and many others speak the same.
+"""OpenAI's Chat Completions API, through OpenAI's own package; Ollama, vLLM and many others offer the same.
 
-What only OpenAI's own servers know is asked of them alone.
+Options that only OpenAI's own servers know are sent to them alone.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 from typing import Any
 
 from learnt.llm import service
-from learnt.llm.shapes import FAILED, REFUSED, Answer, Provider, Request
+from learnt.llm.shapes import FAILED, REFUSED, ModelAnswer, ModelRequest, Provider
 from learnt.text.clean import clean, fold
 from learnt.text.json_values import count, dig, text_of
 
 _OWN_HOST = "api.openai.com"
-# A server on one's own machine asks for no key, but the package does.
+# A local server needs no key, but the package insists on one.
 _NO_KEY = "none"
 
 
-def ask(request: Request, provider: Provider) -> Answer:
+def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
     """Return what the model says."""
 
     def send(openai: Any) -> str:
@@ -42,12 +42,12 @@ def _client(openai: Any, provider: Provider) -> Any:
         return openai.OpenAI(api_key=_NO_KEY, **options)
 
 
-def _messages(request: Request) -> list[dict[str, str]]:
+def _messages(request: ModelRequest) -> list[dict[str, str]]:
     system = [{"role": "system", "content": request.instructions}] if request.instructions else []
     return [*system, {"role": "user", "content": clean(request.prompt)}]
 
 
-def _options(request: Request, *, own: bool) -> dict[str, Any]:
+def _options(request: ModelRequest, *, own: bool) -> dict[str, Any]:
     if not own:
         return {"max_tokens": request.max_tokens}
     is_object = request.schema.get("type") == "object"
@@ -55,19 +55,19 @@ def _options(request: Request, *, own: bool) -> dict[str, Any]:
     return {"max_completion_tokens": request.max_tokens, **form}
 
 
-def _read(found: Any) -> Answer:
-    choices = dig(found, "choices")
+def _read(body: Any) -> ModelAnswer:
+    choices = dig(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else {}
-    answer = Answer(
+    answer = ModelAnswer(
         text=text_of(dig(choice, "message", "content")),
-        model=text_of(dig(found, "model")),
-        tokens_in=count(dig(found, "usage", "prompt_tokens")),
-        tokens_out=count(dig(found, "usage", "completion_tokens")),
+        model=text_of(dig(body, "model")),
+        tokens_in=count(dig(body, "usage", "prompt_tokens")),
+        tokens_out=count(dig(body, "usage", "completion_tokens")),
     )
-    refused = fold(text_of(dig(choice, "message", "refusal")))
-    if refused or dig(choice, "finish_reason") == "content_filter":
-        told = f": {refused[:200]}" if refused else ""
-        return answer.replace(result=REFUSED, reason=f"the model refused to answer{told}")
+    refusal = fold(text_of(dig(choice, "message", "refusal")))
+    if refusal or dig(choice, "finish_reason") == "content_filter":
+        words = f": {refusal[:200]}" if refusal else ""
+        return answer.replace(result=REFUSED, reason=f"the model refused to answer{words}")
     if dig(choice, "finish_reason") == "length":
         return answer.replace(result=FAILED, reason="the answer was cut off because it grew too long")
     return answer

@@ -2,7 +2,7 @@
 
 That part is: `type` (object, array, string, number, integer, boolean), `enum`, `required`, `properties`,
 `additionalProperties: false`, `items`, `minItems`, `maxItems` and `maxLength`. Other keywords, such as `description`
-and `$ref`, speak to the model only. Any text gives an answer, none an error.
+and `$ref`, are for the model only. No text raises an error.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 _START = re.compile(r"[{\[]")
-# Rubbish may consist of nothing but brackets.
+# A useless answer may consist of nothing but brackets.
 _MOST_STARTS = 1_000
 
 
 def find(text: str, schema: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the first whole JSON value in the text that fits, and nothing; or None and what is wrong."""
+    """Return the first whole JSON value in the text that fits and an empty text; or None and what is wrong."""
     flaw = ""
     for value in _values(text):
         misfit = check(value, schema)
@@ -45,7 +45,7 @@ def check(value: Any, schema: Mapping[str, Any], path: str = "") -> str:
     if wanted and not _is(value, wanted):
         return f"{name} is {_kind(value)}, not {_with_article(wanted)}"
     if "enum" in schema and value not in schema["enum"]:
-        return f"{name} is {_shown(value)}, not one of {', '.join(map(str, schema['enum']))}"
+        return f"{name} is {_format(value)}, not one of {', '.join(map(str, schema['enum']))}"
     if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
         return f"{name} has {len(value):,} characters; at most {schema['maxLength']:,} are allowed"
     if isinstance(value, list):
@@ -71,14 +71,14 @@ def _check_fields(value: dict[str, Any], schema: Mapping[str, Any], path: str) -
         return f"{below}{missing[0]} is missing"
     unknown = [field for field in value if field not in properties]
     if unknown and schema.get("additionalProperties") is False:
-        return f"{path or 'the value'} has an unknown field {_shown(unknown[0])}"
+        return f"{path or 'the value'} has an unknown field {_format(unknown[0])}"
     flaws = (check(value[field], properties[field], f"{below}{field}") for field in properties if field in value)
     return next(filter(None, flaws), "")
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the JSON values in a text that stand in no other: the text itself, or what begins with a bracket in it."""
-    # A figure that is no number is no JSON, though Python would take it.
+    """Yield the outermost JSON values of a text: the text itself, or what begins with a bracket in it."""
+    # NaN and Infinity are no JSON, though Python accepts them.
     decoder = json.JSONDecoder(parse_constant=_refuse)
     position, start = 0, re.search(r"\S", text)
     for _ in range(_MOST_STARTS):
@@ -108,6 +108,6 @@ def _with_article(name: str) -> str:
     return f"{'an' if name[0] in 'aeio' else 'a'} {name}"
 
 
-def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 60 else f"{shown[:59]}…"
+def _format(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,6 +1,6 @@
-"""What every provider shares: what is asked, of whom, and what comes back.
+"""What every provider shares: the request, the provider's settings, and the answer.
 
-An answer is foreign. A provider's module returns an `Answer` whatever happens: what went wrong is told in it, with
+An answer is foreign. A provider's module returns a `ModelAnswer` whatever happens: an error is described in it, with
 what a person needs to know, and never raised.
 """
 
@@ -19,8 +19,8 @@ PROVIDERS = ("none", "command", "anthropic", "openai")
 DONE, FAILED, TIMEOUT, REFUSED = "done", "failed", "timeout", "refused"
 
 
-class Request(Value):
-    """What is asked of a model, and for what; with a schema the answer is JSON, without one plain text."""
+class ModelRequest(Value):
+    """What a model is asked, and for what purpose; with a schema the answer is JSON, without one plain text."""
 
     purpose: str
     prompt: str
@@ -30,25 +30,25 @@ class Request(Value):
 
     @property
     def instructions(self) -> str:
-        """What the model is told beside the prompt: the request's own words, and the form of the answer."""
+        """What the model is told besides the prompt: the request's own words, and the form of the answer."""
         if not self.schema:
             return clean(self.system)
         form = json.dumps(self.schema, ensure_ascii=False)
-        asked = f"Answer with one JSON value and nothing else. It must fit this JSON schema:\n{form}"
-        return f"{clean(self.system)}\n\n{asked}".strip()
+        order = f"Answer with one JSON value and nothing else. It must fit this JSON schema:\n{form}"
+        return f"{clean(self.system)}\n\n{order}".strip()
 
 
 class Provider(Value):
-    """Who is asked, how, and at what price: prices are USD for a million tokens, or for a call that tells none."""
+    """Which model is asked, how, and at what price: USD per million tokens, or per call that reports no tokens."""
 
     name: str = "none"
     model: str = ""
     command: str = ""
     folder: str = ""
-    """Where the command runs; empty for a folder of its own, in which there is nothing to be talked into."""
+    """Where the command runs; empty for a new folder, which holds nothing that could mislead the model."""
     base_url: str = ""
     api_key: str = ""
-    """Empty: the way in which the service's own package finds one."""
+    """Empty: the service's own package looks for one."""
     time_limit_s: float = 60.0
     input_price: float | None = None
     output_price: float | None = None
@@ -66,12 +66,12 @@ class Provider(Value):
                 raise InvalidValue(f"{field} is {price}", hint=f"{field} is a number of USD from 0 on")
 
     def __repr__(self) -> str:
-        # Neither the key nor what may be in the environment belongs into a log.
+        # Neither the key nor the environment belongs in a log.
         return f"Provider(name={self.name!r}, model={self.model!r})"
 
 
-class Answer(Value):
-    """What became of one call."""
+class ModelAnswer(Value):
+    """The result of one call."""
 
     result: str = DONE
     text: str = ""
@@ -82,15 +82,15 @@ class Answer(Value):
     """Why it is not done, in words for a person."""
     hint: str = ""
     again: bool = False
-    """Whether the same call may go better a second time."""
+    """Whether the same call may succeed the second time."""
     wait_s: float | None = None
-    """How long the service asks to be left alone."""
+    """How long the service asks us to wait."""
     reached: bool = True
-    """Whether a model may have worked on it, so that it may have a price."""
+    """Whether a model may have worked on it, so that it may have cost something."""
 
 
 class Completion(Value):
-    """An answer that can be used; `data` is what its JSON says, checked, where a schema was given."""
+    """An answer that can be used; with a schema, `data` is the checked value of its JSON."""
 
     text: str
     data: Any = None
@@ -102,9 +102,9 @@ class Completion(Value):
 
 
 class Ledger(Protocol):
-    """Keeps the account of the calls: each is written down before it is made."""
+    """Keeps the account of the calls: each is recorded before it is made."""
 
-    def begin(self, request: Request, provider: Provider, forecast_usd: float) -> str:
+    def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         """Record a call that is about to be made and return its id; raise SpendingCap when it must not be made."""
 
     def end(

@@ -1,7 +1,7 @@
 """One attempt at a claimed task: choose the model, brief the agent, let it work, verify, and debrief.
 
-Every step is told to the one who watches and to the attempt's log, without secrets. The raw output of a client stays
-on the disk only while the attempt runs; of a transcript that lies there, a copy without secrets is kept.
+Every step is reported to the watcher and to the attempt's log, without secrets. The raw output of a client stays on
+the disk only while the attempt runs; of a transcript among it, a copy without secrets is kept.
 """
 
 from __future__ import annotations
@@ -9,27 +9,24 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Callable, Mapping
 
 from learnt.clients import programs
-from learnt.clients.shapes import plain_text
+from learnt.clients.shapes import Answer, plain_text
+from learnt.config import Settings
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
+from learnt.loop.agents import AgentRun
 from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
-from learnt.model import Claim, Debrief, Failure, Task, Value
+from learnt.memory import Memory
+from learnt.model import Claim, Debrief, Failure, Model, Task, Value
+from learnt.strategy.choose_model import Choice
+from learnt.system.family import MARK
+from learnt.system.files import append_private
+from learnt.system.run import EXITED, INTERRUPTED, NOT_STARTED, TIME_LIMIT, Stop
 from learnt.text.redact import redact
 from learnt.text.titles import ENDED
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from learnt.clients.shapes import Answer
-    from learnt.config import Settings
-    from learnt.loop.agents import Run, Stop
-    from learnt.memory import Memory
-    from learnt.model import Model
-    from learnt.strategy.choose_model import Choice
 
 LOGS = "logs"
 RUNNING = "running"
@@ -38,7 +35,7 @@ WORKTREES = "worktrees"
 _LONGEST_CHAIN = 5
 _LINES_LOGGED = 20
 _SPOOL_GLANCE_S = 0.2
-# What a token that comes from a cache costs, of the price of one that is read.
+# The price of a token from a cache, as a share of the price of an input token.
 _CACHED_SHARE = 0.1
 _LONGEST_LOG = 5_000_000
 
@@ -47,8 +44,8 @@ class CannotWork(LearntError):
     """No task can be worked on: the agent does not start."""
 
 
-class Ended(Value):
-    """What became of an attempt."""
+class AttemptResult(Value):
+    """How an attempt ended, and what it cost."""
 
     task: Task
     attempt: str
@@ -57,7 +54,7 @@ class Ended(Value):
     model_reason: str = ""
     cost_usd: float | None = None
     assumed_usd: float = 0.0
-    """What it cost, or where nobody tells, what the model costs about."""
+    """What it cost or, where that is unknown, the assumed price of the model."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     duration_ms: int = 0
@@ -65,7 +62,7 @@ class Ended(Value):
     reason: str = ""
 
 
-class Log:
+class AttemptLog:
     """What happened in an attempt, line by line, for people."""
 
     def __init__(self, store_folder: str, attempt: str) -> None:
@@ -73,7 +70,7 @@ class Log:
         self._room = _LONGEST_LOG
 
     def write(self, text: str) -> None:
-        """Keep a line; what cannot be kept is lost, not the attempt."""
+        """Keep a line; a failure loses the line, not the attempt."""
         line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
         self._room -= len(line)
         if self._room < 0:
@@ -84,8 +81,8 @@ class Log:
             return
 
 
-class Work:
-    """Makes one attempt at one task."""
+class TaskAttempt:
+    """One attempt at one claimed task."""
 
     def __init__(
         self,
@@ -107,36 +104,36 @@ class Work:
         self.claim = claim
         self.task = memory.tasks.get(claim.task)
         self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
-        self._log = Log(self._store, claim.attempt)
+        self._log = AttemptLog(self._store, claim.attempt)
 
-    def run(self) -> Ended:
+    def run(self) -> AttemptResult:
         """Make the attempt; whatever happens, the claim is settled and nothing is left running."""
         began = time.monotonic()
         try:
             for name in (RUNNING, WORKTREES):
                 os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
-            begun = self._begun()
+            begun = self._begin()
             if begun is None:
-                return self._ended("interrupted", None, programs.Answer(), began=began)
-            return self._worked(*begun, began=began)
+                return self._result("interrupted", None, programs.Answer(), began=began)
+            return self._work(*begun, began=began)
         except (CannotWork, TryAgain):
             self._memory.work.end(self.claim)
             raise
         except (LearntError, OSError) as error:
-            # Something in the way of this task alone: told like any other failure, so that the ladder has an end.
+            # Only this task is affected: reported like any other failure, so that the ladder has an end.
             failure = self._failure(_reason(error), category="unknown", error="")
-            return self._settled("", "failed", failure, began=began)
+            return self._settle("", "failed", failure, began=began)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _begun(self) -> tuple[Choice, folders.Folder, programs.Call] | None:
-        """Return how to begin; None when somebody stopped us, or when a person must look at the task first."""
+    def _begin(self) -> tuple[Choice, folders.Folder, programs.Call] | None:
+        """Return how to begin; None when we were stopped, or when a person must look at the task first."""
         try:
             choice = self._memory.work.choose_model(self.task)
             earlier = [*self._memory.tasks.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
             worktrees = os.path.join(self._store, WORKTREES)
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
-            self._keep(model=choice.model, model_reason=choice.reason, folder=folder.path)
+            self._update_claim(model=choice.model, model_reason=choice.reason, folder=folder.path)
             self._say(f"model: {choice.model or 'the default of the client'} ({choice.reason})")
             return choice, folder, programs.call(self._settings.work_agent, self._request(folder, choice))
         except TryAgain:
@@ -149,32 +146,32 @@ class Work:
             self.task = self._memory.tasks.get(self.task.id)
             return None
 
-    def _worked(self, choice: Choice, folder: folders.Folder, call: programs.Call, *, began: float) -> Ended:
+    def _work(self, choice: Choice, folder: folders.Folder, call: programs.Call, *, began: float) -> AttemptResult:
         self._take_over_files()
         run = self._run(call, folder, "agent")
         if folder.path == self._root:
             self._take_over_files(agent=self.task.agent or "agent")
-        if run.ending == "not started":
+        if run.ending == NOT_STARTED:
             raise _not_startable(self._settings, run.error)
-        answer = self._with_transcript(programs.read(run.output))
+        answer = self._keep_transcript(programs.read(run.output))
         if answer.denied:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.left:
             self._say(f"processes that would not end: {', '.join(map(str, run.left))}")
-        result, failure = self._judged(run, answer, folder)
-        if result == "done" and not self._committed(folder):
+        result, failure = self._judge(run, answer, folder)
+        if result == "done" and not self._commit(folder):
             result = "interrupted"
-        ended = self._settled(answer.said or answer.text, result, failure, began=began, choice=choice, answer=answer)
+        ended = self._settle(answer.said or answer.text, result, failure, began=began, choice=choice, answer=answer)
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             folders.remove(self._root, folder)
         return ended
 
     def _take_over_files(self, *, agent: str = "") -> None:
-        """Tell a person's edits of learnings.md from an agent's: before it works, and after."""
+        """Take over edits of learnings.md before the agent works and after: a person's, then the agent's."""
         try:
             update = self._memory.file.take_over(agent=agent)
         except LearntError as error:
-            self._log.write(error.message)  # a file that cannot be read now is looked at by the next update
+            self._log.write(error.message)  # the next update tries again
             return
         for remark in update.remarks if update else ():
             self._say(remark)
@@ -183,8 +180,8 @@ class Work:
         prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)
         return _request(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
 
-    def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> Run:
-        signs = {"LEARNT_TASK": self.task.id, "LEARNT_ATTEMPT": self.claim.attempt}
+    def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> AgentRun:
+        signs = {"LEARNT_TASK": self.task.id, MARK: self.claim.attempt}
         return agents.run(
             call,
             folder=folder.path,
@@ -193,31 +190,31 @@ class Work:
             output_limit_bytes=self._settings.work_output_limit_mb * 1_000_000,
             log_folder=os.path.join(self._scratch, name),
             on_progress=self._say,
-            on_started=lambda pid, started: self._keep(agent_pid=pid, agent_started=started),
+            on_started=lambda pid, started: self._update_claim(agent_pid=pid, agent_started=started),
             stop=self._stop,
         )
 
-    def _judged(self, run: Run, answer: Answer, folder: folders.Folder) -> tuple[str, Failure | None]:
+    def _judge(self, run: AgentRun, answer: Answer, folder: folders.Folder) -> tuple[str, Failure | None]:
         """Return how the attempt ended, and what was wrong with it if the agent itself did not say."""
-        if run.ending == "interrupted":
+        if run.ending == INTERRUPTED:
             return "interrupted", None
-        # The code alone is told already, and would make all that end with one look alike.
+        # The exit code alone adds nothing, and would make different failures look alike.
         error = "" if answer.error == f"exit code {run.exit_code}" else answer.error
-        if run.ending != "exited":
-            limit = self._settings.work_time_limit_s
-            said = f"{limit} s" if run.ending == "time limit" else f"{self._settings.work_output_limit_mb} MB of output"
-            category = "timeout" if run.ending == "time limit" else "unknown"
-            return "failed", self._failure(f"{ENDED}was stopped after {said}", category=category, error=error)
+        if run.ending != EXITED:
+            is_late = run.ending == TIME_LIMIT
+            settings, category = self._settings, "timeout" if is_late else "unknown"
+            limit = f"{settings.work_time_limit_s} s" if is_late else f"{settings.work_output_limit_mb} MB of output"
+            return "failed", self._failure(f"{ENDED}was stopped after {limit}", category=category, error=error)
         if run.exit_code or answer.error:
             how = f"ended with exit code {run.exit_code}" if run.exit_code else "reported an error"
             return "failed", self._failure(ENDED + how, category=verify.classify(error), error=error)
-        said = read_sigils(answer.said or answer.text).result
-        if not said and answer.denied:
+        result = read_sigils(answer.said or answer.text).result
+        if not result and answer.denied:
             reason = f"{ENDED}was not allowed to use: {'; '.join(answer.denied)}"
             return "incomplete", self._failure(reason, category="unknown", error="")
-        return self._verified(folder) if said == "done" else (said or "incomplete", None)
+        return self._verify(folder) if result == "done" else (result or "incomplete", None)
 
-    def _verified(self, folder: folders.Folder) -> tuple[str, Failure | None]:
+    def _verify(self, folder: folders.Folder) -> tuple[str, Failure | None]:
         """Return how the attempt ended after all, once the agent says that it is done."""
         if not os.path.isdir(folder.path):
             return "failed", self._failure(f"{folder.path} is gone", category="missing-file", error="")
@@ -228,11 +225,11 @@ class Work:
         verdict = verify.verdict_of(command, self._run(verify.call_of(command), folder, "verify"))
         if verdict.passed:
             return "done", None
-        if verdict.ending.startswith("interrupted"):
+        if verdict.ending.startswith(INTERRUPTED):
             return "interrupted", None
         return "failed", self._failure(verdict.reason, category=verdict.category, error=verdict.output)
 
-    def _with_transcript(self, answer: Answer) -> Answer:
+    def _keep_transcript(self, answer: Answer) -> Answer:
         """Keep a transcript that would go with the scratch folder, without secrets."""
         if not answer.transcript.startswith(self._scratch + os.sep):
             return answer
@@ -241,7 +238,7 @@ class Work:
         try:
             _append(kept, redact(plain_text(answer.transcript))[0])
         except OSError:
-            kept = ""  # what cannot be kept is lost, not the attempt
+            kept = ""  # the transcript is lost, not the attempt
         return answer.replace(transcript=kept)
 
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
@@ -257,7 +254,7 @@ class Work:
             error=error[-2_000:],
         )
 
-    def _settled(
+    def _settle(
         self,
         said: str,
         result: str,
@@ -266,14 +263,14 @@ class Work:
         began: float,
         choice: Choice | None = None,
         answer: Answer | None = None,
-    ) -> Ended:
+    ) -> AttemptResult:
         """Debrief the agent, which also gives the task back; return what became of it."""
         answer = answer or programs.Answer()
         if not self._memory.work.has_store():
             raise CannotWork(
                 f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` begins anew"
             )
-        ended = self._ended(result, choice, answer, began=began, reason=failure.reason if failure else "")
+        ended = self._result(result, choice, answer, began=began, reason=failure.reason if failure else "")
         debrief = self._memory.debrief(
             self.task.id,
             said,
@@ -289,32 +286,35 @@ class Work:
             failure=failure,
             claim=self.claim,
         )
-        debrief = self._taken_up(debrief)
-        told = debrief.failure.reason if debrief.failure else ""
-        self._log.write(f"{debrief.result}{f': {told}' if told else ''}")
+        debrief = self._await_spool(debrief)
+        reason = debrief.failure.reason if debrief.failure else ""
+        self._log.write(f"{debrief.result}{f': {reason}' if reason else ''}")
         return ended.replace(
-            result=debrief.result or result, debrief=debrief, task=self._memory.tasks.get(self.task.id), reason=told
+            result=debrief.result or result, debrief=debrief, task=self._memory.tasks.get(self.task.id), reason=reason
         )
 
-    def _taken_up(self, debrief: Debrief) -> Debrief:
+    def _await_spool(self, debrief: Debrief) -> Debrief:
         """Wait until the database has what the spool keeps: the task is ours as long as we hold it."""
         while debrief.spooled and not self._stop.asked:
             try:
                 self._memory.work.take_up_spool()
-                found = [one for one in self._memory.tasks.attempts(self.task.id) if one.id == self.claim.attempt]
+                attempts = self._memory.tasks.attempts(self.task.id)
             except LearntError:
-                found = []
-            if found:
-                return debrief.replace(spooled=False, result=found[0].result)
+                attempts = []
+            for attempt in attempts:
+                if attempt.id == self.claim.attempt:
+                    return debrief.replace(spooled=False, result=attempt.result)
             time.sleep(_SPOOL_GLANCE_S)
         return debrief
 
-    def _ended(self, result: str, choice: Choice | None, answer: Answer, *, began: float, reason: str = "") -> Ended:
+    def _result(
+        self, result: str, choice: Choice | None, answer: Answer, *, began: float, reason: str = ""
+    ) -> AttemptResult:
         chosen = choice.model if choice else ""
         cost_usd = self._cost(chosen, answer)
         model = self._model(chosen or answer.model)
         price = model.price if model and result != "interrupted" else 0.0
-        return Ended(
+        return AttemptResult(
             task=self.task,
             attempt=self.claim.attempt,
             result=result,
@@ -329,7 +329,7 @@ class Work:
         )
 
     def _cost(self, chosen: str, answer: Answer) -> float | None:
-        """Return what the client says that it cost, or what its tokens cost by the configured prices."""
+        """Return the cost that the client reports, or what its tokens cost by the configured prices."""
         if answer.cost_usd is not None:
             return answer.cost_usd
         model = self._model(chosen or answer.model)
@@ -342,12 +342,12 @@ class Work:
     def _model(self, name: str) -> Model | None:
         return next((model for model in self._settings.models if model.name == name), None)
 
-    def _committed(self, folder: folders.Folder) -> bool:
-        """Put what was done in a worktree onto its branch; False when the task is not ours any more.
+    def _commit(self, folder: folders.Folder) -> bool:
+        """Commit what was done in a worktree to its branch; False when the task is not ours any more.
 
-        First: whoever waits for this task starts from its branch.
+        This comes before the debrief: tasks that wait for this one start from its branch.
         """
-        self._keep()
+        self._update_claim()
         if self._stop.asked:
             return False
         if folder.branch:
@@ -355,12 +355,12 @@ class Work:
             self._memory.work.note_branch(self.task.id, folder.branch)
         return True
 
-    def _keep(self, **known: str | int) -> None:
-        kept = self._memory.work.keep(self.claim.replace(**known))
-        if kept is None:
+    def _update_claim(self, **fields: str | int) -> None:
+        claim = self._memory.work.keep(self.claim.replace(**fields))
+        if claim is None:
             self._stop.now()
         else:
-            self.claim = kept
+            self.claim = claim
 
     def _say(self, text: str) -> None:
         self._log.write(text)
@@ -372,16 +372,14 @@ def _reason(error: LearntError | OSError) -> str:
 
 
 def _append(path: str, text: str) -> None:
-    """Write to the end of a file that is nobody else's to read."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), "a", encoding="utf-8") as file:
-        file.write(text)
+    append_private(path, text)
 
 
 def prompt_of(
     memory: Memory, task: Task, *, root: str, choice: Choice, unmerged: tuple[str, ...] = (), keep: bool = True
 ) -> str:
-    """Return what an agent is sent for the next attempt at a task; `keep=False` leaves no record of it."""
+    """Return the prompt of the next attempt at a task; `keep=False` leaves no record of it."""
     learnings, beside = memory.file.for_prompt(task)
     brief = memory.brief(
         f"{task.title}\n{task.text}".strip(),
@@ -401,7 +399,11 @@ def prompt_of(
         spec=read_spec(root, task.spec),
         prerequisites=[_earlier(memory, needed) for needed in done],
         chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
-        answers=[one for one in memory.tasks.escalations(status=None, subject=task.id) if one.status == "resolved"],
+        answers=[
+            question
+            for question in memory.tasks.escalations(status=None, subject=task.id)
+            if question.status == "resolved"
+        ],
         unmerged=unmerged,
         overrides=os.path.join(memory.folder, OVERRIDES),
     )
@@ -409,14 +411,14 @@ def prompt_of(
 
 def _chain(memory: Memory, task: Task) -> list[Task]:
     """Return what a task builds on, the farthest first."""
-    found: list[Task] = []
-    while task.based_on and len(found) < _LONGEST_CHAIN and task.based_on not in {one.id for one in found}:
+    chain: list[Task] = []
+    while task.based_on and len(chain) < _LONGEST_CHAIN and task.based_on not in {link.id for link in chain}:
         try:
             task = memory.tasks.get(task.based_on)
         except WrongRequest:
             break
-        found.append(task)
-    return found[::-1]
+        chain.append(task)
+    return chain[::-1]
 
 
 def _earlier(memory: Memory, task: Task) -> Earlier:

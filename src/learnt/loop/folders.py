@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import threading
+from collections.abc import Container, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 from learnt.errors import LearntError, WrongRequest
-from learnt.model import Value
+from learnt.model import Task, Value
 from learnt.system.git import git
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
-    from types import TracebackType
-
-    from learnt.model import Task
+from learnt.system.locks import Locked
 
 _PREFIX = "learnt/"
 _LOCK = "worktrees.lock"
+_threads = threading.Lock()
 
 
 class Folder(Value):
@@ -58,7 +54,7 @@ def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, i
     if isolation == "none":
         return Folder(path=root)
     folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
-    with _OneAtATime(worktrees):
+    with _one_at_a_time(worktrees):
         if not _is_own(folder.path):
             shutil.rmtree(folder.path, ignore_errors=True)
             _git(root, "worktree", "prune")
@@ -67,23 +63,21 @@ def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, i
             words = (*start[:-1], folder.path, start[-1])
             _git(root, "worktree", "add", *words)
         branches = [other.branch for other in earlier if other.branch and _has_branch(root, other.branch)]
-        return folder.replace(unmerged=tuple(one for one in branches if not _merged(folder.path, one)))
+        return folder.replace(unmerged=tuple(branch for branch in branches if not _merge(folder.path, branch)))
 
 
 def commit(folder: Folder, message: str) -> None:
-    """Put everything that was done in a worktree onto its branch; raise when that cannot be."""
+    """Commit everything that was done in a worktree to its branch; raise when that is impossible."""
     if not folder.branch:
         return
     if not _is_own(folder.path):
-        raise LearntError(
-            f"{folder.path} is no worktree any more", hint="the agent removed it, and what it did with it"
-        )
+        raise LearntError(f"{folder.path} is no worktree any more", hint="the agent removed it, and its work with it")
     _git(folder.path, "add", "--all")
     if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
     if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
         return
-    # The agent went to a branch of its own: ours follows, if it can.
+    # The agent switched to another branch: ours follows, if it can.
     if _git(folder.path, "merge-base", "--is-ancestor", folder.branch, "HEAD", check=False) is None:
         raise LearntError(
             f"the agent left {folder.branch} for something that does not build on it",
@@ -93,16 +87,16 @@ def commit(folder: Folder, message: str) -> None:
 
 
 def remove(root: str, folder: Folder) -> None:
-    """Take a worktree away; its branch stays."""
+    """Remove a worktree; its branch stays."""
     if folder.branch:
-        with _OneAtATime(os.path.dirname(folder.path)):
+        with _one_at_a_time(os.path.dirname(folder.path)):
             _git(root, "worktree", "remove", "--force", folder.path, check=False)
             shutil.rmtree(folder.path, ignore_errors=True)
             _git(root, "worktree", "prune", check=False)
 
 
 def sweep(root: str, worktrees: str, needed: Container[str]) -> None:
-    """Take the worktrees away that no task needs any more; their branches stay."""
+    """Remove the worktrees that no task needs any more; their branches stay."""
     for name in os.listdir(worktrees) if os.path.isdir(worktrees) else ():
         if name.startswith("task_") and name not in needed:
             remove(root, Folder(path=os.path.join(worktrees, name), branch=_PREFIX + name))
@@ -113,39 +107,22 @@ def environment(folder: Folder) -> dict[str, str]:
     return {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(folder.path))} if folder.branch else {}
 
 
-class _OneAtATime:
-    """A block that no other thread or process is in: git refuses two that add a worktree at the same moment."""
-
-    _threads = threading.Lock()
-
-    def __init__(self, worktrees: str) -> None:
-        self._path = os.path.join(worktrees, _LOCK)
-        self._file = -1
-
-    def __enter__(self) -> None:
-        self._threads.acquire()
+@contextmanager
+def _one_at_a_time(worktrees: str) -> Iterator[None]:
+    """Keep other threads and processes out: git refuses two that add a worktree at the same moment."""
+    path = os.path.join(worktrees, _LOCK)
+    with ExitStack() as stack:
+        stack.enter_context(_threads)
         try:
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-            if sys.platform != "win32":
-                import fcntl
-
-                fcntl.flock(self._file, fcntl.LOCK_EX)
+            os.makedirs(worktrees, mode=0o700, exist_ok=True)
+            stack.enter_context(Locked(path))
         except OSError as error:
-            self.__exit__(None, None, None)
-            raise LearntError(f"cannot lock {self._path}: {error.strerror}", hint="check the folder") from None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file >= 0:
-            os.close(self._file)  # which unlocks it
-            self._file = -1
-        self._threads.release()
+            raise LearntError(f"cannot lock {path}: {error.strerror}", hint="check the folder") from None
+        yield
 
 
 def _is_own(path: str) -> bool:
-    """Say whether a folder is itself a worktree, not only inside of one."""
+    """Say whether a folder is itself a worktree, not only inside one."""
     top = _git(path, "rev-parse", "--show-toplevel", check=False)
     return top is not None and os.path.realpath(top) == os.path.realpath(path)
 
@@ -154,8 +131,8 @@ def _has_branch(root: str, branch: str) -> bool:
     return _git(root, "rev-parse", "--verify", "-q", f"refs/heads/{branch}", check=False) is not None
 
 
-def _merged(path: str, branch: str) -> bool:
-    """Have the work of a branch in a worktree; False when that needs somebody's judgement."""
+def _merge(path: str, branch: str) -> bool:
+    """Merge a branch into a worktree, unless its work is there; False when that needs somebody's judgement."""
     if _git(path, "merge-base", "--is-ancestor", branch, "HEAD", check=False) is not None:
         return True
     done = _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None
@@ -165,7 +142,7 @@ def _merged(path: str, branch: str) -> bool:
 
 
 def _identity(path: str) -> tuple[str, ...]:
-    """Return how to commit without a person: no signature, and a name where nobody has set one."""
+    """Return git's options for commits without a person: no signature, and a name where none is set."""
     known = _git(path, "config", "user.email", check=False)
     name = () if known else ("-c", "user.name=learnt", "-c", "user.email=learnt@localhost")
     return ("-c", "commit.gpgsign=false", *name)

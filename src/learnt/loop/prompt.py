@@ -1,26 +1,22 @@
 """The prompt of an attempt: task, specification, finished prerequisites, brief, what it builds on, instructions.
 
 The texts around these come from template files. A project overrides one with a file of the same name in
-`.learnt/prompts/`; `$name` stands for a part, and a part that is empty leaves nothing behind.
+`.learnt/prompts/`; `$name` is replaced by a part, and an empty part leaves nothing behind.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator, Sequence
 from string import Template
 
 from learnt.errors import LearntError, WrongRequest
-from learnt.model import Value
+from learnt.mine.ask import TEMPLATE, TEMPLATES
+from learnt.model import Escalation, Task, Value
 from learnt.text.clean import clean, fold
 from learnt.text.fence import fenced, harmless, without_tags
 from learnt.text.templates import read_template
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from learnt.model import Escalation, Task
 
 OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
@@ -58,8 +54,8 @@ def compose(
         "learnings": f"\n{fenced(without_tags(learnings), 'learnings')}" if learnings else "",
         "prerequisites": _prerequisites(prerequisites, unmerged),
         "brief": _PLACE_OF_BRIEF if brief else "",
-        "chain": _section("What this builds on", [_told(earlier) for earlier in chain]),
-        "answers": _section("What a person answered", [_answered(answer) for answer in answers]),
+        "chain": _section("What this builds on", [_format_earlier(earlier) for earlier in chain]),
+        "answers": _section("What a person answered", [_format_answer(answer) for answer in answers]),
         "instructions": _template(task.type, overrides) or _template("other", overrides),
         "sigils": _template("sigils", overrides),
     }
@@ -97,9 +93,7 @@ def read_spec(root: str, spec: str) -> str:
 
 
 def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a project's own templates, and the remedy; `types` are those that tasks have."""
-    from learnt.mine.ask import TEMPLATE, TEMPLATES
-
+    """Yield what is wrong with a project's own templates, and the remedy; `types` are the types of its tasks."""
     folders = (overrides, _TEMPLATES, TEMPLATES)
     files = [name for folder in (_TEMPLATES, TEMPLATES) for name in os.listdir(folder)]
     ours = sorted(name.removesuffix(".md") for name in files if name.endswith(".md"))
@@ -111,8 +105,8 @@ def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
     for file in own:
         name, ending = os.path.splitext(file)
         if not file.startswith(".") and (ending != ".md" or name not in {*ours, *types}):
-            known = ", ".join(f"{one}.md" for one in ours)
-            yield f"{os.path.join(overrides, file)} is used for no task", f"name it after a type of task, or: {known}"
+            names = ", ".join(f"{name}.md" for name in ours)
+            yield f"{os.path.join(overrides, file)} is used for no task", f"name it after a type of task, or: {names}"
     for name, parts, flaw in (
         ("task", {"title", "text"}, "has neither $title nor $text, so no agent sees its task"),
         (TEMPLATE, {"material"}, "has no $material, so no model sees what an agent did"),
@@ -131,11 +125,11 @@ def _template(name: str, overrides: str) -> str:
 
 
 def _prerequisites(prerequisites: Sequence[Earlier], unmerged: Sequence[str]) -> str:
-    told = _section("Completed prerequisites", [_told(earlier) for earlier in prerequisites])
+    section = _section("Completed prerequisites", [_format_earlier(earlier) for earlier in prerequisites])
     if not unmerged:
-        return told
+        return section
     names = ", ".join(f"`{branch}`" for branch in unmerged)
-    return f"{told}\nTheir work on {names} conflicts with this folder and is not in it: merge it first.\n"
+    return f"{section}\nTheir work on {names} conflicts with this folder and is not in it: merge it first.\n"
 
 
 def _section(title: str, entries: Sequence[str]) -> str:
@@ -143,11 +137,11 @@ def _section(title: str, entries: Sequence[str]) -> str:
     return "\n".join(["", f"## {title}", "", *entries[:_MOST_ENTRIES], *more, ""]) if entries else ""
 
 
-def _told(earlier: Earlier) -> str:
-    said = fold(earlier.summary)[:_LONGEST_ENTRY]
+def _format_earlier(earlier: Earlier) -> str:
+    summary = fold(earlier.summary)[:_LONGEST_ENTRY]
     branch = f" (branch `{earlier.task.branch}`)" if earlier.task.branch else ""
-    return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(said)}' if said else ''}"
+    return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(summary)}' if summary else ''}"
 
 
-def _answered(escalation: Escalation) -> str:
+def _format_answer(escalation: Escalation) -> str:
     return f"- {escalation.question} — {escalation.answer}"

@@ -1,4 +1,4 @@
-"""The runs of the loop on this machine: each writes a note while it lives, so that others can see and stop it."""
+"""The runs of the loop on this machine: each leaves a note while it lives, so that others can see and stop it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,8 @@ import sys
 import time
 
 from learnt.errors import LearntError
-from learnt.loop import processes
 from learnt.model import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
+from learnt.system import family, files
 
 LOG = "work.log"
 _FOLDER = "runs"
@@ -37,19 +33,15 @@ class Registered:
         self._path = _path(store_folder, os.getpid())
 
     def __enter__(self) -> None:
-        run = Run(pid=os.getpid(), started=processes.start_time(os.getpid()), at=time.time_ns() // 1_000_000)
+        run = Run(pid=os.getpid(), started=family.start_time(os.getpid()), at=time.time_ns() // 1_000_000)
         try:
             os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            unfinished = f"{self._path}.new"
-            with open(os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                json.dump(run.as_dict(), file)
-            os.replace(unfinished, self._path)
+            content = json.dumps(run.as_dict()).encode()
+            files.replace_file(self._path, content, unfinished=f"{self._path}.new", durable=False)
         except OSError as error:
             raise LearntError(f"cannot write {self._path}: {error.strerror}", hint="check the folder") from None
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             os.unlink(self._path)
         except OSError:
@@ -59,7 +51,7 @@ class Registered:
 def living(store_folder: str) -> list[Run]:
     """Return the runs that are alive, the oldest first; the notes of dead ones are removed."""
     folder = os.path.join(store_folder, _FOLDER)
-    found = []
+    runs = []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
         path = os.path.join(folder, name)
         try:
@@ -68,18 +60,18 @@ def living(store_folder: str) -> list[Run]:
         except (OSError, ValueError, TypeError):
             continue
         if is_alive(run):
-            found.append(run)
+            runs.append(run)
         else:
             try:
                 os.unlink(path)
             except OSError:
                 continue
-    return sorted(found, key=lambda run: run.at)
+    return sorted(runs, key=lambda run: run.at)
 
 
 def is_alive(run: Run) -> bool:
-    """Say whether a run still goes on: its number may have come to another process."""
-    return bool(run.started) and processes.start_time(run.pid) == run.started
+    """Say whether a run still goes on: another process may have its number by now."""
+    return bool(run.started) and family.start_time(run.pid) == run.started
 
 
 def ask_to_stop(run: Run) -> None:
@@ -93,7 +85,7 @@ def ask_to_stop(run: Run) -> None:
 def start(words: list[str], store_folder: str) -> Run:
     """Start a run that outlives this process; return it once it is on its way."""
     log = os.path.join(store_folder, LOG)
-    with open(os.open(log, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:
+    with open(log, "wb", opener=files.open_private) as file:
         process = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=sys.platform != "win32"
         )
@@ -102,14 +94,14 @@ def start(words: list[str], store_folder: str) -> Run:
     while not os.path.exists(path):
         if process.poll() is not None:
             with open(log, encoding="utf-8", errors="replace") as file:
-                said = file.read().strip()
+                output = file.read().strip()
             if process.returncode == 0:
-                break  # it has done all there was to do already
-            raise LearntError(f"the run ended at once: {said or process.returncode}", hint="try it in the foreground")
+                break  # there was nothing more to do
+            raise LearntError(f"the run ended at once: {output or process.returncode}", hint="try it in the foreground")
         if time.monotonic() > deadline:
             raise LearntError("the run does not start", hint=f"see {log}")
         time.sleep(0.02)
-    return Run(pid=process.pid, started=processes.start_time(process.pid), at=time.time_ns() // 1_000_000)
+    return Run(pid=process.pid, started=family.start_time(process.pid), at=time.time_ns() // 1_000_000)
 
 
 def _path(store_folder: str, pid: int) -> str:

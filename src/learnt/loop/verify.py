@@ -1,4 +1,4 @@
-"""Check what an agent says it has done: run the project's own command, and make a report of what it found."""
+"""Check what an agent says it has done: run the project's own command, and report the result."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import re
 import sys
 
 from learnt.clients.shapes import Call, plain_text
+from learnt.loop.agents import AgentRun
 from learnt.model import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from learnt.loop.agents import Run
+from learnt.system.run import EXITED, TIME_LIMIT
 
 _LONGEST_ENDING = 1_500
 # In this order: a missing module also fails a test, a failed test also shows a type error.
@@ -43,7 +41,7 @@ _EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, patt
 
 
 class Verdict(Value):
-    """What a verification found."""
+    """The result of a verification."""
 
     passed: bool
     command: str
@@ -55,7 +53,7 @@ class Verdict(Value):
     @property
     def category(self) -> str:
         """What sort of failure it is."""
-        return "timeout" if self.ending == "time limit" else classify(self.output)
+        return "timeout" if self.ending == TIME_LIMIT else classify(self.output)
 
     @property
     def reason(self) -> str:
@@ -65,17 +63,17 @@ class Verdict(Value):
 
 
 def call_of(command: str) -> Call:
-    """Return how a verification is started: by a shell, as a person would."""
+    """Return how a verification is started: by a shell, as a person would do it."""
     shell = ("cmd", "/c", command) if sys.platform == "win32" else ("sh", "-c", command)
     return Call(client="command", argv=shell)
 
 
-def verdict_of(command: str, run: Run) -> Verdict:
-    """Return what a finished verification says."""
-    output = "\n".join(part for part in (plain_text(run.stdout_path), plain_text(run.stderr_path)) if part)
-    ending = "" if run.ending == "exited" else f"{run.ending} {run.error}".strip()
+def verdict_of(command: str, run: AgentRun) -> Verdict:
+    """Return the verdict of a finished verification."""
+    output = "\n".join(part for part in (plain_text(run.output.stdout), plain_text(run.output.stderr)) if part)
+    ending = "" if run.ending == EXITED else f"{run.ending} {run.error}".strip()
     return Verdict(
-        passed=run.ending == "exited" and run.exit_code == 0,
+        passed=run.ending == EXITED and run.exit_code == 0,
         command=command,
         exit_code=run.exit_code,
         ending=ending,

@@ -1,8 +1,8 @@
-"""Work through the queue: claim, attempt, settle, and again, by several jobs at once, until nothing is left to do.
+"""Work through the queue: claim, attempt, settle, and again, in several jobs at once, until nothing is left to do.
 
-Each job is a thread with a memory of its own. One more thread renews the claims; it stops the agent of a claim that is
-lost. A worker that dies leaves its claim behind: whoever comes next waits until the lease has run out, ends what the
-dead one had started, and takes the task up again.
+Each job is a thread with its own memory. One more thread renews the claims and stops the agent of a lost claim. A
+worker that dies leaves its claim behind: the next one waits until the lease has run out, ends what the dead worker had
+started, and takes the task up again.
 """
 
 from __future__ import annotations
@@ -12,26 +12,23 @@ import shutil
 import socket
 import threading
 import time
+from collections.abc import Callable, Mapping
 
 from learnt.errors import LearntError
-from learnt.loop import folders, processes
-from learnt.loop.agents import Stop
-from learnt.loop.attempt import RUNNING, WORKTREES, CannotWork, Ended, Work, check_agent
+from learnt.loop import folders
+from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, CannotWork, TaskAttempt, check_agent
+from learnt.memory import Memory
 from learnt.model import Claim, Value, new_id
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from learnt.memory import Memory
-    from learnt.strategy.stuck import Stuck
+from learnt.strategy.stuck import Stuck
+from learnt.system import family
+from learnt.system.run import Stop
 
 _LONGEST_WAIT_S = 5.0
 _GLANCE_S = 1.0
 
 
 class Plan(Value):
-    """How much to do: 0 means no limit."""
+    """How much to do; 0 means no limit."""
 
     tasks: int = 1
     jobs: int = 1
@@ -39,7 +36,7 @@ class Plan(Value):
     budget_usd: float = 0.0
 
 
-class Event(Value):
+class Notice(Value):
     """Something that a watcher may want to see."""
 
     what: str
@@ -48,13 +45,13 @@ class Event(Value):
     title: str = ""
     attempt: int = 0
     text: str = ""
-    ended: Ended | None = None
+    ended: AttemptResult | None = None
 
 
 class Summary(Value):
-    """What a run came to."""
+    """The result of a run."""
 
-    ended: tuple[Ended, ...] = ()
+    ended: tuple[AttemptResult, ...] = ()
     done: int = 0
     escalated: int = 0
     cost_usd: float = 0.0
@@ -73,7 +70,7 @@ class Worker:
         *,
         root: str,
         environ: Mapping[str, str],
-        tell: Callable[[Event], None],
+        tell: Callable[[Notice], None],
     ) -> None:
         self._open_memory = open_memory
         self._plan = plan
@@ -81,18 +78,18 @@ class Worker:
         self._environ = environ
         self._tell = tell
         self._changed = threading.Condition()
-        self._working: dict[str, tuple[Work, Stop]] = {}
+        self._working: dict[str, tuple[TaskAttempt, Stop]] = {}
         self._started: set[str] = set()
         self._waited_for: set[str] = set()
         self._claimed = 0
-        self._ended: list[Ended] = []
+        self._ended: list[AttemptResult] = []
         self._stopped = ""
         self._error: LearntError | None = None
         self._over = False
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
     def run(self) -> Summary:
-        """Work until there is nothing left to do, the plan is fulfilled, or somebody stops it."""
+        """Work until nothing is left to do, the plan is fulfilled, or somebody stops it."""
         began = time.monotonic()
         with self._open_memory() as memory:
             folders.check(self._root, memory.settings.work_isolation)
@@ -120,7 +117,7 @@ class Worker:
         return self._summary(round((time.monotonic() - began) * 1000))
 
     def stop(self, reason: str) -> None:
-        """Begin nothing more, and end the agents that work now; may be called from a signal handler."""
+        """Begin nothing more, and end the agents at work; may be called from a signal handler."""
         self._stopped = self._stopped or reason
         for _, stop in list(self._working.values()):
             stop.now()
@@ -140,7 +137,7 @@ class Worker:
                 self._changed.notify_all()
 
     def _sweep(self, memory: Memory) -> None:
-        """Remove what workers that died between two steps have left on the disk."""
+        """Remove what workers that died have left on the disk."""
         claims = memory.work.claims()
         held = {claim.attempt for claim in claims}
         running = os.path.join(memory.folder, RUNNING)
@@ -165,18 +162,18 @@ class Worker:
             self._claimed += 1
             self._started.add(claim.task)
             stop = Stop()
-            work = Work(
+            attempt = TaskAttempt(
                 memory,
                 claim,
                 root=self._root,
                 environ=self._environ,
                 stop=stop,
-                tell=lambda text: self._tell(Event(what="progress", task=claim.task, text=text)),
+                tell=lambda text: self._tell(Notice(what="progress", task=claim.task, text=text)),
             )
-            self._working[claim.attempt] = (work, stop)
+            self._working[claim.attempt] = (attempt, stop)
         if self._stopped:
             stop.now()
-        self._attempt(memory, work)
+        self._attempt(memory, attempt)
         return True
 
     def _may_claim(self) -> bool:
@@ -194,7 +191,7 @@ class Worker:
         return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
     def _wait(self, memory: Memory, only: list[str] | None) -> bool:
-        """Wait until something may have become ready; False when nothing can any more."""
+        """Wait until a task may have become ready; False when none can any more."""
         held = [claim for claim in memory.work.claims() if only is None or claim.task in only]
         if not held:
             return False
@@ -202,53 +199,53 @@ class Worker:
         own = any(claim.attempt in self._working for claim in held)
         if not own and held[0].attempt not in self._waited_for:
             self._waited_for.add(held[0].attempt)
-            self._tell(Event(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}"))
+            self._tell(Notice(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}"))
         lapse_s = max(0.05, (min(claim.held_until for claim in held) - now) / 1000)
         self._changed.wait(min(lapse_s, _LONGEST_WAIT_S))
         return True
 
-    def _attempt(self, memory: Memory, work: Work) -> None:
-        task = work.task
+    def _attempt(self, memory: Memory, attempt: TaskAttempt) -> None:
+        task = attempt.task
         number = len(memory.tasks.attempts(task.id)) + 1
-        self._tell(Event(what="started", task=task.id, title=task.title, attempt=number))
+        self._tell(Notice(what="started", task=task.id, title=task.title, attempt=number))
         try:
-            ended = work.run()
+            ended = attempt.run()
         finally:
             with self._changed:
-                self._working.pop(work.claim.attempt, None)
+                self._working.pop(attempt.claim.attempt, None)
                 self._changed.notify_all()
         with self._changed:
             self._ended.append(ended)
-        self._tell(Event(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
+        self._tell(Notice(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
         if ended.result in ("failed", "incomplete"):
             self._check_circles(memory)
 
     def _check_circles(self, memory: Memory) -> None:
-        """Stop when several tasks run into the same wall, and ask about what all of them were told."""
+        """Stop when several tasks fail for the same reason, and ask about the learnings that all of them were given."""
         stuck = memory.work.stuck_run([ended.attempt for ended in self._ended])
         if stuck is None or self._stopped:
             return
         self._stopped = stuck.reason
         for learning in stuck.learnings:
             memory.work.propose_quarantine(learning, error=stuck.error, task_ids=stuck.tasks)
-        self._tell(Event(what="stopped", text=_told(stuck)))
+        self._tell(Notice(what="stopped", text=_format_stuck(stuck)))
 
     def _take_back(self, memory: Memory) -> None:
-        """End what dead workers of this machine have left running, and let their tasks be taken up again."""
+        """End what dead workers of this machine have left running, and release their tasks."""
         try:
             lapsed = memory.work.lapsed()
         except LearntError:
-            return  # the next look comes soon
+            return  # the next try comes soon
         for claim in lapsed:
             if claim.attempt in self._working:
                 continue
             if claim.host == socket.gethostname():
-                processes.end_group(claim.agent_pid, claim.agent_started, mark=claim.attempt)
+                family.end_orphans(claim.agent_pid, claim.agent_started, mark=claim.attempt)
                 shutil.rmtree(os.path.join(memory.folder, RUNNING, claim.attempt), ignore_errors=True)
             memory.work.end(claim, only_if_lapsed=True)
 
     def _keep_claims(self, lease_s: int) -> None:
-        """Give signs of life for all that is being worked on, stop what is lost, and take back what others lost."""
+        """Renew the claims of all running attempts, stop those that lost theirs, and take back what others lost."""
         renewed_at: dict[str, float] = {}
         with self._open_memory() as memory:
             while True:
@@ -257,27 +254,26 @@ class Worker:
                         return
                     self._changed.wait(min(_GLANCE_S, lease_s / 3))
                     working = dict(self._working)
-                renewed_at = {attempt: renewed_at.get(attempt, time.monotonic()) for attempt in working}
-                for attempt, (work, stop) in working.items():
-                    if self._is_kept(
-                        memory, work.claim, since_s=time.monotonic() - renewed_at[attempt], lease_s=lease_s
-                    ):
-                        renewed_at[attempt] = time.monotonic()
-                    elif time.monotonic() - renewed_at[attempt] > lease_s:
-                        stop.now()  # nobody can know that we still live
+                renewed_at = {id: renewed_at.get(id, time.monotonic()) for id in working}
+                for id, (attempt, stop) in working.items():
+                    since_s = time.monotonic() - renewed_at[id]
+                    if self._renew(memory, attempt.claim, since_s=since_s, lease_s=lease_s):
+                        renewed_at[id] = time.monotonic()
+                    elif time.monotonic() - renewed_at[id] > lease_s:
+                        stop.now()  # nobody can know that we are still alive
                 if not self._stopped:
                     self._take_back(memory)
 
-    def _is_kept(self, memory: Memory, claim: Claim, *, since_s: float, lease_s: int) -> bool:
-        """Look after one claim; say whether it was renewed. What was lost or cancelled is stopped."""
+    def _renew(self, memory: Memory, claim: Claim, *, since_s: float, lease_s: int) -> bool:
+        """Renew a claim if it is time to; say whether it was renewed. The agent of a lost claim is stopped."""
         try:
             status = memory.tasks.get(claim.task).status
             if since_s < lease_s / 3 and status == "running":
                 return False
             if status != "running" or memory.work.renew(claim) is None:
-                held = self._working.get(claim.attempt)
-                if held is not None:
-                    held[1].now()
+                working = self._working.get(claim.attempt)
+                if working is not None:
+                    working[1].now()
                 return False
         except LearntError:
             return False  # the database may be back before the lease runs out
@@ -295,9 +291,9 @@ class Worker:
         )
 
 
-def _told(stuck: Stuck) -> str:
+def _format_stuck(stuck: Stuck) -> str:
     shared = f"; all were given {', '.join(stuck.learnings)}: `learnt escalations`" if stuck.learnings else ""
     return f"{stuck.reason}{shared}"
 
 
-__all__ = ["CannotWork", "Event", "Plan", "Summary", "Worker"]
+__all__ = ["CannotWork", "Notice", "Plan", "Summary", "Worker"]

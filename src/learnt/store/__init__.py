@@ -14,6 +14,7 @@ from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, can
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings, migrate
 from learnt.store.spool import Record, Spool
+from learnt.system.files import write_private
 from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
@@ -345,8 +346,7 @@ def make_folder(folder: str) -> None:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         ignore = os.path.join(folder, ".gitignore")
         if not os.path.exists(ignore):
-            with open(os.open(ignore, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
-                file.write(IGNORE)
+            write_private(ignore, IGNORE)
     except OSError as error:
         raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 
@@ -372,7 +372,7 @@ class Scrubbing:
 
     def __enter__(self) -> None:
         self._store.make_folder()
-        os.close(os.open(self._note, os.O_CREAT | os.O_WRONLY, 0o600))
+        write_private(self._note, "")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

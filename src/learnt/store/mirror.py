@@ -13,8 +13,9 @@ import os
 from learnt.errors import CorruptDatabase, LearntError, NoStore
 from learnt.model import new_id
 from learnt.store import Store, counters, learnings, migrate
-from learnt.store.spool import Locked, Record
+from learnt.store.spool import Record
 from learnt.store.sqlite import SqliteDatabase
+from learnt.system.locks import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

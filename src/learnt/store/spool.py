@@ -10,21 +10,16 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import zlib
 
 from learnt.errors import WrongRequest, cannot_write
+from learnt.system import files
+from learnt.system.locks import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
     from typing import Any
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 
 # What a record raises that no repetition could apply: written by another version, or damaged in a way that no
@@ -33,7 +28,6 @@ _UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, 
 
 
 _GONE = object()
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write its own line ends, and every checksum would fail
 
 
 class Record:
@@ -66,7 +60,7 @@ class Spool:
         """Put a record on the disk, or raise with nothing acknowledged."""
         try:
             with Locked(self._append_lock):
-                _append_line(self._path, record.line())
+                files.append_line(self._path, record.line())
         except OSError as error:
             what = f"to the database, nor to {self._path}"
             raise cannot_write(what, error, hint="mend the permissions: folder and files must be yours") from None
@@ -123,7 +117,7 @@ class Spool:
             return
         with Locked(self._replay_lock), Locked(self._append_lock):
             for path in self._files():
-                _replace_file(path, b"".join(_without(line, id) for line in _lines(path)))
+                _rewrite(path, [_without(line, id) for line in _lines(path)])
 
     def drop(self, word: str) -> None:
         """Take every record out that names a word."""
@@ -131,7 +125,7 @@ class Spool:
         if any(sought in line for path in self._files() for line in _lines(path)):
             with Locked(self._replay_lock), Locked(self._append_lock):
                 for path in self._files():
-                    _replace_file(path, b"".join(line for line in _lines(path) if sought not in line))
+                    _rewrite(path, [line for line in _lines(path) if sought not in line])
 
     def _files(self) -> tuple[str, ...]:
         return (self._taken, self._path, self.refused_path)
@@ -157,108 +151,14 @@ class Spool:
             return  # a replay that was killed had come as far as this
         refused = Record(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
         try:
-            _append_line(self.refused_path, refused.line())
+            files.append_line(self.refused_path, refused.line())
         except OSError as error:
             raise cannot_write(self.refused_path, error, hint="check who owns the file") from None
 
 
-class Locked:
-    """A lock on a file of its own, so that the files it guards can be renamed; False when it is taken.
-
-    `shared`: many may have it at once, but nobody alone; where a system knows no such locks, nothing is locked.
-    """
-
-    def __init__(self, path: str, *, wait: bool = True, shared: bool = False) -> None:
-        self._path = path
-        self._wait = wait
-        self._shared = shared
-        self._file = -1
-
-    def __enter__(self) -> bool:
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        while not _lock(self._file, wait=self._wait, shared=self._shared):
-            if not self._wait:
-                return False
-        return True
-
-    def is_lost(self) -> bool:
-        """Say whether the file that was waited for was taken away meanwhile."""
-        try:
-            return not os.path.samestat(os.fstat(self._file), os.stat(self._path))
-        except FileNotFoundError:
-            return True
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        os.close(self._file)
-
-
-def _lock(file: int, *, wait: bool, shared: bool) -> bool:
-    try:
-        if sys.platform == "win32":
-            if shared:
-                return True
-            msvcrt.locking(file, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)  # LK_LOCK gives up after a while
-        else:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-    except (BlockingIOError, PermissionError):
-        return False
-    return True
-
-
-def _append_line(path: str, line: bytes) -> None:
-    """Write a whole line at the end and wait for the disk; on failure leave the file as it was."""
-    file = os.open(path, _BINARY | os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        size = os.fstat(file).st_size
-        torn = size > 0 and _last_byte(file, size) != b"\n"
-        try:
-            _write_all(file, (b"\n" if torn else b"") + line)
-            os.fsync(file)
-        except OSError:
-            os.ftruncate(file, size)
-            raise
-    finally:
-        os.close(file)
-    if size == 0:
-        _sync_folder(path)
-
-
-def _replace_file(path: str, content: bytes) -> None:
-    """Give a file new content, wholly or not at all."""
-    if not os.path.exists(path):
-        return
-    unfinished = path + ".unfinished"
-    file = os.open(unfinished, _BINARY | os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        _write_all(file, content)
-        os.fsync(file)
-    finally:
-        os.close(file)
-    os.replace(unfinished, path)
-    _sync_folder(path)
-
-
-def _last_byte(file: int, size: int) -> bytes:
-    os.lseek(file, size - 1, os.SEEK_SET)
-    return os.read(file, 1)
-
-
-def _write_all(file: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(file, content) :]
-
-
-def _sync_folder(path: str) -> None:
-    """Make a new file's name durable, too; Windows has no such call."""
-    if sys.platform == "win32":
-        return
-    folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _rewrite(path: str, lines: list[bytes]) -> None:
+    if os.path.exists(path):
+        files.replace_file(path, b"".join(lines), unfinished=f"{path}.unfinished")
 
 
 def _records(path: str) -> Iterator[Record]:

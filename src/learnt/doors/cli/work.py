@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from learnt.loop.work import Event, Summary
+    from learnt.loop.work import Notice, Summary
     from learnt.memory import Memory
     from learnt.strategy.figures import Figure
 
@@ -110,7 +110,7 @@ class _Screen:
         self._one_at_a_time = threading.Lock()
         self._spent = 0.0
 
-    def show(self, event: Event) -> None:
+    def show(self, event: Notice) -> None:
         if self._quiet:
             return
         with self._one_at_a_time:
@@ -121,7 +121,7 @@ class _Screen:
             except OSError:
                 self._quiet = True  # the reader has gone; the work goes on
 
-    def _lines(self, event: Event) -> list[str]:
+    def _lines(self, event: Notice) -> list[str]:
         if event.what == "started":
             return [paint(f"▶ {event.task}  attempt {event.attempt}  {event.title}", "bold")]
         if event.what == "progress":

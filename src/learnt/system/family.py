@@ -1,0 +1,252 @@
+"""The family of a program: which processes belong to it, and how all of them are ended.
+
+A process belongs to the family when it descends from the program, is in its process group or session, or carries its
+mark, the entry `LEARNT_ATTEMPT=…` in the environment that it was started with. The mark also finds processes that left
+group and session and whose parents are gone. Only a process that did all of this and also cleared its environment can
+escape.
+
+A process is identified by its number and its start time together, because numbers are reused. We ourselves and the
+processes that we descend from are never part of a family.
+
+The mark can be read on Linux only. Elsewhere `ps` lists groups and parents, and on Windows `taskkill` ends a tree.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+
+from learnt.model import Value
+
+MARK = "LEARNT_ATTEMPT"
+GRACE_S = 2.0
+# How long killed processes may take to vanish; one that hangs in the kernel is reported, not waited for.
+PATIENCE_S = 10.0
+_PROC = "/proc"
+
+
+class Process(Value):
+    """A living process, as the system lists it."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: str
+
+
+class Remains(Value):
+    """What was left of a program when it was over: how many processes ran beside it, and which could not be ended."""
+
+    outlived: int = 0
+    left: tuple[int, ...] = ()
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> Remains:
+    """Kill a program that leads a process group, and at once all that is in the group; on Windows, its descendants."""
+    if sys.platform == "win32":
+        subprocess.run(
+            ("taskkill", "/T", "/F", "/PID", str(process.pid)),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        process.kill()
+    else:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):  # nobody is left, or only processes of another user
+            process.kill()
+    return Remains()
+
+
+def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: float = GRACE_S) -> Remains:
+    """End a program that nobody has waited for yet, and its family; who does not go within the grace is killed."""
+    if sys.platform == "win32":
+        return kill_group(process)
+    members = find_family(process.pid, mark)
+    return Remains(
+        outlived=sum(member.pid != process.pid for member in members),
+        left=_end(lambda: find_family(process.pid, mark), grace_s),
+    )
+
+
+def end_orphans(pid: int, started: str, *, mark: str = "", grace_s: float = GRACE_S) -> tuple[int, ...]:
+    """End what is left of a program that another process started; return the numbers of the ended processes.
+
+    The number alone proves nothing: the group is ended when its leader still is the process that started then, or
+    when a member carries the mark; beyond that, only what carries the mark.
+    """
+
+    def family() -> list[Process]:
+        return _find_orphans(pid, started, mark)
+
+    before = {process.pid for process in family()}
+    left = _end(family, grace_s)
+    return tuple(sorted(before - set(left)))
+
+
+def start_time(pid: int) -> str:
+    """Return when the process started, as a text that no later process of this number shares; empty for none."""
+    if sys.platform == "linux":
+        process = _read_proc(pid, ended_too=True)  # one that ended at once is recorded all the same
+        return process.started if process else ""
+    return _ask_ps("-o", "lstart=", "-p", str(pid)).strip()
+
+
+def find_family(pid: int, mark: str = "") -> list[Process]:
+    """Return the living family of a program whose number is still its own: alive, or not waited for yet."""
+    everyone = _living()
+    return _with_descendants(
+        everyone,
+        (other for other in everyone if pid in (other.pid, other.group, other.session) or _carries(other, mark)),
+    )
+
+
+def _find_orphans(pid: int, started: str, mark: str) -> list[Process]:
+    everyone = _living()
+    group = [other for other in everyone if pid in (other.pid, other.group, other.session)]
+    is_ours = any(started and other.pid == pid and other.started == started for other in group) or any(
+        _carries(other, mark) for other in group
+    )
+    marked = [other for other in everyone if _carries(other, mark)]
+    return _with_descendants(everyone, [*marked, *(group if is_ours else ())])
+
+
+def _end(family: Callable[[], list[Process]], grace_s: float) -> tuple[int, ...]:
+    """Ask a family to end, then make it; return the numbers of those that would not go."""
+    members = family()
+    if not members:
+        return ()
+    _send_signal(members, signal.SIGTERM)
+    _await(members, grace_s)
+    deadline = time.monotonic() + PATIENCE_S
+    # More than once: between the listing and the signal, a member may have started another.
+    while (members := family()) and time.monotonic() < deadline:
+        if sys.platform != "win32":
+            _send_signal(members, signal.SIGKILL)
+        _await(members, min(1.0, PATIENCE_S))
+    return tuple(member.pid for member in members)
+
+
+def _with_descendants(everyone: list[Process], roots: Iterable[Process]) -> list[Process]:
+    children: dict[int, list[Process]] = {}
+    for process in everyone:
+        children.setdefault(process.parent, []).append(process)
+    spared = _ourselves({process.pid: process.parent for process in everyone})
+    members: dict[int, Process] = {}
+    waiting = list(roots)
+    while waiting:
+        process = waiting.pop()
+        if process.pid not in members and process.pid not in spared:
+            members[process.pid] = process
+            waiting += children.get(process.pid, ())
+    return list(members.values())
+
+
+def _ourselves(parents: dict[int, int]) -> set[int]:
+    pid, ours = os.getpid(), {0, 1}
+    while pid not in ours:
+        ours.add(pid)
+        pid = parents.get(pid, 1)
+    return ours
+
+
+def _living() -> list[Process]:
+    if sys.platform == "linux":
+        return [process for name in os.listdir(_PROC) if name.isdecimal() and (process := _read_proc(int(name)))]
+    return _list_by_ps()
+
+
+def _read_proc(pid: int, *, ended_too: bool = False) -> Process | None:
+    try:
+        with open(f"{_PROC}/{pid}/stat", "rb") as file:
+            # The name in brackets may hold anything, brackets included.
+            fields = file.read().rpartition(b")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    if fields[0] in (b"Z", b"X") and not ended_too:
+        return None
+    parent, group, session = map(int, fields[1:4])
+    return Process(pid=pid, parent=parent, group=group, session=session, started=f"{_boot()}:{int(fields[19])}")
+
+
+def _boot() -> str:
+    # Ticks are counted from the start of the machine, so the start of the machine belongs to them.
+    try:
+        with open(f"{_PROC}/sys/kernel/random/boot_id") as file:
+            return file.read().strip()[:8]
+    except OSError:
+        return ""
+
+
+def _list_by_ps() -> list[Process]:
+    processes = []
+    for line in _ask_ps("-axo", "pid=,ppid=,pgid=,stat=,lstart=").splitlines():
+        pid, parent, group, state, started = [*line.split(None, 4), ""][:5]
+        if not state.startswith("Z"):
+            processes.append(
+                Process(pid=int(pid), parent=int(parent), group=int(group), session=0, started=started.strip())
+            )
+    return processes
+
+
+def _ask_ps(*words: str) -> str:
+    # Times must read the same for everybody who compares them.
+    command = ("env", "LC_ALL=C", "TZ=UTC", "ps", *words)
+    try:
+        return subprocess.run(
+            command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False
+        ).stdout
+    except OSError:
+        return ""
+
+
+def _carries(process: Process, mark: str) -> bool:
+    if not mark or sys.platform != "linux":
+        return False
+    try:
+        with open(f"{_PROC}/{process.pid}/environ", "rb") as file:
+            return os.fsencode(f"{MARK}={mark}") in file.read().split(b"\0")
+    except OSError:  # another user's, or gone
+        return False
+
+
+def _send_signal(members: Iterable[Process], number: int) -> None:
+    for member in members:
+        try:
+            os.kill(member.pid, number)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def _await(members: list[Process], limit_s: float) -> None:
+    """Wait until all of them are gone, but no longer than this."""
+    deadline = time.monotonic() + limit_s
+    for member in members:
+        _await_one(member, deadline)
+
+
+def _await_one(member: Process, deadline: float) -> None:
+    if sys.platform == "linux":
+        try:
+            handle = os.pidfd_open(member.pid)
+        except ProcessLookupError:
+            return
+        except OSError:  # no more files may be opened, or an old kernel
+            pass
+        else:
+            try:
+                waiting = select.poll()
+                waiting.register(handle, select.POLLIN)
+                waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
+            finally:
+                os.close(handle)
+            return
+    while time.monotonic() < deadline and any(other == member for other in _living()):
+        time.sleep(0.02)

@@ -1,0 +1,263 @@
+"""Run a program within its limits, and end everything that it started.
+
+Whatever happens, `run` returns a truthful account and leaves nothing running: the program ends by itself, takes too
+long, prints too much, is stopped, or cannot be started at all. Processes that outlive it are ended with it, and a pipe
+that one of them holds open does not keep us waiting.
+
+Two threads read the pipes and one waits for the program. All of them report to one queue, so nothing is polled.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from queue import Empty, SimpleQueue
+from typing import BinaryIO
+
+from learnt.model import Value
+from learnt.system import family
+
+_CHUNK = 65_536
+# How long a pipe may take to close once everything that could hold it is dead.
+_PATIENCE_S = 5.0
+_LONGEST_WAIT_S = 3600.0
+
+EXITED, TIME_LIMIT, OUTPUT_LIMIT = "exited", "time limit", "output limit"
+INTERRUPTED, NOT_STARTED = "interrupted", "not started"
+# Beside endings, the queue holds this word when there is output that the caller may want to look at.
+_OUTPUT = "output"
+Events = SimpleQueue[str]
+
+if sys.platform == "win32":
+    _NEW_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP
+else:
+    _NEW_GROUP = 0  # a new session has its own group
+
+
+class Exit(Value):
+    """How a program ended.
+
+    `ending` is `exited`, `time limit`, `output limit`, `interrupted` or `not started`. `exit_code` is as a shell gives
+    it (137 for a kill) and None when nothing was started. `outlived` counts the processes beside the program that ran
+    when it was over and were ended, `left` names those that not even we could end. `error` says why the program was
+    not started or its output not kept.
+    """
+
+    ending: str
+    exit_code: int | None
+    duration_ms: int
+    pid: int
+    outlived: int = 0
+    left: tuple[int, ...] = ()
+    error: str = ""
+
+
+class Stop:
+    """Ends the programs that it is given to. `now` may be called from a signal handler and from any thread."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._listeners: list[Events] = []
+
+    def now(self) -> None:
+        """End the programs, now and whenever one starts."""
+        self._asked = True
+        for listener in tuple(self._listeners):
+            listener.put(INTERRUPTED)
+
+    @property
+    def asked(self) -> bool:
+        """Whether the end was asked for."""
+        return self._asked
+
+    def _listen(self, events: Events) -> None:
+        # First in the list, then the look: a stop in between is heard at least once.
+        self._listeners.append(events)
+        if self._asked:
+            events.put(INTERRUPTED)
+
+    def _unlisten(self, events: Events) -> None:
+        self._listeners.remove(events)
+
+
+def run(
+    words: Sequence[str],
+    *,
+    folder: str,
+    environ: Mapping[str, str],
+    stdin: BinaryIO,
+    keep: Callable[[str, bytes], bool],
+    time_limit_s: float,
+    end: Callable[[subprocess.Popen[bytes]], family.Remains] = family.kill_group,
+    patience_s: float = _PATIENCE_S,
+    on_started: Callable[[int, str], None] | None = None,
+    on_output: Callable[[], None] | None = None,
+    stop: Stop | None = None,
+) -> Exit:
+    """Run a program to its end, whichever that is.
+
+    `keep` is given each piece of `stdout` and `stderr`, in threads but never in two at once; False ends the program.
+    `on_started` is given the process's number and start time before anything else happens, `on_output` is called when
+    something was kept. Both are called in the caller's thread; when one raises, the program is ended and the error
+    goes on. `end` says how the program and its family are ended.
+    """
+    stop = stop or Stop()
+    began = time.monotonic()
+    program = _Program(words, keep, notify=on_output is not None)
+    stop._listen(program.events)
+    try:
+        ending = INTERRUPTED if stop.asked else program.start(folder, environ, stdin)
+        if not ending:
+            ending = program.watch(began + time_limit_s, on_started, on_output)
+    finally:
+        stop._unlisten(program.events)
+        remains = program.end(end, patience_s)
+    return Exit(
+        # Output that was cut off after the program's end is cut off all the same.
+        ending=OUTPUT_LIMIT if ending == EXITED and program.flooded else ending,
+        exit_code=program.exit_code,
+        duration_ms=round((time.monotonic() - began) * 1000),
+        pid=program.pid,
+        outlived=remains.outlived,
+        left=remains.left,
+        error=program.error,
+    )
+
+
+class _Program:
+    """One program while it runs, and the threads that serve it."""
+
+    def __init__(self, words: Sequence[str], keep: Callable[[str, bytes], bool], *, notify: bool) -> None:
+        self.events: Events = SimpleQueue()
+        self.exit_code: int | None = None
+        self.error = ""
+        self.flooded = False
+        self._words = words
+        self._keep = keep
+        self._notify = notify
+        self._notified = False
+        self._process: subprocess.Popen[bytes] | None = None
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._over = False
+
+    @property
+    def pid(self) -> int:
+        """The number of the program's process; 0 when there is none."""
+        return self._process.pid if self._process else 0
+
+    def start(self, folder: str, environ: Mapping[str, str], stdin: BinaryIO) -> str:
+        """Start the program; return an ending when that was not possible."""
+        if not os.path.isdir(folder):
+            self.error = f"the folder {folder} does not exist"
+            return NOT_STARTED
+        try:
+            self._process = subprocess.Popen(
+                self._words,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd=folder,
+                env=environ,
+                start_new_session=sys.platform != "win32",
+                creationflags=_NEW_GROUP,
+            )
+        except (OSError, ValueError) as error:
+            self.error = _why_not_started(self._words[0], error)
+            return NOT_STARTED
+        for name, pipe in (("stdout", self._process.stdout), ("stderr", self._process.stderr)):
+            self._start_thread(self._read, name, pipe)
+        self._waiter = self._start_thread(self._wait, self._process)
+        return ""
+
+    def watch(
+        self, deadline: float, on_started: Callable[[int, str], None] | None, on_output: Callable[[], None] | None
+    ) -> str:
+        """Wait for the first reason to end; return it."""
+        if on_started:
+            on_started(self.pid, family.start_time(self.pid))
+        while True:
+            left_s = deadline - time.monotonic()
+            try:
+                event = self.events.get(timeout=min(max(0.0, left_s), _LONGEST_WAIT_S))
+            except Empty:
+                event = _OUTPUT
+            if event != _OUTPUT:
+                return event
+            if left_s <= 0:  # also when there is always something to look at
+                return TIME_LIMIT
+            # First the mark, then the look: a reader that finds the mark set has kept its output before.
+            self._notified = False
+            if on_output:
+                on_output()
+
+    def end(self, end: Callable[[subprocess.Popen[bytes]], family.Remains], patience_s: float) -> family.Remains:
+        """End what is left of the family, take the exit code and the rest of the output."""
+        process = self._process
+        if process is None:
+            return family.Remains()
+        remains = end(process)
+        self._waiter.join(patience_s)
+        if not self._waiter.is_alive():
+            code = process.wait()
+            self.exit_code = code if code >= 0 else 128 - code
+        for thread in self._threads:
+            thread.join(patience_s)
+        with self._lock:
+            self._over = True  # a thread that still hangs on a pipe must not keep anything any more
+        return remains
+
+    def _start_thread(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
+        thread = threading.Thread(target=work, args=arguments, name=f"learnt-{work.__name__}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+        return thread
+
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
+        if sys.platform == "linux":
+            # Seen, but not taken: until the family is ended, the program's number must stay its own.
+            try:
+                os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+            except ChildProcessError:  # it took longer to vanish than anybody waits
+                pass
+        else:
+            process.wait()
+        self.events.put(EXITED)
+
+    def _read(self, name: str, pipe: BinaryIO) -> None:
+        with pipe:
+            while chunk := pipe.read(_CHUNK):
+                ending = self._hand_over(name, chunk)
+                if ending:
+                    self.events.put(ending)
+                    return
+                if self._notify and not self._notified:
+                    self._notified = True
+                    self.events.put(_OUTPUT)
+
+    def _hand_over(self, name: str, chunk: bytes) -> str:
+        """Let the caller keep a piece of output; return a reason to end the program, or nothing."""
+        with self._lock:
+            if self._over:
+                return INTERRUPTED
+            try:
+                if self._keep(name, chunk) and not self.flooded:
+                    return ""
+            except OSError as error:
+                self.error = f"the output could not be kept: {error}"
+                return INTERRUPTED
+            self.flooded = True
+            return OUTPUT_LIMIT
+
+
+def _why_not_started(program: str, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"`{program}` was not found: is it installed and on PATH?"
+    if isinstance(error, PermissionError):
+        return f"`{program}` may not be executed"
+    return f"`{program}` could not be started: {error}"
