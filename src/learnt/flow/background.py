@@ -1,6 +1,7 @@
-"""What is done in a process of its own, which nobody waits for: detached, and one at a time.
+"""What is done in detached processes, one at a time: `learnt update` and the worker.
 
-Learnings files are made anew by `learnt update`; the worker takes up what waits, and reads what was said.
+The update writes the learnings files again; the worker applies waiting records and reads transcripts. A caller that
+starts one does not wait for it, and never fails because of it.
 """
 
 from __future__ import annotations
@@ -32,28 +33,28 @@ WORKER_LOG = "worker.log"
 WORKER_LOCK = "worker.lock"
 _WORKER_STATE = "worker.state"
 _LONGEST_LOG = 100_000
-# How long a worker may take from its start until it is at work; one that took longer is not waited for.
+# How long a worker may take from its start until it is at work; after that, another is started.
 _TIME_TO_BEGIN_S = 10.0
 _BETWEEN_MIRRORS_S = 60.0
 
 
 class State(Value):
-    """How the learnings files stand."""
+    """The state of the learnings files."""
 
     running_since: int | None
     tasks_since: int
     every: int
-    """After how many tasks they are made anew by themselves; 0 for never."""
+    """After how many tasks they are updated automatically; 0 for never."""
     last: Regeneration | None
 
     @property
     def is_due(self) -> bool:
-        """Whether enough tasks were done since."""
+        """Whether enough tasks were done since the last update."""
         return 0 < self.every <= self.tasks_since
 
 
 def state(store: Store, settings: Settings) -> State:
-    """Return how the learnings files stand."""
+    """Return the state of the learnings files."""
     last = next(iter(latest(store, limit=1)), None)
     return State(
         running_since=last.started_at if last and last.result == "running" else None,
@@ -64,16 +65,18 @@ def state(store: Store, settings: Settings) -> State:
 
 
 def latest(store: Store, *, limit: int) -> list[Regeneration]:
-    """Return the latest makings, the newest first; one that says it runs while nobody is at it was killed."""
-    made = regenerations.latest(store.database, limit=limit)
-    left = any(one.result == "running" for one in made) and not is_updating(store)
-    return [one.replace(result="failed", reason=KILLED) if left and one.result == "running" else one for one in made]
+    """Return the latest updates, the newest first; one that is recorded as running while none runs was killed."""
+    updates = regenerations.latest(store.database, limit=limit)
+    if not any(update.result == "running" for update in updates) or is_updating(store):
+        return updates
+    failed = {"result": "failed", "reason": KILLED}
+    return [update.replace(**failed) if update.result == "running" else update for update in updates]
 
 
 def is_updating(store: Store) -> bool:
-    """Say whether somebody makes the learnings files at this moment.
+    """Say whether an update runs at this moment.
 
-    Whoever asks holds the lock for an instant: ask only when somebody says that they are at it.
+    The question holds the lock for an instant: ask only when an update is recorded as running.
     """
     try:
         with Locked(os.path.join(store.place.folder, LOCK), wait=False) as alone:
@@ -99,12 +102,12 @@ def update_when_due(context: Context) -> None:
 
 
 def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> None:
-    """Let the files be made anew in a process of its own, if enough tasks are done and nobody is at it."""
-    stands = state(store, settings)
-    if not stands.is_due or stands.running_since is not None:
+    """Start an update of the files in the background, if enough tasks are done and none runs."""
+    files = state(store, settings)
+    if not files.is_due or files.running_since is not None:
         return
-    # Of many that finish a task at once, one starts it; whoever was started and has begun by now is not waited for.
-    before = max(now - _TIME_TO_START_MS, stands.last.started_at if stands.last else 0)
+    # Of many that finish a task at once, one starts it. For a while, an update counts that has not begun yet.
+    before = max(now - _TIME_TO_START_MS, files.last.started_at if files.last else 0)
     with store.transaction():
         first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, before=before)
     if first:
@@ -112,16 +115,16 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
 
 
 def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
-    """Start the worker of a memory's store, unless one is at it or on its way; whoever wants it must not fail for it.
+    """Start the worker of a memory's store, unless one is at work or starting; never raise.
 
-    `at_most_every_s`: not if one was started so short a time ago.
+    `at_most_every_s`: not if one was started less than that ago.
     """
     place = context.store.place
-    # A store that the settings do not name is one that the worker would not find.
+    # The worker would not find a store that the settings do not name.
     if not context.root or os.environ.get(INTERNAL) or place.address != context.settings.database:
         return
     try:
-        context.store.make_folder()  # beside a server, there may be none yet
+        context.store.make_folder()  # with a database server, there may be none yet
         with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
             if first and _is_wanted(place.folder, at_most_every_s):
                 tell_state(place.folder, "started")
@@ -132,7 +135,7 @@ def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
 
 
 def mirror_or_none(context: Context) -> None:
-    """Raise NoStore when there is no mirror of a memory's server that can be used, and let the worker make one."""
+    """Raise NoStore when there is no usable mirror of a memory's server, and let the worker make one."""
     try:
         _ = context.store.database
     except (LearntError, OSError) as error:
@@ -142,26 +145,25 @@ def mirror_or_none(context: Context) -> None:
 
 
 def worker_state(folder: str) -> tuple[str, float]:
-    """Return how the last worker stands (`started`, `begun`, `done` or `failed`; empty: none ever was), and since when.
+    """Return the state of the last worker (`started`, `begun`, `done`, `failed`; empty if none ever ran), and its time.
 
     The time is in seconds since 1970.
     """
     try:
         with open(os.path.join(folder, _WORKER_STATE), encoding="ascii", errors="replace") as file:
-            what, _, since = file.read(100).partition(" ")
-        return what, float(since or 0)
+            state, _, since = file.read(100).partition(" ")
+        return state, float(since or 0)
     except (OSError, ValueError):
         return "", 0.0
 
 
 def tell_state(folder: str, what: str) -> None:
-    """Say how the worker stands from now on."""
-    path = os.path.join(folder, _WORKER_STATE)
-    write_private(path, f"{what} {time.time():.3f}")
+    """Record the state of the worker."""
+    write_private(os.path.join(folder, _WORKER_STATE), f"{what} {time.time():.3f}")
 
 
 def is_at_work(folder: str) -> bool:
-    """Say whether a worker is at work at this moment; whoever asks holds its lock for an instant."""
+    """Say whether a worker is at work at this moment; the question holds its lock for an instant."""
     with Locked(os.path.join(folder, WORKER_LOCK), wait=False) as free:
         return not free
 

@@ -1,26 +1,22 @@
-"""The learnings files on the disk: where they are, who has them to himself, and reading and writing one whole.
+"""The learnings files on the disk: where they are, the lock for changing them, and reading and writing one whole.
 
-Nothing outside the project is read or written, and nothing is written over what was not read.
+Nothing outside the project is read or written, and content that was not read is never overwritten.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.flow.background import LOCK
 from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
+from learnt.store import Store
 from learnt.system import files
 from learnt.system.locks import Locked
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from learnt.store import Store
 
 FILE = "learnings.md"
 _FOLDER_OF_GOALS = "learnings"
@@ -28,7 +24,7 @@ _LONGEST = 5_000_000
 
 
 def path_of(root: str, goal: str = "") -> str:
-    """Return where the file of a project, or of one of its goals, is: each worktree has its own."""
+    """Return the path of the file of a project or of one of its goals; each worktree has its own."""
     check_goal(goal)
     folder = os.path.join(root, STORE_FOLDER)
     return os.path.join(folder, _FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
@@ -40,20 +36,20 @@ def goals(root: str) -> list[str]:
 
 
 def paths(root: str) -> list[str]:
-    """Return where the project's own file is, or would be, and those of its goals."""
+    """Return the path of the project's own file, which may not exist, and of those of its goals."""
     folder = os.path.join(root, STORE_FOLDER, _FOLDER_OF_GOALS)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return [path_of(root), *(os.path.join(folder, name) for name in names if name.endswith(".md"))]
 
 
 def unfinished(path: str) -> str:
-    """Return where a file is while it is being written: what a killed update left there goes with the next."""
+    """Return where a file is while it is being written: the next update removes what a killed one left there."""
     return f"{os.path.realpath(path)}.new"
 
 
 @contextmanager
 def alone(store: Store) -> Iterator[None]:
-    """Have the learnings files to oneself, or raise."""
+    """Hold the lock of the learnings files, or raise."""
     store.make_folder()
     with Locked(os.path.join(store.place.folder, LOCK), wait=False) as is_alone:
         if not is_alone:
@@ -63,7 +59,7 @@ def alone(store: Store) -> Iterator[None]:
 
 
 def read(path: str, root: str) -> bytes | None:
-    """Return what is in a file of a project; None when there is none. Raise for what can be none."""
+    """Return the content of a project's learnings file; None when there is none. Raise if it cannot be one."""
     real = os.path.realpath(path)
     if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
         raise WrongRequest(f"{path} is a link out of the project", hint="make it a file: nothing outside is written")
@@ -86,7 +82,7 @@ def read(path: str, root: str) -> bytes | None:
 
 
 def refuse_open(path: str) -> None:
-    """Raise when an editor has a file open with changes that are not saved, as far as editors leave a sign of it."""
+    """Raise when an editor shows by its lock file that it has the file open with unsaved changes."""
     folder, name = os.path.split(path)
     for sign in (f".{name}.swp", f".#{name}"):
         if os.path.lexists(os.path.join(folder, sign)):
@@ -94,7 +90,7 @@ def refuse_open(path: str) -> None:
 
 
 def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
-    """Write a file whole; False, and nothing is written, when it is not any more what it was."""
+    """Write a file whole; False, and nothing is written, when its content is no longer `before`."""
     path, new = os.path.realpath(path), unfinished(path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)

@@ -391,6 +391,7 @@ def prompt_of(
         keep=keep,
         client=memory.settings.work_agent,
     )
+    answers = memory.tasks.escalations(status=None, subject=task.id)
     done = [needed for needed in memory.tasks.needed_by(task.id) if needed.status == "done"]
     return compose(
         task,
@@ -399,11 +400,7 @@ def prompt_of(
         spec=read_spec(root, task.spec),
         prerequisites=[_earlier(memory, needed) for needed in done],
         chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
-        answers=[
-            question
-            for question in memory.tasks.escalations(status=None, subject=task.id)
-            if question.status == "resolved"
-        ],
+        answers=[answer for answer in answers if answer.status == "resolved"],
         unmerged=unmerged,
         overrides=os.path.join(memory.folder, OVERRIDES),
     )

@@ -1,28 +1,28 @@
-"""Copies of a store as one SQLite file, whatever engine it runs on: a backup can always be opened and read."""
+"""Copies of a store as one SQLite file, whatever engine the store uses: a backup can always be opened and read."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.store import counters, learnings, migrate
+from learnt.store.database import Database
 from learnt.store.sqlite import SqliteDatabase
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from learnt.store.database import Row
 
-    from learnt.store.database import Database, Row
-
-# Made anew from the learnings: each engine has its own.
+# Built from the learnings: each engine has its own.
 _INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
 
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
-    """Write all of the project into a new file; a half-written one is removed."""
+    """Write the whole project into a new file; a half-written one is removed."""
     if os.path.exists(path):
         raise WrongRequest(f"{path} exists already", hint="name another file: a backup never overwrites")
     unfinished = f"{path}.{os.getpid()}.unfinished"
@@ -42,7 +42,7 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
 
 
 def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
-    """Delete something from every backup in a folder; `delete` says whether it was there. Return how many held it."""
+    """Delete something from every backup in a folder; `delete` says whether it was there. Return how many had it."""
     holding, damaged = 0, []
     for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
         if _is_being_written(path):
@@ -82,7 +82,7 @@ def open_backup(path: str) -> SqliteDatabase:
 
 
 def restore(target: Database, source: Database) -> None:
-    """Put the content of a backup in the place of what a database holds, wholly or not at all."""
+    """Replace the content of a database by that of a backup, wholly or not at all."""
     tables = _tables(source)
     with target.transaction():
         target.lock_words()
@@ -121,7 +121,7 @@ def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:
 
 
 def _is_being_written(path: str) -> bool:
-    """Say whether the process that an unfinished backup is named after still runs."""
+    """Say whether the process in the name of an unfinished backup still runs."""
     process = path.partition(".unfinished")[0].rpartition(".")[2]
     if not process.isdecimal() or sys.platform == "win32":
         return False
@@ -157,5 +157,5 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
 
 def _tables(database: Database) -> list[str]:
     rows = database.rows("select name from sqlite_master where type = 'table' and name != 'migration' order by rowid")
-    made_by_the_engine = ("sqlite_", "learning_index")
-    return [row["name"] for row in rows if not row["name"].startswith(made_by_the_engine)]
+    engine_tables = ("sqlite_", "learning_index")
+    return [row["name"] for row in rows if not row["name"].startswith(engine_tables)]
