@@ -19,13 +19,13 @@ from typing import Any
 from learnt.errors import ModelFailed, NoModel
 from learnt.llm import anthropic_api, command, openai_api
 from learnt.llm.schema import find
-from learnt.llm.shapes import DONE, FAILED, Completion, Ledger, ModelAnswer, ModelRequest, Provider
+from learnt.llm.shapes import DONE, FAILED, CallLedger, Completion, ModelAnswer, ModelRequest, Provider
 from learnt.llm.spend import cost_usd, forecast_usd
 from learnt.text.clean import clean
 from learnt.text.command_line import split
 from learnt.text.redact import redact
 
-__all__ = ["Completion", "Ledger", "ModelRequest", "Provider", "complete"]
+__all__ = ["CallLedger", "Completion", "ModelRequest", "Provider", "complete"]
 
 _LONGEST_PAUSE_S = 1.0
 _HINT = "try again later, or name another model: `learnt config model.name`; `learnt usage` tells of all calls"
@@ -34,7 +34,7 @@ _EXAMPLE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_
 
 
 def complete(
-    request: ModelRequest, *, provider: Provider, ledger: Ledger, sleep: Callable[[float], object] = time.sleep
+    request: ModelRequest, *, provider: Provider, ledger: CallLedger, sleep: Callable[[float], object] = time.sleep
 ) -> Completion:
     """Return the model's answer, from the second try if need be.
 
@@ -67,7 +67,7 @@ def _find_provider(provider: Provider) -> Callable[[ModelRequest, Provider], Mod
 
 
 def _try(
-    request: ModelRequest, provider: Provider, ledger: Ledger, ask: Callable[[ModelRequest, Provider], ModelAnswer]
+    request: ModelRequest, provider: Provider, ledger: CallLedger, ask: Callable[[ModelRequest, Provider], ModelAnswer]
 ) -> tuple[ModelAnswer, Completion | None]:
     """Make one call, and record it before and after."""
     forecast = forecast_usd(request, provider)

@@ -31,7 +31,7 @@ def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> Mode
         path = os.path.join(scratch, "prompt.md")
         with open(path, "w", encoding="utf-8", newline="") as file:
             file.write(f"{request.instructions}\n\n{clean(request.prompt)}".strip() + "\n")
-        output, filled_in = _Output(), fill_in(words, prompt_file=path, model=provider.model)
+        output, filled_in = _Printout(), fill_in(words, prompt_file=path, model=provider.model)
         with open(os.devnull if takes_prompt_file(words) else path, "rb") as stdin:
             exit = run(
                 filled_in,
@@ -45,7 +45,7 @@ def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> Mode
     return _read(filled_in[0], exit, output, provider)
 
 
-class _Output:
+class _Printout:
     """What the program printed: all of stdout up to the limit, and the end of stderr."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class _Output:
         return len(self.text) > OUTPUT_LIMIT_BYTES
 
 
-def _read(program: str, exit: Exit, output: _Output, provider: Provider) -> ModelAnswer:
+def _read(program: str, exit: Exit, output: _Printout, provider: Provider) -> ModelAnswer:
     """Return the answer, or why there is none."""
     if exit.ending == NOT_STARTED:
         hint = "check `command`: `learnt config model.command` shows it and where it is set"

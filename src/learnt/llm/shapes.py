@@ -101,7 +101,7 @@ class Completion(Value):
     duration_ms: int = 0
 
 
-class Ledger(Protocol):
+class CallLedger(Protocol):
     """Keeps the account of the calls: each is recorded before it is made."""
 
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
