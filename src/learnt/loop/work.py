@@ -60,7 +60,7 @@ class Summary(Value):
     """Why it ended before there was nothing left to do."""
 
 
-class Worker:
+class LoopRun:
     """One run of the loop."""
 
     def __init__(
@@ -296,4 +296,4 @@ def _format_stuck(stuck: Stuck) -> str:
     return f"{stuck.reason}{shared}"
 
 
-__all__ = ["CannotWork", "Notice", "Plan", "Summary", "Worker"]
+__all__ = ["CannotWork", "LoopRun", "Notice", "Plan", "Summary"]

@@ -51,7 +51,7 @@ def work_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def work_run(arguments: argparse.Namespace) -> int:
-    from learnt.loop.work import Plan, Worker
+    from learnt.loop.work import LoopRun, Plan
     from learnt.memory import Memory
 
     for name in ("tasks", "jobs", "max_iterations"):
@@ -79,7 +79,7 @@ def work_run(arguments: argparse.Namespace) -> int:
     if arguments.background:
         return _in_background(arguments, folder)
     screen = _Screen(quiet=arguments.json)
-    worker = Worker(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=screen.show)
+    worker = LoopRun(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=screen.show)
     endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
     before = {
         number: signal.signal(number, lambda number, _: worker.stop(_STOPPED_BY + signal.Signals(number).name))
