@@ -79,9 +79,9 @@ def test_every_module_has_a_level() -> None:
     assert rooms <= LEVEL_OF.keys()
 
 
-def test_settings_and_environment_are_read_by_the_facade_and_the_doors_only() -> None:
+def test_settings_and_environment_are_read_by_the_flow_and_the_doors_only() -> None:
     for module, tree in modules():
-        if LEVEL_OF.get(room_of(module), 99) < LEVEL_OF["memory"] and module != "config":
+        if LEVEL_OF.get(room_of(module), 99) < LEVEL_OF["flow"] and module != "config":
             assert "learnt.config" not in set(imports(tree)), module
             assert not any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in ast.walk(tree)), (
                 module

@@ -128,7 +128,7 @@ def test_the_log_of_the_hook_never_quotes_what_a_client_sent(project: Path, monk
     leaks.run_with(json.dumps({**event, "agent_type": "xyzzy " * 100}))
     for error in (ValueError, KeyError, InvalidValue):
         with monkeypatch.context() as patch:
-            patch.setattr(Memory, "brief", _failing(error))
+            patch.setattr("learnt.flow.hook_events.brief", _failing(error))
             leaks.run_with(json.dumps(event))
 
     lines = log.read_text().splitlines()

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import reduce
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from learnt.memory import Memory
+from typing import Any
 
 _MOVED = {
     "new_task_id": "tasks.new_id",
@@ -86,7 +83,7 @@ _MOVED = {
 }
 
 
-def find_moved(memory: Memory, name: str) -> Any:
+def find_moved(memory: object, name: str) -> Any:
     """Return what a former name stands for now; raise AttributeError for a name that there never was."""
     if name not in _MOVED:
         raise AttributeError(f"Memory has no attribute `{name}`")
