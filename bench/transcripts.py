@@ -25,7 +25,7 @@ MOST_MB = 150
 _OUTPUT = "a line of what a command printed, of the usual length\n"
 _READ = """
 import os, resource, sys
-from learnt.clients import transcript
+from learnt.clients.kit import transcript
 from learnt.store import opencode
 steps = sum(1 for _ in transcript.steps(sys.argv[1], opencode))
 largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from learnt import InvalidValue, Memory, WrongRequest
-from learnt.flow.starters import template, templates
+from learnt.flow.transfer import template, templates
 from tests.conftest import Done
 
 Command = Callable[..., Done]

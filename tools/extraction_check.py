@@ -18,7 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from learnt.clients.transcript import Step, about, steps
+from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import about, steps
 from learnt.mine.extract import Draft, Skipped, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from learnt import __version__
-from learnt.clients.setup.events import claude_hooks, gemini_hooks
-from learnt.clients.setup.shapes import NAME, Setting, server
+from learnt.clients.claude_code import setup as claude_code
+from learnt.clients.gemini import setup as gemini
+from learnt.clients.kit.setup import NAME, Location, server
 
 PLUGINS = Path(__file__).parent.parent / "plugin"
 _ABOUT = "Remembers what coding agents learn: briefs them before they work, debriefs them after it"
-_ANYWHERE = Setting(root="")
+_ANYWHERE = Location(root="")
 
 
 def files() -> dict[str, str]:
@@ -28,7 +29,7 @@ def files() -> dict[str, str]:
             "plugins": [{"name": NAME, "source": "./claude-code", "description": _ABOUT}],
         },
         "claude-code/.claude-plugin/plugin.json": {"name": NAME, "version": __version__, "description": _ABOUT},
-        "claude-code/hooks/hooks.json": _hooks(claude_hooks(_ANYWHERE)),
+        "claude-code/hooks/hooks.json": _hooks(claude_code.hooks(_ANYWHERE)),
         "claude-code/.mcp.json": servers,
         "gemini/gemini-extension.json": {
             "name": NAME,
@@ -37,7 +38,7 @@ def files() -> dict[str, str]:
             "contextFileName": "GEMINI.md",
             **servers,
         },
-        "gemini/hooks/hooks.json": _hooks(gemini_hooks(_ANYWHERE)),
+        "gemini/hooks/hooks.json": _hooks(gemini.hooks(_ANYWHERE)),
     }
     return {path: json.dumps(content, indent=2) + "\n" for path, content in contents.items()}
 

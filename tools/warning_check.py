@@ -17,8 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from learnt import Memory
-from learnt.clients.events import Event
-from learnt.clients.transcript import Step, about, steps
+from learnt.clients.kit.events import HookEvent
+from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import about, steps
 from learnt.errors import LearntError
 
 
@@ -80,8 +81,8 @@ def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> I
                 yield f"{call.text[:300]}{call.path}\n{warning}"
 
 
-def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> Event:
-    return Event(
+def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> HookEvent:
+    return HookEvent(
         client="claude",
         name=name,
         kind=kind,
@@ -92,7 +93,7 @@ def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> Event:
     )
 
 
-def _said(memory: Memory, event: Event) -> str:
+def _said(memory: Memory, event: HookEvent) -> str:
     return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 
+from learnt.clients import registry
 from learnt.errors import InvalidValue, LearntError, WrongRequest
 from learnt.model import EVERYTHING, GENERAL, Model, Value
 from learnt.system.files import replace_file
@@ -264,7 +265,7 @@ SETTINGS = (
     Setting(
         key="work.agent",
         meaning="The client that works on tasks; `command` for a program of your own.",
-        choices=("claude", "codex", "gemini", "opencode", "aider", "command"),
+        choices=tuple(client.name for client in registry.that_offer("run")),
     ),
     Setting(
         key="work.command",

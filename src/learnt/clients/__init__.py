@@ -1,1 +1,1 @@
-"""The programs that agents run in: how they are started, set up, heard and read, each in modules of its own."""
+"""The programs that agents run in: `registry` lists them, each has a folder, and `kit` holds what they share."""

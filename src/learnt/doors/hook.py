@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from learnt.clients.events import Event
+    from learnt.clients.kit.events import HookEvent
     from learnt.memory import Memory
     from learnt.project import Project
 
@@ -67,7 +67,7 @@ def _with_store(start: str) -> Project | None:
 
 def _serve(here: Project, told: dict[str, Any] | None, began_ns: int) -> None:
     """`told`: the event, if it was read already."""
-    from learnt.clients.events import read_event
+    from learnt.clients.kit.events import read_event
     from learnt.errors import NoStore
     from learnt.memory import Memory
 
@@ -140,8 +140,8 @@ def _read(content: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
-    from learnt.clients.events import answer
+def _answer(memory: Memory, event: HookEvent, here: Project, began_ns: int) -> str:
+    from learnt.clients.kit.events import answer
 
     if not event.is_end:  # an end asks for no database: a damaged one must not cost a debrief
         memory.hooks.check_mirror()
@@ -154,7 +154,7 @@ def _answer(memory: Memory, event: Event, here: Project, began_ns: int) -> str:
     return answer(event, reply.text, denies=reply.denies)
 
 
-def _note(here: Project, event: Event, answer: str, began_ns: int) -> None:
+def _note(here: Project, event: HookEvent, answer: str, began_ns: int) -> None:
     """Leave a sign that the client has called: `learnt doctor` shows it."""
     if not event.client:
         return

@@ -12,7 +12,7 @@ from learnt.flow.context import check_rows
 from learnt.model import Value
 from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
 from learnt.store.missteps import prevented
-from learnt.text.names import client_name
+from learnt.clients.registry import client_name
 from learnt.text.times import ago
 
 TYPE_CHECKING = False

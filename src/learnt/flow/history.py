@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from learnt.clients.transcript import About, Found
+    from learnt.clients.kit.steps import About
+    from learnt.clients.kit.transcript import TranscriptFile
     from learnt.model import Debrief, Discovery
     from learnt.store.database import Database
     from learnt.system.git import Commit
@@ -40,7 +41,7 @@ _LETTERS_OF_A_TOKEN = 4
 class Past(Value):
     """What could be learnt from, and what that would cost."""
 
-    transcripts: tuple[Found, ...] = ()
+    transcripts: tuple[TranscriptFile, ...] = ()
     """Those that were not read yet, or have grown since; the oldest first."""
     commits: tuple[Commit, ...] = ()
     read_before: int = 0
@@ -57,12 +58,12 @@ class Transcripts(Mining):
     def find(self, *, since_ms: int) -> Past:
         """Return the transcripts and commits since a moment that nobody has learnt from, and what that would cost."""
         refuse_without_project(self.context)
-        from learnt.clients.shapes import PLACES
-        from learnt.clients.transcript import found
+        from learnt.clients.registry import PLACES
+        from learnt.clients.kit.transcript import find
         from learnt.system.git import commits
 
         places = {name: os.environ[name] for name in PLACES if name in os.environ}
-        there = list(found(places, folder=self.root, since_ms=since_ms, database=opencode))
+        there = list(find(places, folder=self.root, since_ms=since_ms, database=opencode))
         of_the_loop = tasks.transcripts(self.store.database)  # mined with their tasks, or not to be
         there = [one for one in there if one.path not in of_the_loop]
         new = [one for one in there if mined.size_read(self.store.database, source_of(one.path)) != one.size]
@@ -134,7 +135,7 @@ class Transcripts(Mining):
 
     def _about(self, path: str) -> About:
         """Return what a transcript tells of itself; what is none is not tried again until it changes."""
-        from learnt.clients.transcript import about
+        from learnt.clients.kit.transcript import about
 
         try:
             return about(path, opencode)
@@ -159,7 +160,7 @@ class Transcripts(Mining):
 
     def _words(self, path: str) -> tuple[str, list[str]]:
         """Return what a person asked first, and the agent's own messages (of very many, the last), without secrets."""
-        from learnt.clients.transcript import steps
+        from learnt.clients.kit.transcript import steps
 
         asked = ""
         own, aside = _Words(), _Words()
@@ -174,7 +175,7 @@ class Transcripts(Mining):
         return safe[0], safe[1:]
 
     def _seen(self, path: str, last: str, *, folder: str) -> Iterator[Discovery]:
-        from learnt.clients.transcript import steps
+        from learnt.clients.kit.transcript import steps
         from learnt.debrief.sigils import without_sigils
         from learnt.mine.lessons import observe_words
         from learnt.mine.observe import observe_steps

@@ -11,7 +11,7 @@ from zlib import crc32
 
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice
-from learnt.clients.events import tells_before
+from learnt.clients.kit.events import has_words, hears_before_call
 from learnt.flow.background import mirror_or_none, start_worker
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
 from learnt.model import Hit, Task, Value, new_id, text_id
@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from learnt.clients.events import Event
+    from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
     from learnt.model import Learning
@@ -67,7 +67,7 @@ class Hooks:
         if self._context.store.place.address:
             mirror_or_none(self._context)
 
-    def serve(self, event: Event, *, loop_task: str, began_ns: int) -> Reply:
+    def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Do what an event asks for, and return what the client is told.
 
         `loop_task`: the task that `learnt work` runs the agent for, which it briefs and debriefs itself.
@@ -112,7 +112,7 @@ class Hooks:
 class Conversation:
     """One event of a conversation, and what is known of the conversation."""
 
-    def __init__(self, context: Context, event: Event, *, loop_task: str, began_ns: int) -> None:
+    def __init__(self, context: Context, event: HookEvent, *, loop_task: str, began_ns: int) -> None:
         self.context = context
         self.event = event
         self._loop_task = loop_task
@@ -290,7 +290,7 @@ class Conversation:
             reply = self.reply("tool", warning=warning.replace(denies=True))
             # What had no room was neither recorded nor said: such a call would be denied again and again.
             return reply.replace(text=reply.text + _STOPPED, denies=True) if reply.text else reply
-        if not tells_before(self.event):
+        if not hears_before_call(self.event):
             return Reply()
         return self.reply("tool", warning=warning, hits=call.triggered(AT_CALL))
 
@@ -299,7 +299,7 @@ class Conversation:
         from learnt.flow.warnings import AT_CALL, Call  # only at calls of tools
 
         event, call = self.event, Call(self)
-        late = () if tells_before(event) or self.context.settings.before_tool == "off" else AT_CALL
+        late = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
         if not event.failed:
             if event.command and event.failed is False:
                 call.record_success()
@@ -324,8 +324,7 @@ class Conversation:
 
     def _end_turn(self) -> Reply:
         """A turn is over, or the conversation: perhaps within a turn whose end no event reported."""
-        from learnt.clients.spoken import has_words  # only where a turn ends
-        from learnt.flow.turns import end_turn
+        from learnt.flow.turns import end_turn  # only where a turn ends
 
         event = self.event
         if event.said is None and not has_words(event.transcript):

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from learnt.clients.transcript import Step
+    from learnt.clients.kit.steps import Step
     from learnt.mine.ask import Changes, Proposed
     from learnt.mine.extract import Draft
     from learnt.model import Task
@@ -171,7 +171,7 @@ class Mining(Asking):
 
     def _steps_of(self, path: str) -> Iterator[Step]:
         """Yield the steps of a transcript; of one that is gone or no transcript, none."""
-        from learnt.clients.transcript import steps
+        from learnt.clients.kit.transcript import steps
         from learnt.store import opencode
 
         try:

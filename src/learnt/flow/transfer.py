@@ -1,4 +1,4 @@
-"""Learnings in and out: export, import, backup, and deletion for good."""
+"""Learnings in and out: export, import, templates to start with, backup, and deletion for good."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from learnt import __version__
-from learnt.errors import CorruptDatabase, InvalidValue
+from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.learnings import refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, events, learnings
 from learnt.store.backup import back_up, open_backup, restore
 from learnt.store.learnings import Filter
+from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.weigh import confidence
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _IMPORTED_AT_ONCE = 500
 TEMPLATE_TAG = "template"
+# The templates that come along: common learnings to start a project with, as Markdown entries.
+_TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
+_TEMPLATE_ENDING = ".md"
 _TEMPLATE_FIELDS = (
     "title",
     *PARAGRAPHS,
@@ -192,6 +196,29 @@ class Transfer:
             return "kept"  # changed here meanwhile, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: theirs, change)
         return "updated"
+
+
+def templates() -> dict[str, str]:
+    """Return the name of each template, and what it is about."""
+    files = (name for name in os.listdir(_TEMPLATES) if name.endswith(_TEMPLATE_ENDING))
+    names = sorted(name.removesuffix(_TEMPLATE_ENDING) for name in files)
+    return {name: _read_template(name).partition("\n")[0].removeprefix("# ") for name in names}
+
+
+def template(name: str) -> list[dict[str, Any]]:
+    """Return the records of a template, or raise with the names of the templates that exist."""
+    known = templates()
+    if name not in known:
+        raise WrongRequest(
+            f"there is no template `{name[:100]}`",
+            hint=f"choose one of: {', '.join(known)}; or name a file of your own, as in `--template ./team.md`",
+        )
+    return list(read_entries(_read_template(name)))
+
+
+def _read_template(name: str) -> str:
+    with open(os.path.join(_TEMPLATES, name + _TEMPLATE_ENDING), encoding="utf-8") as file:
+        return file.read()
 
 
 def _id_of_text(fields: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from learnt.clients.transcript import About
+    from learnt.clients.kit.steps import About
 
 _LONG_AGO_MS = 30 * 24 * 3600 * 1000
 _TRIES = 2
@@ -174,7 +174,7 @@ class Worker(Transcripts):
 
     def _told_of(self, attempt: Attempt, size: int) -> About | None:
         """Return what a transcript tells of itself; None for what is none, and not tried again until it changes."""
-        from learnt.clients.transcript import about
+        from learnt.clients.kit.transcript import about
         from learnt.store import opencode
 
         try:

@@ -12,8 +12,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import BinaryIO, Self
 
-from learnt.clients import programs
-from learnt.clients.shapes import PLACES, Call, Output
+from learnt.clients.kit import run as programs
+from learnt.clients.kit.run import Call, Output
+from learnt.clients.registry import PLACES
 from learnt.errors import LearntError
 from learnt.model import Value
 from learnt.system import family

@@ -11,8 +11,8 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 
-from learnt.clients import programs
-from learnt.clients.shapes import Answer, plain_text
+from learnt.clients.kit import run as programs
+from learnt.clients.kit.run import RunReport, plain_text
 from learnt.config import Settings
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain, WrongRequest
@@ -114,7 +114,7 @@ class TaskAttempt:
                 os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
             begun = self._begin()
             if begun is None:
-                return self._result("interrupted", None, programs.Answer(), began=began)
+                return self._result("interrupted", None, programs.RunReport(), began=began)
             return self._work(*begun, began=began)
         except (CannotWork, TryAgain):
             self._memory.work.end(self.claim)
@@ -176,7 +176,7 @@ class TaskAttempt:
         for remark in update.remarks if update else ():
             self._say(remark)
 
-    def _request(self, folder: folders.Folder, choice: Choice) -> programs.Request:
+    def _request(self, folder: folders.Folder, choice: Choice) -> programs.RunRequest:
         prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)
         return _request(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
 
@@ -194,7 +194,7 @@ class TaskAttempt:
             stop=self._stop,
         )
 
-    def _judge(self, run: AgentRun, answer: Answer, folder: folders.Folder) -> tuple[str, Failure | None]:
+    def _judge(self, run: AgentRun, answer: RunReport, folder: folders.Folder) -> tuple[str, Failure | None]:
         """Return how the attempt ended, and what was wrong with it if the agent itself did not say."""
         if run.ending == INTERRUPTED:
             return "interrupted", None
@@ -229,7 +229,7 @@ class TaskAttempt:
             return "interrupted", None
         return "failed", self._failure(verdict.reason, category=verdict.category, error=verdict.output)
 
-    def _keep_transcript(self, answer: Answer) -> Answer:
+    def _keep_transcript(self, answer: RunReport) -> RunReport:
         """Keep a transcript that would go with the scratch folder, without secrets."""
         if not answer.transcript.startswith(self._scratch + os.sep):
             return answer
@@ -262,10 +262,10 @@ class TaskAttempt:
         *,
         began: float,
         choice: Choice | None = None,
-        answer: Answer | None = None,
+        answer: RunReport | None = None,
     ) -> AttemptResult:
         """Debrief the agent, which also gives the task back; return what became of it."""
-        answer = answer or programs.Answer()
+        answer = answer or programs.RunReport()
         if not self._memory.work.has_store():
             raise CannotWork(
                 f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` begins anew"
@@ -308,7 +308,7 @@ class TaskAttempt:
         return debrief
 
     def _result(
-        self, result: str, choice: Choice | None, answer: Answer, *, began: float, reason: str = ""
+        self, result: str, choice: Choice | None, answer: RunReport, *, began: float, reason: str = ""
     ) -> AttemptResult:
         chosen = choice.model if choice else ""
         cost_usd = self._cost(chosen, answer)
@@ -328,7 +328,7 @@ class TaskAttempt:
             reason=reason,
         )
 
-    def _cost(self, chosen: str, answer: Answer) -> float | None:
+    def _cost(self, chosen: str, answer: RunReport) -> float | None:
         """Return the cost that the client reports, or what its tokens cost by the configured prices."""
         if answer.cost_usd is not None:
             return answer.cost_usd
@@ -434,8 +434,8 @@ def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> Non
         raise _not_startable(settings, f"there is no program `{program}`")
 
 
-def _request(settings: Settings, prompt: str, choice: Choice, *, folder: str, scratch: str) -> programs.Request:
-    return programs.Request(
+def _request(settings: Settings, prompt: str, choice: Choice, *, folder: str, scratch: str) -> programs.RunRequest:
+    return programs.RunRequest(
         prompt=prompt,
         folder=folder,
         scratch=scratch,

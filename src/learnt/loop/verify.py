@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from learnt.clients.shapes import Call, plain_text
+from learnt.clients.kit.run import Call, plain_text
 from learnt.loop.agents import AgentRun
 from learnt.model import Value
 from learnt.system.run import EXITED, TIME_LIMIT

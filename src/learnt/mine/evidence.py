@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from learnt.clients.transcript.step import Step
+    from learnt.clients.kit.steps import Step
 
 LONGEST_EXCERPT = 1_000
 _LONGEST_SHOWN = 100

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from learnt.clients.transcript.step import Step
+    from learnt.clients.kit.steps import Step
     from learnt.mine.shell import Part
     from learnt.model import Discovery
 

@@ -14,19 +14,6 @@ def key_of(name: str) -> str:
     return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
 
 
-_OTHERWISE = {"claude-code": "claude", "codex-mcp-client": "codex", "gemini-cli": "gemini"}
-# Over MCP it adds the server's name.
-_GEMINI = "gemini-cli-mcp-client"
-
-
-def client_name(name: str) -> str:
-    """Return the name under which what a client does is kept; that of an unknown one as it is."""
-    plain = name.strip().lower()
-    if plain.startswith(_GEMINI):
-        return "gemini"
-    return _OTHERWISE.get(plain, plain)
-
-
 _HINT = 'name the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
 _VARIABLE = "LEARNT_AGENTS"
 _HINT_FOR_VARIABLE = f'name the categories of each agent: `{_VARIABLE}="engineer=git,pytest;tester=pytest"`'

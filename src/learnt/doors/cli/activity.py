@@ -124,8 +124,8 @@ def _take_what_was_sent() -> None:
 
 
 def _say_why_nothing(watched: Activity, arguments: argparse.Namespace, *, now: int) -> None:
+    from learnt.clients.registry import client_name, setup_names
     from learnt.flow.activity import describe_fired
-    from learnt.text.names import client_name
 
     if arguments.client or arguments.agent or arguments.what:
         say("Nothing of that kind yet; `learnt activity` shows everything.")
@@ -145,7 +145,8 @@ def _say_why_nothing(watched: Activity, arguments: argparse.Namespace, *, now: i
         say('`learnt brief "what is to be done"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent was briefed, warned or debriefed in this project.")
-    say("`learnt install claude-code` (or codex, gemini, opencode) lets a client do that by itself;")
+    first, *others = setup_names(with_hooks=True)
+    say(f"`learnt install {first}` (or {', '.join(others)}) lets a client do that by itself;")
     say("`learnt doctor` tells whether one that is installed has fired.")
 
 

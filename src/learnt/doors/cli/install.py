@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from difflib import get_close_matches
 
+from learnt.clients import registry
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.errors import WrongRequest
 from learnt.flow.install import CLIENTS, install, uninstall
@@ -14,9 +16,8 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from learnt.flow.install import Outcome
+    from learnt.flow.install import SetupOutcome
 
-_OTHERWISE = {"claude": "claude-code", "gemini-cli": "gemini", "codex-cli": "codex"}
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
 _WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
 
@@ -50,28 +51,28 @@ def _clients(arguments: argparse.Namespace) -> tuple[str, ...]:
     if arguments.clients and arguments.all:
         raise WrongRequest("--all means every client, and some are named as well", hint="leave one of both out")
     if arguments.clients:
-        return tuple(dict.fromkeys(map(_known, arguments.clients)))
+        return tuple(dict.fromkeys(map(_client, arguments.clients)))
     if not arguments.all:
         raise WrongRequest("which client?", hint=f"name one of {', '.join(CLIENTS)}; or --all")
     if not arguments.user:
         return CLIENTS
-    note("aider is left out: it has no settings for all projects; `learnt install aider` sets it up in one")
-    return tuple(client for client in CLIENTS if client != "aider")
+    per_project = [registry.setup_name(client) for client in registry.CLIENTS if client.per_project]
+    for client in per_project:
+        note(f"{client} is left out: it has no settings for all projects; `learnt install {client}` sets it up in one")
+    return tuple(client for client in CLIENTS if client not in per_project)
 
 
-def _known(name: str) -> str:
-    """Return the client that is meant."""
-    from difflib import get_close_matches
-
-    plain = _OTHERWISE.get(name.lower(), name.lower())
-    if plain in CLIENTS:
-        return plain
-    near = get_close_matches(plain, CLIENTS, n=1)
+def _client(name: str) -> str:
+    """Return the client that is meant, as this command calls it."""
+    client = registry.find(name)
+    if client is not None and "setup" in client.offers:
+        return registry.setup_name(client)
+    near = get_close_matches(name.lower(), CLIENTS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"name one of {', '.join(CLIENTS)}"
     raise WrongRequest(f"learnt knows no client `{name[:100]}`", hint=hint)
 
 
-def _tell(outcomes: list[Outcome], arguments: argparse.Namespace) -> int:
+def _tell(outcomes: list[SetupOutcome], arguments: argparse.Namespace) -> int:
     several = arguments.all or len(arguments.clients) > 1
     if arguments.json:
         records = [_record(outcome) for outcome in outcomes]
@@ -93,7 +94,7 @@ def _tell(outcomes: list[Outcome], arguments: argparse.Namespace) -> int:
     return max((error.exit_code for error in failed), default=0)
 
 
-def _say(outcome: Outcome, *, dry_run: bool) -> None:
+def _say(outcome: SetupOutcome, *, dry_run: bool) -> None:
     changed = [change for change in outcome.changes if change.kind != "unchanged"]
     if dry_run:
         for change in changed:
@@ -109,7 +110,7 @@ def _short(path: str) -> str:
     return path if here.startswith(os.pardir) else here
 
 
-def _record(outcome: Outcome) -> dict[str, Any]:
+def _record(outcome: SetupOutcome) -> dict[str, Any]:
     return {
         "id": outcome.client,
         "scope": "user" if outcome.user else "project",

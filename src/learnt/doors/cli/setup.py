@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 
 from learnt import config, project
+from learnt.clients.registry import setup_names
 from learnt.doors.cli.arguments import add_user, tell_redactions
 from learnt.doors.cli.screen import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.starters import template, templates
+from learnt.flow.transfer import template, templates
 from learnt.model import Value
 from learnt.text.redact import without_password
 
@@ -75,7 +76,8 @@ def _say_what_is_next(arguments: argparse.Namespace) -> None:
         say('Next: `learnt add "…"` keeps a learning, with `--user`')
         return
     say('Next: `learnt add "…"` keeps a learning;')
-    say("`learnt install claude-code` (or codex, gemini, opencode, aider) lets an agent client use them by itself.")
+    first, *others = setup_names()
+    say(f"`learnt install {first}` (or {', '.join(others)}) lets an agent client use them by itself.")
     say(".learnt/learnings.md may appear with time: commit it to share it, or let git ignore it, as your team likes.")
 
 

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 
-from learnt.clients import programs
+from learnt.clients import registry
 from learnt.config import SETTINGS
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
@@ -72,7 +72,7 @@ def work_run(arguments: argparse.Namespace) -> int:
         attempts=arguments.max_iterations or 0,
         budget_usd=arguments.budget_usd or 0.0,
     )
-    if plan.budget_usd and not settings.models and settings.work_agent not in programs.TELL_COST:
+    if plan.budget_usd and not settings.models and registry.get(settings.work_agent, "run").reports != "cost":
         note("nobody tells what an attempt costs: `[[models]]` with a price would; else the budget is never reached")
     if plan.jobs > 1 and settings.work_isolation == "none":
         note('several agents will work in the same folder; `isolation = "worktree"` under [work] gives each its own')

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MARKDOWN = "text/markdown"
 _LONGEST_NAME = 60
-# Gemini CLI offers it to its model with every tool, and passes it on.
+# A client may offer these to its model with every tool, and pass them on.
 _OF_CLIENTS = ("wait_for_previous",)
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from learnt.clients.registry import client_name
 from learnt.doors.cli.explain import explained
 from learnt.doors.cli.loop import debriefed, silence
 from learnt.doors.mcp.words import as_data, prompt, told_brief, told_cache, told_learning, told_learnings
@@ -23,7 +24,6 @@ from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal
 from learnt.text.fence import fenced, without_tags
-from learnt.text.names import client_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,119 @@
+"""aider: `--message-file`, and the files that it keeps: the conversation with the model, a log with tokens and cost.
+
+Both are put into the scratch folder, which belongs to one run. What aider prints is for people; it is read only when
+the files are missing. Every question is answered with yes, but shell commands are neither suggested nor run. Whether
+aider commits is the user's own setting.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from learnt.clients.kit.run import (
+    Call,
+    Output,
+    RunReport,
+    RunRequest,
+    failure,
+    join_messages,
+    lines,
+    one_line,
+    plain_text,
+    program,
+    records,
+    shorten,
+    with_model,
+)
+from learnt.text.json_values import amount, count, dig, total
+
+_PROMPT, _CONVERSATION, _FIGURES, _HISTORY = "prompt.md", "aider.llm.log", "aider.figures.jsonl", "aider.chat.md"
+_QUIET = (
+    "--yes-always",
+    "--no-pretty",
+    "--no-fancy-input",
+    "--no-suggest-shell-commands",
+    "--no-detect-urls",
+    "--no-check-update",
+    "--no-show-release-notes",
+    "--no-show-model-warnings",
+    "--no-analytics",
+)
+_CHATTER = ("Aider v", "Main model:", "Model:", "Weak model:", "Editor model:", "Git repo:", "Repo-map:", "Tokens:")
+
+
+def call(request: RunRequest) -> Call:
+    """Return how aider is started for this request."""
+    prompt = os.path.join(request.scratch, _PROMPT)
+    return Call(
+        client="aider",
+        argv=(
+            *program(request, "aider"),
+            "--message-file",
+            prompt,
+            *_QUIET,
+            "--llm-history-file",
+            os.path.join(request.scratch, _CONVERSATION),
+            "--analytics-log",
+            os.path.join(request.scratch, _FIGURES),
+            "--chat-history-file",
+            os.path.join(request.scratch, _HISTORY),
+            "--input-history-file",
+            os.path.join(request.scratch, "aider.input"),
+            *with_model(request, "--model"),
+            *request.arguments,
+        ),
+        files={prompt: request.prompt},
+        model=request.model,
+        scratch=request.scratch,
+    )
+
+
+def read(output: Output) -> RunReport:
+    """Return what aider kept about the conversation."""
+    scratch = output.call.scratch
+    conversation = os.path.join(scratch, _CONVERSATION)
+    said = list(_responses(conversation))
+    printed = plain_text(output.stdout)
+    sent = [
+        record.get("properties")
+        for record in records(os.path.join(scratch, _FIGURES))
+        if record.get("event") == "message_send"
+    ]
+    costs = [cost for each in sent if (cost := amount(dig(each, "cost"))) is not None]
+    model = re.search(r"^(?:Main model|Model): (\S+)", printed, re.MULTILINE)
+    history = os.path.join(scratch, _HISTORY)
+    # It ends with exit code 0 even when the model could not be reached.
+    unanswered = os.path.exists(conversation) and not said
+    instead = "" if unanswered else printed
+    return RunReport(
+        text=said[-1] if said else instead,
+        said=join_messages(said) or instead,
+        model=output.call.model or (model[1] if model else ""),
+        cost_usd=sum(costs) if any(costs) else None,  # 0 stands for a model without a price
+        tokens_in=total([count(dig(each, "prompt_tokens")) for each in sent]),
+        tokens_out=total([count(dig(each, "completion_tokens")) for each in sent]),
+        transcript=history if os.path.exists(history) else "",
+        error=failure(output, shorten(printed[-1_000:], 1_000) or "no answer" if unanswered else ""),
+    )
+
+
+def progress(line: str) -> str:
+    """Return the line, unless it is about aider itself."""
+    return "" if line.startswith(_CHATTER) else one_line(line)
+
+
+def _responses(path: str) -> Iterator[str]:
+    """Yield what the model answered; every line of the log starts with who speaks."""
+    message: list[str] | None = None
+    for line in lines(path):
+        text = line.decode("utf-8", "replace").rstrip("\r\n")
+        if text.startswith(("LLM RESPONSE ", "TO LLM ")):
+            if message:
+                yield "\n".join(message)
+            message = [] if text.startswith("LLM") else None
+        elif message is not None and text.startswith("ASSISTANT"):
+            message.append(text.removeprefix("ASSISTANT").removeprefix(" "))
+    if message:
+        yield "\n".join(message)

@@ -1,0 +1,173 @@
+"""aider: it has neither hooks nor MCP, but reads a file along with every prompt: learnings.md.
+
+The file goes into the list `read` of .aider.conf.yml. This is no reader of YAML: a missing list is appended, a list
+with a dash for each file gets one more, and every other form is refused with what to add by hand. Every other byte
+stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from learnt.clients.kit.setup import Disk, Fault, Location, Read, Target, Trust, Unfit, decode
+from learnt.errors import WrongRequest
+from learnt.model import Value
+
+_FILE = ".learnt/learnings.md"
+_KEY = "read"
+# What a line without indentation may be: a key, a comment, an item of the list above, the beginning of the document.
+_TOP = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[A-Za-z_][\w.-]*)[ \t]*:(?=\s|$)|#|-(?=\s)|---[ \t]*$|%YAML")
+_KEY_LINE = re.compile(rf"[\"']?{_KEY}[\"']?[ \t]*:(?=\s|$)")
+_NO_VALUE = re.compile(r":[ \t]*(?:[ \t]#.*)?\r?\n?$")
+_ITEM = re.compile(
+    r"(?P<indent> *)-[ \t]+(?P<quote>[\"']?)(?P<word>[^\s\"'#\[\]{},&*!|>%@`][^\"'#:]*?)(?P=quote)[ \t]*(?:[ \t]#.*)?$"
+)
+_OURS = rf"[\"']?{re.escape(_FILE)}[\"']?"
+# Our file in a list in brackets, into which earlier versions put it.
+_IN_BRACKETS = re.compile(rf",[ \t]*{_OURS}(?=[ \t]*[],])|(?<=\[)[ \t]*{_OURS}[ \t]*,?[ \t]*")
+
+
+def targets(location: Location) -> list[Target]:
+    """Return the files that aider reads, and what is done to each."""
+    if location.user:
+        raise WrongRequest("aider reads the learnings of one project", hint="use `learnt install aider` in the project")
+    return [Target(path=os.path.join(location.root, ".aider.conf.yml"), edit=ReadList())]
+
+
+def next_step(location: Location) -> str:
+    """Return what the user has to do after the files are written."""
+    return f"start aider in {location.root}; `learnt update` writes {_FILE}"
+
+
+def find_switch(location: Location, read: Read) -> Fault | None:
+    """Return nothing: aider has no hooks."""
+    return None
+
+
+def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+    """Return nothing: aider has no hooks."""
+    return Trust()
+
+
+class ReadList(Value):
+    """Our file in the list `read`."""
+
+    def add(self, content: bytes | None) -> bytes:
+        """Return the file with what is ours in it; None stands for no file."""
+        mark, text = decode(content or b"")
+        if _is_listed(text):
+            return content or b""
+        lines = _lines(text)
+        line_end = "\r\n" if "\r\n" in text else "\n"
+        key = _find_key(lines)
+        if key is None:
+            gap = line_end if lines and not lines[-1].endswith("\n") else ""
+            return f"{mark}{text}{gap}{_KEY}: [{_FILE}]{line_end}".encode()
+        last, indent = _last_item(lines, key)
+        item, whole = f"{indent}- {_FILE}", lines[last].endswith("\n")
+        lines[last : last + 1] = [lines[last], item + line_end] if whole else [lines[last] + line_end, item]
+        return (mark + "".join(lines)).encode()
+
+    def remove(self, content: bytes, before: bytes | None) -> bytes | None:
+        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
+        mark, text = decode(content)
+        lines = _lines(text)
+        key = _find_key(lines)
+        if key is None or not _is_listed(text):
+            return content
+        items = _items(lines, key)
+        ours = [number for number in items if _word(lines[number]) == _FILE]
+        if ours:
+            gone = {key, *ours} if len(items) == len(ours) else set(ours)  # a key alone would be left
+        else:
+            lines[key] = _IN_BRACKETS.sub("", lines[key], count=1)
+            gone = {key} if re.search(r":[ \t]*\[[ \t]*\]", lines[key]) else set()
+        left = "".join(line for number, line in enumerate(lines) if number not in gone)
+        if _is_listed(left):
+            raise Unfit(f"`{_KEY}` is written in a way that cannot be changed safely")
+        if before is None and not left.strip():
+            return None
+        if before and not before.endswith(b"\n") and len(lines) - 1 in gone:
+            left = left.removesuffix("\n").removesuffix("\r")
+        return (mark + left).encode()
+
+    def holds(self, content: bytes) -> bool:
+        """Return whether anything of ours is in the file."""
+        return _is_listed(decode(content)[1])
+
+    def by_hand(self, content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is."""
+        text = (content or b"").decode("utf-8-sig", "replace")
+        if re.search(rf"(?:^|[\s{{,\"']){_KEY}[\"']?[ \t]*:", text):
+            return f"# one more of the list that `{_KEY}` holds; no second `{_KEY}:`\n{_FILE}"
+        if text.lstrip().startswith("{"):
+            return f"# within the braces\n{_KEY}: [{_FILE}]"
+        return f"{_KEY}: [{_FILE}]"
+
+    def starts(self, _content: bytes, /) -> str:
+        """Return nothing: aider starts no hooks."""
+        return ""
+
+
+def _lines(text: str) -> list[str]:
+    # Not `splitlines`, which also cuts where YAML does not.
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _find_key(lines: list[str]) -> int | None:
+    """Return the line of the key; raise Unfit for a file that is not one plain set of keys."""
+    keys = []
+    for number, line in enumerate(lines):
+        bare = line.rstrip("\r\n")
+        if bare.startswith("\t"):
+            raise Unfit(f"line {number + 1} is indented by a tab", remedy="mend it")
+        if bare.strip() and not bare.startswith(" ") and not _TOP.match(bare):
+            raise Unfit(f"line {number + 1} is not a key with its value")
+        if bare.startswith("---") and any(above.strip() and above[0] not in "#%" for above in lines[:number]):
+            raise Unfit("it holds more than one document")
+        if _KEY_LINE.match(bare):
+            keys.append(number)
+    if len(keys) > 1:
+        raise Unfit(f"`{_KEY}` is there more than once", remedy="leave one of them")
+    return keys[0] if keys else None
+
+
+def _items(lines: list[str], key: int) -> list[int]:
+    """Return the lines of the value below the key, without comments and blank lines."""
+    numbers = []
+    for number in range(key + 1, len(lines)):
+        line = lines[number]
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if not line.startswith((" ", "- ", "-\t")):
+            break
+        numbers.append(number)
+    return numbers
+
+
+def _last_item(lines: list[str], key: int) -> tuple[int, str]:
+    """Return the last item of a list with dashes and its indentation; raise Unfit for another value."""
+    numbers = _items(lines, key)
+    items = [_ITEM.match(lines[number].rstrip("\r\n")) for number in numbers]
+    indents = {item["indent"] if item else None for item in items}
+    indent = indents.pop() if len(indents) == 1 else None
+    if indent is None or not _NO_VALUE.search(lines[key]):
+        raise Unfit(f"`{_KEY}` is no list with a dash for each file")
+    return numbers[-1], indent
+
+
+def _word(line: str) -> str:
+    item = _ITEM.match(line.rstrip("\r\n"))
+    return item["word"] if item else ""
+
+
+def _is_listed(text: str) -> bool:
+    """Return whether our file stands by itself in the value of the key, in whatever form a person wrote it."""
+    lines = _lines(text)
+    key = _find_key(lines)
+    if key is None:
+        return False
+    value = [lines[key].partition(":")[2], *(lines[number] for number in _items(lines, key))]
+    return any(_FILE in re.split(r"[\s,\[\]\"']+", re.sub(r"(?:^|\s)#.*", "", line)) for line in value)

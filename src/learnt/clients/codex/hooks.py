@@ -1,0 +1,83 @@
+"""How a call of a tool ended in Codex. Its events do not say; the end of its transcript does.
+
+There it stands in a separate record, or in lines before the output. The reader of transcripts uses the same functions.
+None means neither success nor failure, such as for a command that still runs, or that was refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from learnt.clients.kit.events import whole_output
+from learnt.text.json_values import dig, parsed, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
+# What stands before the output proper.
+_HEADER = re.compile(
+    r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines|Exit code|Process \w+).*\n)+Output:\n"
+)
+# A hook has little time: of a longer transcript it reads the end.
+_TRANSCRIPT_END = 1_000_000
+_EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)")
+
+
+def read_result(payload: Mapping[str, Any], *, runs: bool, transcript: str) -> tuple[bool | None, str]:
+    """Return whether a call failed, None where neither holds, and what it printed."""
+    output = whole_output(payload.get("error") or payload.get("tool_response"))
+    return _find_ending(transcript, text_of(payload.get("tool_use_id"))), output
+
+
+def _find_ending(path: str, call: str) -> bool | None:
+    """Return whether a call failed, by the end of a transcript."""
+    if not path or not call:
+        return None
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.path.getsize(path) - _TRANSCRIPT_END))
+            lines = file.read(_TRANSCRIPT_END).split(b"\n")
+    except (OSError, ValueError):
+        return None
+    for line in reversed(lines):
+        if call.encode("utf-8", "replace") in line and (b"item_completed" in line or b"_call_output" in line):
+            failed = _read_ending(line, call)
+            if failed is not None:
+                return failed
+    return None
+
+
+def _read_ending(line: bytes, call: str) -> bool | None:
+    """Return whether a call failed, as far as a line of the transcript says."""
+    payload = parsed(line.decode("utf-8", "replace")).get("payload")
+    item = dig(payload, "item")
+    if dig(item, "id") == call:
+        return item_failed(item)
+    if dig(payload, "type") in OUTPUTS and dig(payload, "call_id") == call:
+        return read_output(whole_output(dig(payload, "output")))[1]
+    return None
+
+
+def item_failed(item: Mapping[str, Any]) -> bool | None:
+    """Return whether a call failed, by the record about it."""
+    status, code = item.get("status"), item.get("exit_code")
+    if status not in (None, "completed", "failed") or (status is None and code is None):
+        return None
+    return status == "failed" or code not in (None, 0)
+
+
+def read_output(text: str) -> tuple[str, bool | None]:
+    """Return the output of a tool without the lines before it, and whether it failed, as far as those say."""
+    record = parsed(text)  # as older versions wrote it
+    if isinstance(record.get("output"), str):
+        code = dig(record, "metadata", "exit_code")
+        return record["output"], None if code is None else code != 0
+    headers = ""
+    while header := _HEADER.match(text):
+        headers, text = headers + header[0], text[header.end() :]
+    exit_code = _EXIT_CODE.search(headers)
+    return text, bool(exit_code[1].strip("-0")) if exit_code else None

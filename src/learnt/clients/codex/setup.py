@@ -1,0 +1,297 @@
+"""Codex: hooks in hooks.json, the server in config.toml. Codex runs no untrusted hook, and does not say so.
+
+The server's table is a separate one, with a remark right above it that moves with it: Codex writes into this file, too.
+What comes out is parsed again; a text that would then say anything else than it should is refused. Codex ends hooks at
+the end of a session after three seconds, whatever timeout is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from learnt.clients import registry
+from learnt.clients.kit.json_file import JsonFile, look, read_json
+from learnt.clients.kit.setup import (
+    NAME,
+    TIMEOUT_S,
+    Disk,
+    Fault,
+    Location,
+    Read,
+    Target,
+    Trust,
+    Unfit,
+    decode,
+    find_hooks,
+    hook,
+    hook_command,
+    is_our_server,
+    nearest_switch,
+    server,
+    switched_off,
+)
+from learnt.errors import LearntError
+from learnt.model import Value
+
+_SESSION_END_S = 3
+# What Codex calls hooks that it runs, and what its other words mean.
+_RUN = ("trusted", "managed")
+_MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
+_FEW = 3
+_HOLDER = "mcp_servers"
+_REMARK = "# Written by `learnt install codex`; `learnt uninstall codex` takes it out."
+_TABLE = re.compile(
+    rf"(?:^[ \t]*\r?\n)?(?:^{re.escape(_REMARK)}\r?\n)?^\[{_HOLDER}\.{NAME}\][ \t]*(?:#[^\r\n]*)?"
+    r"(?:\r?\n[ \t]*[\w-]+[ \t]*=[^\r\n]*)*(?:\r?\n|\Z)",
+    re.M,
+)
+
+
+def hooks(location: Location) -> Mapping[str, Mapping[str, Any]]:
+    """Return the hooks by event."""
+    command = hook_command(location, "codex", cmd_on_windows=True)
+    events = registry.get("codex", "setup").events
+    return {event: hook(command, _SESSION_END_S if event == "SessionEnd" else TIMEOUT_S) for event in events}
+
+
+def targets(location: Location) -> list[Target]:
+    """Return the files that Codex reads, and what is done to each."""
+    folder = _user_folder(location) if location.user else os.path.join(location.root, ".codex")
+    # Without this, a run without a person could not use the tools that write.
+    allowed = {**server(location), "default_tools_approval_mode": "approve"}
+    return [
+        Target(path=os.path.join(folder, "hooks.json"), edit=JsonFile(hooks=hooks(location))),
+        Target(path=os.path.join(folder, "config.toml"), edit=ServerTable(server=allowed)),
+    ]
+
+
+def _user_folder(location: Location) -> str:
+    return location.home("CODEX_HOME", ".codex")
+
+
+def next_step(location: Location) -> str:
+    """Return what the user has to do after the files are written."""
+    project = "" if location.user else "trust the project when Codex asks, and "
+    return f"{project}approve the hooks under `/hooks` in Codex: until then it runs none of them, and does not say so"
+
+
+def find_switch(location: Location, read: Read) -> Fault | None:
+    """Return the setting that keeps Codex from running any hook of ours."""
+    folders = [os.path.join(location.root, ".codex"), _user_folder(location)]
+    names: dict[str, str] = {}
+
+    def feature(path: str) -> object:
+        # The second is the former name of the first; it still counts.
+        for name in ("hooks", "codex_hooks"):
+            value = look(_read_toml(path, read), ("features", name))
+            if isinstance(value, bool):
+                names[path] = name
+                return value
+        return None
+
+    switch = nearest_switch([os.path.join(folder, "config.toml") for folder in folders], feature)
+    if switch is None or switch[1]:
+        return None
+    name = names[switch[0]]
+    return switched_off("Codex", f"`{name}` is false under [features]", switch[0], remedy=f"set `{name}` to true")
+
+
+def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+    """Return whether Codex trusts our hooks.
+
+    A project carries settings for all who work in it: where Codex was never used, nobody lacks its hooks. Where it left
+    traces they are missing, also when it is not on this PATH: an editor starts it by its path.
+    """
+    reason, whole = _distrust(location, targets, disk)
+    if not reason:
+        return Trust(trusted=True)
+    is_used = _is_used(location, disk)
+    if not is_used:
+        reason = f"{reason}; but Codex is not on this machine: it is not on PATH and has left nothing behind"
+    elif not disk.is_there("codex"):
+        reason = f"{reason}; codex is not on PATH, so that only its files could tell"
+    return Trust(trusted=False, reason=reason, whole=whole, matters=is_used)
+
+
+def _distrust(location: Location, targets: Sequence[Target], disk: Disk) -> tuple[str, bool]:
+    """Return why Codex would not run our hooks, nothing when it would, and whether that holds for all of them.
+
+    Codex is asked where that is possible; otherwise its files answer, but not whether a hook was changed since.
+    """
+    path = next((target.path for target in targets if isinstance(target.edit, JsonFile)), "")
+    ours = _hook_keys(path, disk.read) if path else {}
+    statuses = disk.ask_client(location.root) if disk.ask_client and ours else None
+    if statuses and any(key in statuses for key in ours):
+        return _describe_distrust({event: statuses.get(key, "not seen by Codex") for key, event in ours.items()})
+    config = _read_toml(os.path.join(_user_folder(location), "config.toml"), disk.read)
+    if not location.user and look(config, ("projects", location.root, "trust_level")) != "trusted":
+        return f"Codex does not trust {location.root} yet, and runs no hooks of it", True
+    trusted = {event: bool(look(config, ("hooks", "state", key, "trusted_hash"))) for key, event in ours.items()}
+    if all(trusted.values()) and statuses is not None and ours:
+        return "Codex does not see these hooks, and does not run them", True
+    return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
+
+
+def _hook_keys(path: str, read: Read) -> dict[str, str]:
+    """Return the keys by which Codex knows our hooks in a file, each with its event."""
+    places = find_hooks(read_json(path, read))
+    return {f"{path}:{_snake(event)}:{group}:{position}": event for event, group, position in places}
+
+
+def _snake(event: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()
+
+
+def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
+    """Return why Codex would not run hooks, by event, nothing when it would; and whether it would run none."""
+    events_of: dict[str, list[str]] = {}
+    for event, status in statuses.items():
+        if status not in _RUN:
+            events_of.setdefault(_MEANINGS.get(status, status), []).append(event)
+    if not events_of:
+        return "", False
+    reasons = ", ".join(f"{_list_events(events)} ({meaning})" for meaning, events in events_of.items())
+    whole = sum(map(len, events_of.values())) == len(statuses)
+    return f"Codex does not trust these hooks, and does not run them: {reasons}", whole
+
+
+def _list_events(events: list[str]) -> str:
+    return ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"
+
+
+def _is_used(location: Location, disk: Disk) -> bool:
+    """Return whether Codex is on PATH, or its folder holds more than what we write into it."""
+    if disk.is_there("codex"):
+        return True
+    files = targets(location.replace(user=True))
+    config = files[-1]
+    if set(disk.names(os.path.dirname(config.path))) - {os.path.basename(file.path) for file in files}:
+        return True
+    try:
+        content = disk.read(config.path)
+        return content is not None and bool(config.edit.remove(content, None))
+    except (Unfit, LearntError):
+        return True  # somebody wrote it
+
+
+def _read_toml(path: str, read: Read) -> Any:
+    try:
+        return tomllib.loads((read(path) or b"").decode("utf-8-sig", "replace"))
+    except (tomllib.TOMLDecodeError, LearntError):
+        return None
+
+
+class ServerTable(Value):
+    """The table of our server in config.toml."""
+
+    server: Mapping[str, Any]
+
+    def add(self, content: bytes | None) -> bytes:
+        """Return the file with what is ours in it; None stands for no file."""
+        mark, text = decode(content or b"")
+        value = _read(text)
+        if not isinstance(value.get(_HOLDER, {}), dict):
+            raise Unfit(f"`{_HOLDER}` is no table", remedy="make it one")
+        present = _our_server(value)
+        if present is not None:
+            if not is_our_server(present):
+                raise Unfit(f"another server is called `{NAME}` in `{_HOLDER}`", remedy="give that one another name")
+            if self.server.items() <= present.items():
+                return content or b""
+            text = _cut(text, value)[0]
+        line = "\r\n" if "\r\n" in text else "\n"
+        added = line.join([_REMARK, f"[{_HOLDER}.{NAME}]", *self._lines(present or {}), ""])
+        gap = (line if text and not text.endswith("\n") else "") + (line if text else "")
+        ours = {NAME: {**(present or {}), **self.server}}
+        if not _says(text + gap + added, {**value, _HOLDER: {**_servers(value), **ours}}):
+            raise _unsafe(text)
+        return (mark + text + gap + added).encode()
+
+    def remove(self, content: bytes, before: bytes | None) -> bytes | None:
+        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
+        mark, text = decode(content)
+        value = _read(text)
+        if not is_our_server(_our_server(value)):
+            return content
+        left, was_last = _cut(text, value)
+        if before is None and not left.strip():
+            return None
+        if before and not before.endswith(b"\n") and was_last:
+            left = left.removesuffix("\n").removesuffix("\r")
+        return (mark + left).encode()
+
+    def holds(self, content: bytes) -> bool:
+        """Return whether anything of ours is in the file."""
+        return is_our_server(_our_server(_read(decode(content)[1])))
+
+    def by_hand(self, content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is."""
+        lines = self._lines({})
+        text = (content or b"").decode("utf-8-sig", "replace")
+        if not _is_toml(text):
+            text = ""  # once it is mended
+        if _our_server(tomllib.loads(text)) is not None:
+            return "\n".join([f"# so that the table `{_HOLDER}.{NAME}`, which is there, says", *lines])
+        return "\n".join([f"[{_HOLDER}.{NAME}]", *lines])
+
+    def starts(self, _content: bytes, /) -> str:
+        """Return nothing: the file holds no hooks of ours."""
+        return ""
+
+    def _lines(self, present: Mapping[str, Any]) -> list[str]:
+        # JSON's texts and lists of texts are TOML's.
+        return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in {**present, **self.server}.items()]
+
+
+def _read(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise Unfit(str(error)) from None
+
+
+def _servers(value: Mapping[str, Any]) -> dict[str, Any]:
+    servers = value.get(_HOLDER, {})
+    return servers if isinstance(servers, dict) else {}
+
+
+def _our_server(value: Mapping[str, Any]) -> Any:
+    return _servers(value).get(NAME)
+
+
+def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the text without our table, and whether the table was at its end."""
+    wanted = {**value, _HOLDER: {name: entry for name, entry in _servers(value).items() if name != NAME}}
+    for table in _TABLE.finditer(text):  # a multi-line string may hold one, too
+        left = text[: table.start()] + text[table.end() :]
+        if _says(left, wanted):
+            return left, table.end() == len(text)
+    raise _unsafe(text)
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
+
+
+def _says(text: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return {_HOLDER: {}, **tomllib.loads(text)} == {_HOLDER: {}, **wanted}
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _unsafe(text: str) -> Unfit:
+    if re.search(rf"^[ \t]*{_HOLDER}[ \t]*=", text, re.M):
+        return Unfit(
+            f"`{_HOLDER}` is an inline table", remedy=f"write it as tables, `[{_HOLDER}.<name>]` for each server"
+        )
+    return Unfit(f"the table `{_HOLDER}` is written in a way that cannot be changed safely")

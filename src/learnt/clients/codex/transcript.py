@@ -1,0 +1,204 @@
+"""Codex's transcripts: one record a line, with the items as they went to the model and back.
+
+A sub-agent has a separate file, whose first record says so: its prompts are another agent's words. An edit of several
+files in one patch is one call for each of them, with the same id. How a command ended stands in a record before its
+output, and in older versions in the output only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from learnt.clients.codex.hooks import OUTPUTS, item_failed, read_output
+from learnt.clients.kit.run import place
+from learnt.clients.kit.steps import (
+    PATCH_BEGINNING,
+    About,
+    Calls,
+    Step,
+    make_call,
+    make_messages,
+    make_prompts,
+    make_result,
+    read_name,
+    read_patch,
+    read_time,
+    shorten,
+    texts,
+)
+from learnt.clients.kit.transcript import (
+    SessionDatabase,
+    TranscriptFile,
+    changed_files,
+    first_name,
+    first_records,
+    last_records,
+    line_records,
+    make_file,
+)
+from learnt.text.json_values import dig, parsed, text_of
+
+_KINDS = {"exec_command": "run", "shell": "run", "shell_command": "run", "local_shell": "run", "container.exec": "run"}
+_RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_FAILED = re.compile(
+    r"\s*(?:unsupported (?:custom tool )?call|failed to |(?:exec_command|write_stdin|shell\w*) failed "
+    r"|apply_patch verification failed|aborted by user|execution error|error[: ])",
+    re.I,
+)
+_REFUSED = re.compile(
+    r"rejected by (?:the )?user|rejected by configuration|requires approval, but approval policy"
+    r"|approval review denied|(?:blocked|denied|rejected) by policy",
+    re.I,
+)
+_LONGEST_REFUSAL = 1_000
+# The output of a call comes soon after its end.
+_MOST_ENDED = 1_000
+
+
+def root(places: Mapping[str, str]) -> str:
+    """Return Codex's folder; nothing where it is not known."""
+    return place(places, "CODEX_HOME", ".codex")
+
+
+def find(
+    places: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
+) -> Iterator[TranscriptFile]:
+    """Yield all transcripts: Codex does not keep them by folder."""
+    for pattern in (("sessions", "*", "*", "*", "*.jsonl"), ("archived_sessions", "*.jsonl")):
+        for file in changed_files(since_ms, root(places), *pattern):
+            session = first_name(file.path, ("payload", "id"), ("id",))
+            yield make_file("codex", file, session=session, folder=first_name(file.path, ("payload", "cwd")))
+
+
+def recognises(record: Mapping[str, Any]) -> bool:
+    """Return whether Codex wrote this record."""
+    kind = record.get("type")
+    if isinstance(record.get("payload"), Mapping):
+        return kind in _RECORDS
+    # Before records had a payload.
+    return "instructions" in record and "timestamp" in record and "id" in record and "git" in record
+
+
+def steps(path: str) -> Iterator[Step]:
+    """Yield the steps of a transcript."""
+    calls, ended, aside = Calls(), dict[str, tuple[bool, bool]](), False
+    for record in line_records(path):
+        payload = record.get("payload")
+        item = payload if isinstance(payload, Mapping) else record
+        kind, at = item.get("type"), read_time(record.get("timestamp"))
+        if record.get("type") == "session_meta":
+            aside = aside or _is_sub_agent(item)
+        elif record.get("type") == "event_msg":
+            _note_ending(item.get("item"), ended)
+        elif item is not record and record.get("type") != "response_item":
+            continue
+        elif kind == "message":
+            yield from _message_steps(item, at=at, aside=aside)
+        elif kind in _CALLS:
+            for step in _call_steps(item, at=at, aside=aside):
+                yield calls.add(step)
+        elif kind in OUTPUTS:
+            yield _result(item, calls, ended, at=at, aside=aside)
+
+
+def about(path: str) -> About:
+    """Return what a transcript says about its conversation."""
+    facts: dict[str, Any] = {"client": "codex"}
+    for record in first_records(path):
+        payload = record.get("payload") if isinstance(record.get("payload"), Mapping) else record
+        meta = record.get("type") in ("session_meta", None)
+        for field, value in (
+            ("session", read_name(dig(payload, "id")) if meta else ""),
+            ("folder", read_name(dig(payload, "cwd"))),
+            ("branch", read_name(dig(payload, "git", "branch"))),
+            ("model", read_name(dig(payload, "model")) if record.get("type") == "turn_context" else ""),
+            ("started_at", read_time(record.get("timestamp"))),
+        ):
+            facts[field] = facts.get(field) or value
+    times = [read_time(record.get("timestamp")) for record in last_records(path)]
+    return About(**facts, ended_at=max(times, default=0))
+
+
+def _is_sub_agent(meta: Mapping[str, Any]) -> bool:
+    return meta.get("thread_source") == "subagent" or dig(meta, "source", "subagent") is not None
+
+
+def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
+    """Keep whether a call failed, and whether it was refused, until its output comes."""
+    status, id = dig(item, "status"), read_name(dig(item, "id"))
+    if id and status in ("completed", "failed", "declined"):
+        if len(ended) >= _MOST_ENDED:
+            ended.clear()
+        declined = status == "declined"
+        ended[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
+
+
+def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[Step]:
+    if item.get("role") == "assistant":
+        yield from make_messages(texts(item.get("content")), at=at, aside=aside)
+    elif item.get("role") == "user" and not aside:
+        yield from make_prompts(item.get("content"), at=at)
+
+
+def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[Step]:
+    tool = "local_shell" if item.get("type") == "local_shell_call" else item.get("name")
+    given = _arguments(item)
+    step = make_call(tool, given, _KINDS, id=item.get("call_id"), at=at, aside=aside)
+    patch = _patch(given)
+    # A command may print a patch, or write one down.
+    applied = step.does != "run" or "apply_patch" in patch.partition(PATCH_BEGINNING)[0]
+    edits = list(read_patch(patch)) if applied else []
+    for edit in edits:
+        yield step.replace(
+            does="edit", path=read_name(edit.path), text=shorten(edit.after), before=shorten(edit.before)
+        )
+    if not edits:
+        yield step
+
+
+def _arguments(item: Mapping[str, Any]) -> object:
+    if item.get("type") == "local_shell_call":
+        return item.get("action")
+    if item.get("type") == "custom_tool_call":
+        return item.get("input")
+    arguments = text_of(item.get("arguments"))
+    return parsed(arguments) or arguments
+
+
+def _patch(given: object) -> str:
+    """Return the text that holds a patch; nothing when there is none."""
+    for text in (given, dig(given, "input"), dig(given, "patch"), dig(given, "cmd"), dig(given, "command")):
+        words = text if isinstance(text, list) else [text]
+        joined = " ".join(word for word in words if isinstance(word, str))
+        if PATCH_BEGINNING in joined:
+            return joined
+    return ""
+
+
+def _result(
+    item: Mapping[str, Any], calls: Calls, ended: dict[str, tuple[bool, bool]], *, at: int, aside: bool
+) -> Step:
+    id, output = read_name(item.get("call_id")), item.get("output")
+    text, failed, denied = _output(texts(dig(output, "content") if isinstance(output, Mapping) else output))
+    noted_failed, noted_denied = ended.pop(id, (False, False))
+    return make_result(
+        text,
+        call=id,
+        tool=calls.take_tool(id),
+        failed=failed or noted_failed or dig(output, "success") is False,
+        denied=denied or noted_denied,
+        at=at,
+        aside=aside,
+    )
+
+
+def _output(text: str) -> tuple[str, bool, bool]:
+    """Return the output of a tool, whether it failed and whether it was refused, as far as the text says."""
+    output, failed = read_output(text)
+    if failed is not None or output != text:
+        return output, bool(failed), False
+    denied = len(text) <= _LONGEST_REFUSAL and bool(_REFUSED.search(text))
+    return text, denied or bool(_FAILED.match(text)), denied

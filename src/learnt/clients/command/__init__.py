@@ -1,0 +1,1 @@
+"""Any other program that takes a prompt and prints an answer."""

@@ -1,0 +1,51 @@
+"""Any other program: the prompt comes on stdin, or as a file for `{prompt_file}` in the command; stdout is the answer.
+
+`{model}` in the command line is replaced by the model's name. Such a program reports neither cost nor tokens.
+"""
+
+from __future__ import annotations
+
+import os
+
+from learnt.clients.kit.run import (
+    Call,
+    Output,
+    RunReport,
+    RunRequest,
+    failure,
+    one_line,
+    plain_text,
+    split,
+)
+from learnt.errors import WrongRequest
+from learnt.text.command_line import fill_in, takes_prompt_file
+
+
+def call(request: RunRequest) -> Call:
+    """Return the configured command line, with its placeholders filled in."""
+    words = split(request.command) + request.arguments
+    if not words:
+        raise WrongRequest(
+            "no command is set for the agent `command`", hint='set `command = "…"` under [work] in learnt.toml'
+        )
+    path = os.path.join(request.scratch, "prompt.md")
+    as_file = takes_prompt_file(words)
+    return Call(
+        client="command",
+        argv=fill_in(words, prompt_file=path, model=request.model),
+        stdin="" if as_file else request.prompt,
+        files={path: request.prompt} if as_file else {},
+        model=request.model,
+        scratch=request.scratch,
+    )
+
+
+def read(output: Output) -> RunReport:
+    """Return everything that the program printed."""
+    text = plain_text(output.stdout)
+    return RunReport(text=text, said=text, model=output.call.model, error=failure(output))
+
+
+def progress(line: str) -> str:
+    """Return the line itself."""
+    return one_line(line)

@@ -1,0 +1,1 @@
+"""One client: see the registry for what it offers."""

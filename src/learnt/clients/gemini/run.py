@@ -1,0 +1,119 @@
+"""Gemini CLI: without a terminal it reads its prompt from stdin; `-o stream-json` prints one event a line.
+
+Edits are approved, other tools follow the user's own policy. In a folder that was never trusted it refuses to work
+(exit code 55) and says how to change that; trusting is the user's decision, not ours. A trusted project is enough
+for the worktrees of its tasks, which lie below it. It reports no cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from learnt.clients.gemini.transcript import root
+from learnt.clients.kit.run import (
+    Call,
+    Output,
+    RunReport,
+    RunRequest,
+    failure,
+    join_messages,
+    newest,
+    one_line,
+    parse_record,
+    program,
+    records,
+    tool_line,
+    unless,
+    with_model,
+)
+from learnt.text.json_values import count, dig, text_of, total
+
+
+def call(request: RunRequest) -> Call:
+    """Return how Gemini CLI is started for this request."""
+    return Call(
+        client="gemini",
+        argv=(
+            *program(request, "gemini"),
+            *unless(request.arguments, ("-o", "--output-format"), ("--output-format", "stream-json")),
+            *unless(request.arguments, ("--approval-mode", "-y", "--yolo"), ("--approval-mode", "auto_edit")),
+            *with_model(request, "--model", "-m"),
+            *request.arguments,
+        ),
+        stdin=request.prompt,
+        model=request.model,
+        scratch=request.scratch,
+    )
+
+
+def read(output: Output) -> RunReport:
+    """Return what Gemini CLI reports, as a stream of events or as one object."""
+    said: list[str] = []
+    in_message = False
+    session = complaint = ""
+    stats: Any = None
+    for record in records(output.stdout):
+        session = text_of(record.get("session_id")) or session
+        stats = record.get("stats") or stats
+        complaint = text_of(dig(record, "error", "message")) or complaint
+        if record.get("type") == "message" and record.get("role") == "assistant":
+            content = text_of(record.get("content"))
+            # A message comes in pieces; whatever stands between two pieces parts two messages.
+            said[-1:] = [said[-1] + content] if in_message else [*said[-1:], content]
+            in_message = bool(record.get("delta"))
+        else:
+            in_message = False
+            if "type" not in record and text_of(record.get("response")):
+                said.append(record["response"])
+    models = _models(stats)
+    return RunReport(
+        text=said[-1] if said else "",
+        said=join_messages(said),
+        model=output.call.model or max(models, key=lambda name: sum(models[name]), default=""),
+        tokens_in=total([tokens[0] for tokens in models.values()]),
+        tokens_cached=total([tokens[1] for tokens in models.values()]),
+        tokens_out=total([tokens[2] for tokens in models.values()]),
+        transcript=_transcript(output, session),
+        error=failure(output, complaint),
+    )
+
+
+def progress(line: str) -> str:
+    """Return the agent's latest words or tool call."""
+    record = parse_record(line)
+    if record.get("type") == "tool_use":
+        return tool_line(record.get("tool_name"), record.get("parameters"))
+    if record.get("type") == "message" and record.get("role") == "assistant":
+        return one_line(record.get("content"))
+    return ""
+
+
+def _models(stats: object) -> dict[str, tuple[int, int, int]]:
+    """Return what each model read, read from a cache, and wrote; thinking counts as writing."""
+    models = dig(stats, "models")
+    figures_of = {}
+    for name, model in models.items() if isinstance(models, Mapping) else ():
+        tokens = dig(model, "tokens")
+        if isinstance(tokens, Mapping):  # as one object
+            figures = (
+                tokens.get("prompt"),
+                tokens.get("cached"),
+                total([count(tokens.get("candidates")), count(tokens.get("thoughts"))]),
+            )
+        else:
+            figures = (dig(model, "input_tokens"), dig(model, "cached"), _written_in_stream(model))
+        read, cached, written = (count(figure) or 0 for figure in figures)
+        figures_of[str(name)] = (read, cached, written)
+    return figures_of
+
+
+def _written_in_stream(model: object) -> int | None:
+    # The stream counts thinking in the total only.
+    all_of_it, read = count(dig(model, "total_tokens")), count(dig(model, "input_tokens"))
+    written = count(dig(model, "output_tokens"))
+    return max(written or 0, all_of_it - read) if all_of_it is not None and read is not None else written
+
+
+def _transcript(output: Output, session: str) -> str:
+    return newest(root(output.places), f"-{session[:8]}.jsonl", depth=2) if session else ""

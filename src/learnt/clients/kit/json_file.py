@@ -1,0 +1,447 @@
+"""Put hooks, servers and permissions into a client's JSON settings, and take them out again, byte by byte.
+
+Only what is ours is touched: a hook by its command, a server by its name and command, a word by itself. What is ours
+and has changed is brought up to date in its place, because clients know a hook by its position, too; what somebody
+added to it stays. Objects and lists that become empty go, unless they were there before.
+
+Every other byte stays. A piece that was put in can be cut out again, and the text is what it was. New text follows the
+style of the file: indentation, line ends, one line or many, trailing commas where they are used. Comments and trailing
+commas are skipped where the dialect allows them; a text that its own client would not read is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from learnt.clients.kit.setup import (
+    NAME,
+    Read,
+    Unfit,
+    as_json,
+    decode,
+    find_hooks,
+    first_word,
+    is_our_server,
+)
+from learnt.errors import LearntError
+from learnt.model import Value
+
+Path = Sequence[str | int]
+
+# What a client reads beside plain JSON.
+PLAIN, WITH_COMMENTS, WITH_COMMENTS_AND_COMMAS = range(3)
+_HOOKS = "hooks"
+_SPACE = " \t\r\n"
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.S)
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\r\n]*+|/\*.*?\*/', re.S)
+_STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=[ \t\r\n]*+[]}])', re.S)
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.S)
+_SCALAR = re.compile(r"[^\s,\]}]++")
+_COMMENT_ON_THE_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/)")
+_ENOUGH = 10_000  # of a text, to see how it is written
+_INDENTED = re.compile(r"\n([ \t]+)\S")
+
+
+class JsonFile(Value):
+    """What is ours in one file: `hooks` by event, a `server` below the key `servers`, and `words` in lists by path.
+
+    `fresh` is what a new file begins with.
+    """
+
+    hooks: Mapping[str, Mapping[str, Any]] = {}
+    servers: str = ""
+    server: Mapping[str, Any] = {}
+    words: Mapping[tuple[str, ...], str] = {}
+    fresh: Mapping[str, Any] = {}
+    dialect: int = PLAIN
+
+    def add(self, content: bytes | None) -> bytes:
+        """Return the file with what is ours in it; None stands for no file."""
+        mark, text = decode(content or b"")
+        if not text.strip():
+            # Nothing in it: as good as no file.
+            text = as_json(self.fresh) + "\n"
+        root = parse(text, self.dialect)
+        if not isinstance(root, dict):
+            raise Unfit("it holds no JSON object")
+        changed = text
+        if self.hooks:
+            changed = self._add_hooks(changed)
+        if self.servers:
+            changed = self._add_server(changed)
+        for path, word in self.words.items():
+            words = look(parse(changed, self.dialect), path)
+            if not isinstance(words, list) or word not in words:
+                changed = append(changed, path, word)
+        parse(changed, self.dialect)
+        return (mark + changed).encode()
+
+    def remove(self, content: bytes, before: bytes | None) -> bytes | None:
+        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
+        mark, text = decode(content)
+        if not text.strip():
+            return content
+        was = decode(before)[1] if before is not None else ""
+        known = parse(was, self.dialect) if was.strip() else {}
+        for event, group, position in reversed(list(self._our_hooks(text))):
+            alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
+            text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
+            text = self._drop_empty(text, (_HOOKS, event), was, known)
+        if self.servers and is_our_server(look(self._value(text), (self.servers, NAME))):
+            text = cut(text, (self.servers, NAME))
+            text = self._drop_empty(text, (self.servers,), was, known)
+        for path, word in self.words.items():
+            words = look(self._value(text), path)
+            if isinstance(words, list) and word in words and word not in (look(known, path) or []):
+                text = self._drop_empty(cut(text, (*path, words.index(word))), path, was, known)
+        if before is None and self._value(text) in ({}, dict(self.fresh)):
+            return None
+        if not self._value(text) and known == {} and was.strip():
+            text = was
+        return (mark + text).encode()
+
+    def holds(self, content: bytes) -> bool:
+        """Return whether anything of ours is in the file."""
+        text = decode(content)[1]
+        if not text.strip():
+            return False
+        server = look(self._value(text), (self.servers, NAME)) if self.servers else None
+        return is_our_server(server) or next(self._our_hooks(text), None) is not None
+
+    def by_hand(self, _content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is."""
+        added = self._value(decode(self.replace(dialect=PLAIN, fresh={}).add(None))[1])
+        parts = []
+        for key, inner in added.items():  # a line for each, so that it can be seen at a glance
+            lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in inner.items())
+            parts.append(f"  {json.dumps(key)}: {{\n{lines}\n  }}")
+        return "{\n" + ",\n".join(parts) + "\n}"
+
+    def starts(self, content: bytes, /) -> str:
+        """Return the program that our hooks in the file start; nothing without hooks."""
+        text = decode(content)[1]
+        for event, group, position in self._our_hooks(text) if text.strip() else ():
+            return first_word(str(look(self._value(text), (_HOOKS, event, group, _HOOKS, position, "command"))))
+        return ""
+
+    def _value(self, text: str) -> Any:
+        return parse(text, self.dialect)
+
+    def _our_hooks(self, text: str) -> Iterator[tuple[str, int, int]]:
+        """Yield the event, the group and the position of each hook of ours."""
+        return find_hooks(self._value(text)) if self.hooks else iter(())
+
+    def _add_hooks(self, text: str) -> str:
+        kept: set[str] = set()
+        surplus = []
+        for event, group, position in self._our_hooks(text):
+            if event in self.hooks and event not in kept:
+                kept.add(event)
+                text = self._update(text, (_HOOKS, event, group, _HOOKS, position), self.hooks[event])
+            else:
+                surplus.append((event, group, position))
+        for event, group, position in reversed(surplus):
+            alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
+            text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
+            text = self._drop_empty(text, (_HOOKS, event), "", {})
+        for event, handler in self.hooks.items():
+            if event not in kept:
+                text = append(text, (_HOOKS, event), {_HOOKS: [dict(handler)]})
+        return text
+
+    def _add_server(self, text: str) -> str:
+        path = (self.servers, NAME)
+        server = look(self._value(text), path)
+        if server is None:
+            return put(text, path, dict(self.server))
+        if not is_our_server(server):
+            raise Unfit(f"another server is called `{NAME}` in `{self.servers}`", remedy="give that one another name")
+        return self._update(text, path, self.server)
+
+    def _update(self, text: str, path: Path, wanted: Mapping[str, Any]) -> str:
+        present = look(self._value(text), path)
+        for key, value in wanted.items():
+            if present.get(key) != value:
+                text = put(text, (*path, key), value)
+        return text
+
+    def _drop_empty(self, text: str, path: Path, was: str, known: Any) -> str:
+        """Return the text without the holders that have become empty, or with them as they were."""
+        while path and look(self._value(text), path) in ({}, []):
+            if look(known, path) is None:
+                text = cut(text, path)
+            elif look(known, path) in ({}, []):
+                text = swap(text, path, piece(was, path) or "")
+            path = path[:-1]
+        return text
+
+
+class _Item(NamedTuple):
+    key: str | int
+    start: int
+    value: int
+    end: int
+    comma: int  # where the comma after it is; -1 for none
+
+
+def parse(text: str, dialect: int = PLAIN) -> Any:
+    """Return the value of a text, or raise Unfit."""
+    bare = _without_comments(text) if dialect else text
+    if dialect == WITH_COMMENTS_AND_COMMAS:
+        bare = _STRING_OR_LAST_COMMA.sub(lambda match: " " if match[0] == "," else match[0], bare)
+    try:
+        return json.loads(bare, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        if dialect != WITH_COMMENTS_AND_COMMAS and _can_any_read(text):
+            more = "commas after the last of a list" if dialect else "comments or commas after the last of a list"
+            raise Unfit(f"it holds {more}, which its client does not read") from None
+        raise Unfit(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise Unfit(str(error)) from None
+
+
+def read_json(path: str, read: Read, dialect: int = PLAIN) -> Any:
+    """Return the value of a settings file; None for what is missing or cannot be read."""
+    try:
+        text = decode(read(path) or b"")[1]
+        return parse(text, dialect) if text.strip() else None
+    except (Unfit, LearntError):
+        return None
+
+
+def _can_any_read(text: str) -> bool:
+    """Return whether the most generous of clients would read a text."""
+    try:
+        parse(text, WITH_COMMENTS_AND_COMMAS)
+    except Unfit:
+        return False
+    return True
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+def look(value: Any, path: Path) -> Any:
+    """Return what is at the path in a value; None when nothing is."""
+    for key in path:
+        if isinstance(value, dict) and isinstance(key, str):
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int):
+            value = value[key] if key < len(value) else None
+        else:
+            return None
+    return value
+
+
+def piece(text: str, path: Path) -> str | None:
+    """Return the text of the value at the path; None when nothing is there."""
+    span = _span(_without_comments(text), path)
+    return text[slice(*span)] if span else None
+
+
+def swap(text: str, path: Path, new: str) -> str:
+    """Return the text with another text for the value at the path."""
+    span = _span(_without_comments(text), path)
+    return text if span is None else text[: span[0]] + new + text[span[1] :]
+
+
+def put(text: str, path: Path, value: Any) -> str:
+    """Return the text with the value at the path, in the place of another or as the last of its object."""
+    bare = _without_comments(text)
+    span = _span(bare, path)
+    if span:
+        return text[: span[0]] + _write(text, value, _indentation(text, span[0])) + text[span[1] :]
+    known = max(length for length in range(len(path)) if _span(bare, path[:length]))
+    for key in reversed(path[known + 1 :]):
+        value = {key: value}
+    return _insert(text, path[:known], value, key=str(path[known]))
+
+
+def append(text: str, path: Path, value: Any) -> str:
+    """Return the text with the value as the last of the list at the path, which is made when there is none."""
+    if _span(_without_comments(text), path) is None:
+        return put(text, path, [value])
+    return _insert(text, path, value)
+
+
+def cut(text: str, path: Path) -> str:
+    """Return the text without what is at the path."""
+    bare = _without_comments(text)
+    holder = _span(bare, path[:-1])
+    items = _items(bare, holder[0]) if holder else []
+    positions = [position for position, item in enumerate(items) if item.key == path[-1]]
+    if not positions:
+        return text
+    position = positions[-1]
+    item = items[position]
+    start = _before_space(text, item.start)
+    if item.comma >= 0:
+        between = text[item.end : item.comma]
+        return text[:start] + (between if between.strip() else "") + text[item.comma + 1 :]
+    before = text[:start]
+    if position:
+        comma = items[position - 1].comma
+        before = text[:comma] + text[comma + 1 : start]
+    return before + text[item.end :]
+
+
+def _insert(text: str, path: Path, value: Any, key: str | None = None) -> str:
+    bare = _without_comments(text)
+    span = _span(bare, path)
+    opening = "[" if key is None else "{"
+    if span is None or text[span[0]] != opening:
+        where = ".".join(map(str, path)) or "the whole"
+        raise Unfit(f"`{where}` is no {'list' if key is None else 'object'}")
+    items = _items(bare, span[0])
+    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}:"
+    return _insert_first(text, span, name, value) if not items else _insert_last(text, items, name, value)
+
+
+def _insert_first(text: str, span: tuple[int, int], name: str, value: Any) -> str:
+    inner = text[span[0] + 1 : _before_space(text, span[1] - 1)]
+    if "\n" not in text.strip(_SPACE) and text[: span[0]].strip(_SPACE):
+        return (
+            text[: span[0] + 1] + inner + _with_name(text, name, _write_in_one_line(text, value)) + text[span[1] - 1 :]
+        )
+    outer = _indentation(text, span[0])
+    line = _line_end(text)
+    written = _with_name(text, name, _write(text, value, outer + _unit(text), many_lines=True))
+    return f"{text[: span[0] + 1]}{inner}{line}{outer}{_unit(text)}{written}{line}{outer}{text[span[1] - 1 :]}"
+
+
+def _insert_last(text: str, items: list[_Item], name: str, value: Any) -> str:
+    last = items[-1]
+    lead = text[_before_space(text, last.start) : last.start]
+    place = last.comma + 1 if last.comma >= 0 else last.end
+    if "\n" in lead or _COMMENT_ON_THE_LINE.match(text, place):
+        while comment := _COMMENT_ON_THE_LINE.match(text, place):
+            place = comment.end()
+        indentation = lead.rpartition("\n")[2] if "\n" in lead else _indentation(text, last.start) + _unit(text)
+        written = _write(text, value, indentation, many_lines=True)
+        new = _line_end(text) + indentation + _with_name(text, name, written)
+    else:
+        space = lead if len(items) > 1 else (" " if _is_airy(text) else "")
+        new = space + _with_name(text, name, _write_in_one_line(text, value))
+    if last.comma >= 0:
+        return text[:place] + new + "," + text[place:]
+    return text[: last.end] + "," + text[last.end : place] + new + text[place:]
+
+
+def _with_name(text: str, name: str, written: str) -> str:
+    return f"{name}{' ' if _is_airy(text) else ''}{written}" if name else written
+
+
+def _write(text: str, value: Any, indentation: str, *, many_lines: bool = False) -> str:
+    if not many_lines and "\n" not in text.strip(_SPACE):
+        return _write_in_one_line(text, value)
+    lines = json.dumps(value, ensure_ascii=False, indent=_unit(text)).split("\n")
+    return (_line_end(text) + indentation).join(lines)
+
+
+def _write_in_one_line(text: str, value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if _is_airy(text) else (",", ":"))
+
+
+def _is_airy(text: str) -> bool:
+    """Return whether a blank stands after the colons of a text."""
+    bare = re.sub(_STRING, '""', text[:_ENOUGH])
+    return '":' not in bare or re.search(r'":\s', bare) is not None
+
+
+def _unit(text: str) -> str:
+    """Return by how much the text is indented for each level; two blanks where it has no level."""
+    indented = _INDENTED.search(_without_comments(text))
+    return indented[1] if indented else "  "
+
+
+def _line_end(text: str) -> str:
+    first = text.find("\n")
+    return "\r\n" if first > 0 and text[first - 1] == "\r" else "\n"
+
+
+def _indentation(text: str, position: int) -> str:
+    """Return the blanks that the line of a position starts with."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+@lru_cache(maxsize=4)
+def _comments(text: str) -> tuple[tuple[int, int], ...]:
+    """Return where the comments of a text begin and end."""
+    if "//" not in text and "/*" not in text:
+        return ()
+    return tuple(match.span() for match in _STRING_OR_COMMENT.finditer(text) if match[0][0] == "/")
+
+
+def _without_comments(text: str) -> str:
+    """Return the text with blanks for its comments, so that every position stays."""
+    pieces, position = [], 0
+    for start, end in _comments(text):
+        pieces += [text[position:start], re.sub(r"[^\r\n]", " ", text[start:end])]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def _before_space(text: str, position: int) -> int:
+    """Return where the blanks before a position begin; those of a comment are part of it."""
+    start = len(text[:position].rstrip(_SPACE))
+    return max([start, *(end for _, end in _comments(text) if end <= position)])
+
+
+def _span(bare: str, path: Path) -> tuple[int, int] | None:
+    start = len(bare) - len(bare.lstrip(_SPACE))
+    end = _end(bare, start)
+    for key in path:
+        # Of several with one name, the last counts, as everywhere.
+        items = [item for item in _items(bare, start) if item.key == key]
+        if not items:
+            return None
+        start, end = items[-1].value, items[-1].end
+    return start, end
+
+
+def _items(bare: str, start: int) -> list[_Item]:
+    """Return what is in the object or list that starts here; nothing for another value."""
+    opening = bare[start : start + 1]
+    if opening not in ("{", "["):
+        return []
+    items: list[_Item] = []
+    position = _past_space(bare, start + 1)
+    while bare[position] not in "]}":
+        first, key = position, len(items)
+        name: str | int = key
+        if opening == "{":
+            position = _end(bare, first)
+            name = json.loads(bare[first:position], strict=False)
+            position = _past_space(bare, _past_space(bare, position) + 1)
+        end = _end(bare, position)
+        after = _past_space(bare, end)
+        comma = after if bare[after] == "," else -1
+        items.append(_Item(name, first, position, end, comma))
+        position = _past_space(bare, after + 1) if comma >= 0 else after
+    return items
+
+
+def _past_space(bare: str, position: int) -> int:
+    while bare[position] in _SPACE:
+        position += 1
+    return position
+
+
+def _end(bare: str, start: int) -> int:
+    """Return where the value that starts here ends."""
+    if bare[start] == '"':
+        return _STRING.match(bare, start).end()  # type: ignore[union-attr]  # the text was read before
+    if bare[start] not in "{[":
+        return _SCALAR.match(bare, start).end()  # type: ignore[union-attr]
+    depth = 0
+    for match in _STRING_OR_BRACKET.finditer(bare, start):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    raise Unfit("a bracket is not closed")

@@ -1,0 +1,362 @@
+"""How clients are set up: where, what is written into which file, how it is found again, and whether it works.
+
+A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` is a pair of plain
+functions of a file's bytes: `add` puts in what is ours and changes nothing where it is there already, `remove` takes it
+out and leaves every other byte. What cannot be changed safely raises Unfit, and `by_hand` says what a person can add
+instead. Nothing here writes, starts a process, or looks at the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from learnt.clients import registry
+from learnt.clients.kit.run import place
+from learnt.errors import LearntError, WrongRequest
+from learnt.model import Value
+
+# Longer than a hook ever takes by itself: only an interpreter that hangs reaches it.
+TIMEOUT_S = 5
+NAME = "learnt"
+_OUR_HOOK = re.compile(r"(?<![\w.-])learnt(?:\.exe|\.cmd)?[\"'\\]*\s+hook\b")
+_OUR_SERVER = re.compile(r"(?<![\w.-])learnt(?:\.exe|\.cmd)?[\"'\\]*\s+mcp$")
+_BOM = b"\xef\xbb\xbf"
+Read = Callable[[str], bytes | None]
+
+
+class Unfit(Exception):
+    """Why a file cannot be changed safely, and what to do first where adding ours by hand would not help."""
+
+    def __init__(self, reason: str, *, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.remedy = remedy
+
+
+class Location(Value):
+    """Where a client is set up: in a project, or for the user, with `places` for what moves a client's folders.
+
+    `program` holds the words that start learnt: its name, to be found on PATH, or its path.
+    """
+
+    root: str
+    user: bool = False
+    places: Mapping[str, str] = {}
+    program: tuple[str, ...] = (NAME,)
+    windows: bool = False
+
+    def home(self, variable: str, *below: str) -> str:
+        """Return the folder that the variable names, or the default below the home folder."""
+        folder = place(self.places, variable, *below)
+        if not folder:
+            raise WrongRequest("nobody knows your home folder", hint=f"set HOME, or {variable}")
+        return folder
+
+
+class Edit(Protocol):
+    """What is done to one file."""
+
+    def add(self, content: bytes | None) -> bytes:
+        """Return the file with what is ours in it; None stands for no file."""
+
+    def remove(self, content: bytes, before: bytes | None) -> bytes | None:
+        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
+
+    def holds(self, content: bytes) -> bool:
+        """Return whether anything of ours is in the file."""
+
+    def by_hand(self, content: bytes | None, /) -> str:
+        """Return what a person can add to the file as it is; nothing where only `add` can write it."""
+
+    def starts(self, content: bytes, /) -> str:
+        """Return the program that our hooks in the file start, as far as it can be read off; nothing without hooks."""
+
+
+class Target(Value):
+    """One file of a client, and what is done to it."""
+
+    path: str
+    edit: Edit
+
+
+class Disk(Value):
+    """How files are read, which programs exist, and what a client itself says about its hooks."""
+
+    read: Read
+    is_there: Callable[[str], bool]
+    names: Callable[[str], Sequence[str]]
+    """What a folder holds."""
+    ask_client: Callable[[str], Mapping[str, str] | None] | None = None
+    """Given a folder, what the client says about each hook there; None where it is not asked."""
+
+
+class Fault(Value):
+    """What is wrong, and what to do about it."""
+
+    detail: str
+    remedy: str
+
+
+class Trust(Value):
+    """Whether a client trusts our hooks."""
+
+    trusted: bool | None = None
+    """None where that cannot be known."""
+    reason: str = ""
+    """Why the client would not run our hooks; empty when it would."""
+    whole: bool = False
+    """Whether it would run none of them."""
+    matters: bool = True
+    """Whether the client is used at all: a project carries settings for all who work in it."""
+
+
+class SetupModule(Protocol):
+    """The `setup` module of a client."""
+
+    def targets(self, location: Location) -> list[Target]:
+        """Return the files that the client reads, and what is done to each."""
+
+    def next_step(self, location: Location) -> str:
+        """Return what the user has to do after the files are written."""
+
+    def find_switch(self, location: Location, read: Read) -> Fault | None:
+        """Return the setting that keeps the client from running any hook of ours; None when there is none."""
+
+    def find_trust(self, location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+        """Return whether the client trusts our hooks; `targets` are its files that hold something of ours."""
+
+
+class ClientState(Value):
+    """What is known about a client that is set up in one place."""
+
+    client: str
+    fine: bool
+    detail: str
+    remedy: str = ""
+    twice: bool = False
+    """Whether it is about a client that is set up in two places."""
+    next_step: str = ""
+    """What the user has to do before the client runs our hooks."""
+    trusted: bool | None = None
+    """Whether the client trusts them; None where that cannot be known."""
+    unheard: tuple[str, ...] = ()
+    """The files of which it would run no hook at all, as far as is known; a hook that fired since proves otherwise."""
+
+
+def module_of(client: str) -> SetupModule:
+    """Return the `setup` module of a client."""
+    module: SetupModule = registry.load(registry.get(client, "setup"), "setup")
+    return module
+
+
+def targets(client: str, location: Location) -> list[Target]:
+    """Return the files of a client and what is done to each."""
+    return module_of(client).targets(location)
+
+
+def find_switch(client: str, location: Location, read: Read) -> Fault | None:
+    """Return the setting that keeps a client from running any hook of ours; None when none is known."""
+    try:
+        return module_of(client).find_switch(location, read)
+    except LearntError:
+        return None  # the user's home is not known
+
+
+def has_hooks(client: str) -> bool:
+    """Return whether a client starts learnt; another one only reads a file."""
+    return bool(registry.get(client, "setup").events)
+
+
+def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
+    """Yield the state of each client that is set up in any of the places. Changes nothing."""
+    for client in registry.setup_names():
+        paths: dict[str, Location] = {}
+        for location in locations:
+            try:
+                files = targets(client, location)
+            except LearntError:
+                continue
+            ours = [target for target in files if _holds(target, disk)]
+            if ours and ours[0].path not in paths:
+                paths[ours[0].path] = location
+                yield _examine_one(client, location, ours, disk)
+        if len(paths) > 1:
+            detail = f"set up in {' and in '.join(paths)}, so that every hook runs twice"
+            remedy = f"`learnt uninstall {client}`, or the same with --user"
+            yield ClientState(client=client, fine=False, detail=detail, remedy=remedy, twice=True)
+
+
+def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk) -> ClientState:
+    where = ", ".join(target.path for target in ours)
+    next_step = module_of(client).next_step(location)
+    faults = [
+        fault
+        for fault in (find_switch(client, location, disk.read), _find_gap(client, location, ours, disk))
+        if fault is not None
+    ]
+    if faults:
+        detail = f"in {where}, but {', and '.join(fault.detail for fault in faults)}"
+        remedy = "; ".join(fault.remedy for fault in faults)
+        return ClientState(client=client, fine=False, detail=detail, remedy=remedy, next_step=next_step)
+    trust = module_of(client).find_trust(location, ours, disk)
+    if trust.reason:
+        return ClientState(
+            client=client,
+            fine=not trust.matters,
+            detail=trust.reason,
+            remedy=next_step,
+            next_step=next_step,
+            trusted=False,
+            unheard=tuple(target.path for target in ours) if trust.whole else (),
+        )
+    detail = f"in {where}{', and trusted' if trust.trusted else ''}"
+    return ClientState(client=client, fine=True, detail=detail, next_step=next_step, trusted=trust.trusted)
+
+
+def _find_gap(client: str, location: Location, ours: list[Target], disk: Disk) -> Fault | None:
+    """Return what is missing of a client's setup; None when all is there and can start."""
+    again = f"`learnt install {client}{' --user' if location.user else ''}`"
+    written = (target.edit.starts(disk.read(target.path) or b"") for target in ours)
+    program = next(filter(None, written), location.program[0])
+    if has_hooks(client) and not disk.is_there(program):
+        if program == NAME:
+            return Fault(detail=f"{program} is not on PATH", remedy=f"put {NAME} on PATH")
+        return Fault(detail=f"{program} is not there", remedy=again)
+    as_written = location.replace(program=(program, *location.program[1:]))
+    if any(_is_stale(target, disk) for target in targets(client, as_written)):
+        return Fault(detail="what is there is incomplete, or of an older version", remedy=again)
+    return None
+
+
+def _holds(target: Target, disk: Disk) -> bool:
+    try:
+        content = disk.read(target.path)
+        return content is not None and target.edit.holds(content)
+    except (Unfit, LearntError):
+        return False
+
+
+def _is_stale(target: Target, disk: Disk) -> bool:
+    try:
+        content = disk.read(target.path)
+        return content is None or target.edit.add(content) != content
+    except (Unfit, LearntError):
+        return True
+
+
+def first_word(command: str) -> str:
+    """Return the program that a hook's command line starts."""
+    try:
+        words = shlex.split(command)
+        return shlex.split(words[2])[0] if words[:2] == ["sh", "-c"] else words[0]
+    except (ValueError, IndexError):
+        return ""
+
+
+def nearest_switch(paths: Sequence[str], switch: Callable[[str], object]) -> tuple[str, bool] | None:
+    """Return the first file that says yes or no, and what it says.
+
+    Of two settings that name a switch the nearer one counts. What an administrator prescribes for the machine, and
+    what a command line says, is not considered.
+    """
+    values = ((path, switch(path)) for path in paths)
+    return next(((path, value) for path, value in values if isinstance(value, bool)), None)
+
+
+def switched_off(title: str, switch: str, path: str, *, remedy: str) -> Fault:
+    """Return the fault of a client whose hooks are switched off in a file."""
+    return Fault(detail=f"{title} runs no hook of ours here ({switch} in {path})", remedy=remedy)
+
+
+def hook_command(location: Location, client: str, *, cmd_on_windows: bool = False) -> str:
+    """Return the command line that serves an event; where learnt is missing, it prints nothing and succeeds.
+
+    Clients ask the user again whether a hook is trusted when its command changes, so it stays as it is.
+    """
+    words = [*location.program, "hook", "--client", client]
+    if location.windows and cmd_on_windows:
+        line = " ".join(f'"{word}"' if " " in word else word for word in words)
+        return f'cmd /d /c "{line} 2>nul || exit /b 0"'
+    line = " ".join(shlex.quote(word) for word in words)
+    return f"sh -c {shlex.quote(f'{line} 2>/dev/null || exit 0')}"
+
+
+def hook(command: str, timeout: int) -> dict[str, Any]:
+    """Return a hook as clients write it; the unit of the timeout is the client's."""
+    return {"type": "command", "command": command, "timeout": timeout}
+
+
+def server(location: Location) -> dict[str, Any]:
+    """Return how the MCP server is started, in the form that most clients use."""
+    program, *words = location.program
+    return {"command": program, "args": [*words, "mcp"]}
+
+
+def is_our_hook(handler: object) -> bool:
+    """Return whether a client's hook starts learnt, whoever wrote it."""
+    return isinstance(handler, dict) and bool(_OUR_HOOK.search(str(handler.get("command", ""))))
+
+
+def find_hooks(settings: object) -> Iterator[tuple[str, int, int]]:
+    """Yield the event, the group and the position of each hook of ours in a client's settings."""
+    events = settings.get("hooks") if isinstance(settings, dict) else None
+    for event, groups in events.items() if isinstance(events, dict) else ():
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            handlers = group.get("hooks") if isinstance(group, dict) else None
+            for position, handler in enumerate(handlers if isinstance(handlers, list) else ()):
+                if is_our_hook(handler):
+                    yield event, number, position
+
+
+def is_our_server(entry: object) -> bool:
+    """Return whether an MCP server is ours."""
+    if not isinstance(entry, dict):
+        return False
+    command, words = entry.get("command"), entry.get("args")
+    line = [*(command if isinstance(command, list) else [command]), *(words if isinstance(words, list) else [])]
+    return bool(_OUR_SERVER.search(" ".join(map(str, line))))
+
+
+def decode(content: bytes) -> tuple[str, str]:
+    """Return the byte order mark at the beginning of a file, if any, and its text."""
+    try:
+        text = content.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Unfit(f"it is not UTF-8 at byte {error.start}") from None
+    return ("\ufeff" if content.startswith(_BOM) else ""), text
+
+
+def as_json(value: object) -> str:
+    """Return a value as a person reads it."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+class WholeFile(Value):
+    """A file that is ours from its first line, by which it is recognised, to its last."""
+
+    text: str
+
+    def add(self, content: bytes | None) -> bytes:
+        """Return the file with what is ours in it; None stands for no file."""
+        if content and content.strip() and not self.holds(content):
+            raise Unfit("it is there already, and not ours", remedy="give that one another name")
+        return self.text.encode()
+
+    def remove(self, content: bytes, before: bytes | None) -> bytes | None:
+        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
+        return before if self.holds(content) else content
+
+    def holds(self, content: bytes) -> bool:
+        """Return whether anything of ours is in the file."""
+        return content.decode("utf-8", "replace").partition("\n")[0].rstrip() == self.text.partition("\n")[0]
+
+    def by_hand(self, _content: bytes | None, /) -> str:
+        """Return nothing: nobody writes a whole file by hand."""
+        return ""
+
+    def starts(self, _content: bytes, /) -> str:
+        """Return nothing: the file holds no hooks in a client's own format."""
+        return ""

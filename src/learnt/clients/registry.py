@@ -1,0 +1,198 @@
+"""The clients, each once: its names, the events that it sends, the folders that it uses, and what it offers.
+
+This file holds plain data, because every hook loads it. The code of a client stands in the folder of its name, in up to
+four modules: `run` (start it without a person), `hooks` (read results that it sends in its own format), `transcript`
+(read the conversations that it keeps) and `setup` (edit its settings). `load` imports one of them when it is needed.
+"""
+
+from __future__ import annotations
+
+from learnt.errors import WrongRequest
+from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# Unknown clients use Claude Code's format.
+DEFAULT = "claude"
+
+
+class Client(Value):
+    """What is known about a client without loading its modules."""
+
+    name: str
+    """The name under which its activity is stored."""
+    title: str
+    setup_name: str = ""
+    """The name that `learnt install` uses, where it is another one."""
+    aliases: tuple[str, ...] = ()
+    """Other names, such as the one it uses over MCP."""
+    alias_prefix: str = ""
+    """How a name begins that it uses over MCP, where the rest varies."""
+    folder: str = ""
+    """The folder with its modules, where that has another name."""
+    offers: tuple[str, ...] = ()
+    """Its modules."""
+    places: tuple[str, ...] = ()
+    """The environment variables that move its folders."""
+    events: Mapping[str, str] = {}
+    """The events that are served, in the order in which they are set up, each with our kind of event."""
+    hears_before_call: bool = True
+    """Whether its model hears what a hook says before a call; otherwise it must be said with the result."""
+    deny_format: str = "permission"
+    """How a hook prevents a call: `permission` or `decision`."""
+    compaction_format: str = ""
+    """How a hook adds words to a summary: `text` or `context`; empty where it cannot."""
+    speaks_by_name: bool = False
+    """Whether its transcripts name the agent like the client instead of `assistant`."""
+    reports: str = ""
+    """What it says about the price of a run: `cost`, `tokens`, or nothing."""
+    keeps_database: bool = False
+    """Whether it keeps its conversations in a database."""
+    per_project: bool = False
+    """Whether it can be set up in a project only."""
+    models_need_provider: bool = False
+    """Whether its models are named `provider/model`."""
+
+
+_CLAUDE_EVENTS = {
+    "SessionStart": "session",
+    "UserPromptSubmit": "prompt",
+    "PreToolUse": "call",
+    "PostToolUse": "result",
+    "PostToolUseFailure": "result",
+    "SubagentStart": "agent",
+    "SubagentStop": "stop",
+    "PreCompact": "compaction",
+    "Stop": "stop",
+    "StopFailure": "stop",
+    "SessionEnd": "end",
+}
+# Codex has no separate events for failures, and its model does not hear what a hook says before a compaction.
+_NOT_IN_CODEX = ("PostToolUseFailure", "PreCompact", "StopFailure")
+# Gemini CLI's `PreCompress` is left out: it comes before every call of a model and says nothing about compression.
+_GEMINI_EVENTS = {
+    "SessionStart": "session",
+    "BeforeAgent": "prompt",
+    "BeforeTool": "call",
+    "AfterTool": "result",
+    "AfterAgent": "stop",
+    "SessionEnd": "end",
+}
+_EVERY_MODULE = ("run", "hooks", "transcript", "setup")
+
+CLIENTS = (
+    Client(
+        name="claude",
+        title="Claude Code",
+        setup_name="claude-code",
+        folder="claude_code",
+        offers=_EVERY_MODULE,
+        places=("CLAUDE_CONFIG_DIR",),
+        events=_CLAUDE_EVENTS,
+        compaction_format="text",
+        reports="cost",
+    ),
+    Client(
+        name="codex",
+        title="Codex",
+        aliases=("codex-cli", "codex-mcp-client"),
+        offers=_EVERY_MODULE,
+        places=("CODEX_HOME",),
+        events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_CODEX},
+        reports="tokens",
+    ),
+    Client(
+        name="gemini",
+        title="Gemini CLI",
+        aliases=("gemini-cli",),
+        alias_prefix="gemini-cli-mcp-client",  # over MCP it adds the server's name
+        offers=_EVERY_MODULE,
+        places=("GEMINI_CLI_HOME",),
+        events=_GEMINI_EVENTS,
+        hears_before_call=False,
+        deny_format="decision",
+        speaks_by_name=True,
+        reports="tokens",
+    ),
+    Client(
+        name="opencode",
+        title="opencode",
+        offers=("run", "transcript", "setup"),
+        places=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
+        events=_CLAUDE_EVENTS,  # our plugin speaks like Claude Code
+        compaction_format="context",
+        keeps_database=True,
+        reports="cost",
+        models_need_provider=True,
+    ),
+    Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
+    Client(name="command", title="any other program", offers=("run",)),
+)
+_BY_NAME = {alias: client for client in CLIENTS for alias in (client.name, client.setup_name, *client.aliases) if alias}
+# The kind of each event, whichever client sends it.
+KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
+# The environment variables that move the folders of clients.
+PLACES = ("HOME", "USERPROFILE", *(place for client in CLIENTS for place in client.places))
+
+
+def find(name: str) -> Client | None:
+    """Return the client that has this name or alias; None for an unknown one."""
+    plain = name.strip().lower()
+    if plain in _BY_NAME:
+        return _BY_NAME[plain]
+    prefixed = (client for client in CLIENTS if client.alias_prefix and plain.startswith(client.alias_prefix))
+    return next(prefixed, None)
+
+
+def client_name(name: str) -> str:
+    """Return the name under which a client's activity is stored; that of an unknown client stays as it is."""
+    client = find(name)
+    return client.name if client else name.strip().lower()
+
+
+def setup_name(client: Client) -> str:
+    """Return the name that `learnt install` uses for a client."""
+    return client.setup_name or client.name
+
+
+def setup_names(*, with_hooks: bool = False) -> tuple[str, ...]:
+    """Return the clients that can be set up, as `learnt install` calls them; `with_hooks`: those that send events."""
+    clients = that_offer("setup")
+    return tuple(setup_name(client) for client in clients if client.events or not with_hooks)
+
+
+def that_offer(module: str) -> tuple[Client, ...]:
+    """Return the clients that have such a module."""
+    return tuple(client for client in CLIENTS if module in client.offers)
+
+
+def load(client: Client, module: str) -> Any:
+    """Return a module of a client's folder."""
+    from importlib import import_module
+
+    return import_module(f"learnt.clients.{client.folder or client.name}.{module}")
+
+
+def get(name: str, module: str) -> Client:
+    """Return the client of this name, or raise WrongRequest when none of that name has such a module."""
+    client = find(name)
+    if client is None or module not in client.offers:
+        known = ", ".join(client.name for client in that_offer(module))
+        raise WrongRequest(f"there is no client `{name}`", hint=f"known are: {known}")
+    return client
+
+
+def recognise(event: str, payload: Mapping[str, Any]) -> str:
+    """Return the client that sent an event without its name, by what only that client sends; nothing where unclear."""
+    path = payload.get("transcript_path")
+    transcript = path.replace("\\", "/") if isinstance(path, str) else ""
+    file = transcript.rpartition("/")[2]
+    if (event in _GEMINI_EVENTS and event not in _CLAUDE_EVENTS) or "/.gemini/" in transcript:
+        return "gemini"
+    if ("turn_id" in payload and "model" in payload) or (file.startswith("rollout-") and file.endswith(".jsonl")):
+        return "codex"
+    is_claude = "prompt_id" in payload or ("permission_mode" in payload and "turn_id" not in payload)
+    return DEFAULT if is_claude or "/.claude/" in transcript else ""
