@@ -16,13 +16,13 @@ import apsw
 import pytest
 
 from learnt import Memory, WrongRequest
-from learnt.clients.events import Event
+from learnt.clients.kit.events import HookEvent
+from learnt.clients.registry import client_name
 from learnt.errors import InvalidValue
 from learnt.flow.context import now_ms
 from learnt.store import fired
 from learnt.store.activity import Entry, Today
 from learnt.system.detached import INTERNAL
-from learnt.text.names import client_name
 from learnt.text.times import ago
 from tests.conftest import Clock, Done, command_line
 from tests.test_terminal import Terminal
@@ -68,7 +68,7 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
 
 def told(memory: Memory, **event: Any) -> str:
     """Let something happen in a conversation in Claude Code; return what it is told."""
-    happened = Event(client="claude", **event)
+    happened = HookEvent(client="claude", **event)
     return memory.hooks.serve(happened, loop_task="", began_ns=time.perf_counter_ns()).text
 
 

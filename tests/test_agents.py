@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
-from learnt.clients import programs
-from learnt.clients.shapes import Answer, Call, Request
+from learnt.clients.kit import run as programs
+from learnt.clients.kit.run import Call, RunReport, RunRequest
 from learnt.errors import LearntError
 from learnt.loop import agents
 from learnt.loop.agents import AgentRun
@@ -77,7 +77,7 @@ def agent(tmp_path: Path) -> Callable[[str], Call]:
 
 
 def command(line: str, tmp_path: Path, prompt: str = "Do the work") -> Call:
-    request = Request(
+    request = RunRequest(
         prompt=prompt, folder=str(tmp_path), scratch=str(tmp_path / "scratch"), command=line, model="small"
     )
     return programs.call("command", request)
@@ -127,7 +127,7 @@ def assert_all_dead(run: AgentRun, *, least: int = 1) -> None:
     assert run.left == ()
 
 
-def answer(run: AgentRun) -> Answer:
+def answer(run: AgentRun) -> RunReport:
     return programs.read(run.output)
 
 
@@ -468,11 +468,11 @@ def test_an_error_of_the_caller_ends_the_agent_and_goes_on(
 
 WORKER = """
 import os, sys
-from learnt.clients import programs
-from learnt.clients.shapes import Request
+from learnt.clients.kit import run as programs
+from learnt.clients.kit.run import RunRequest
 from learnt.loop import agents
 folder, script, task = sys.argv[1:]
-request = Request(prompt="", folder=folder, scratch=folder, command=f"{sys.executable} -S {script}")
+request = RunRequest(prompt="", folder=folder, scratch=folder, command=f"{sys.executable} -S {script}")
 agents.run(
     programs.call("command", request), folder=folder, environ={**os.environ, "LEARNT_ATTEMPT": task},
     time_limit_s=600, output_limit_bytes=10**6, log_folder=folder + "/log",

@@ -14,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
-from learnt.clients.events import CLIENTS, KINDS, Event, answer, read_event
+from learnt.clients import registry
+from learnt.clients.kit.events import HookEvent, answer, read_event
+from learnt.clients.registry import KINDS
 from tests.support import hooks
+
+CLIENTS = [client.name for client in registry.CLIENTS if client.events]
 
 _TEXT = st.one_of(st.text(max_size=50), st.sampled_from(("cache the schema", hooks.WRONG, hooks.RIGHT, "\ud800", "")))
 _SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), _TEXT)
@@ -75,13 +79,13 @@ def test_any_object_gives_a_valid_answer_or_none(
     said.encode()  # no half of a character
 
 
-def _read(name: str, client: str = "", **fields: Any) -> Event:
+def _read(name: str, client: str = "", **fields: Any) -> HookEvent:
     event = read_event({"hook_event_name": name, "session_id": "s1", "cwd": "/x", **fields}, client)
     assert event is not None
     return event
 
 
-def _ran(client: str, response: object, *, name: str = "PostToolUse", **fields: Any) -> Event:
+def _ran(client: str, response: object, *, name: str = "PostToolUse", **fields: Any) -> HookEvent:
     """Return the result of a command."""
     name = "AfterTool" if client == "gemini" else name
     tool = "run_shell_command" if client == "gemini" else "Bash"

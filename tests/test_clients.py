@@ -13,28 +13,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnt.clients import programs
-from learnt.clients.programs import CLIENTS
-from learnt.clients.shapes import LINE_LIMIT, TEXT_LIMIT, Answer, Call, Output, Request
+from learnt.clients import registry
+from learnt.clients.kit import run as programs
+from learnt.clients.kit.run import LINE_LIMIT, TEXT_LIMIT, Call, Output, RunReport, RunRequest
 from learnt.errors import WrongRequest
+
+CLIENTS = [client.name for client in registry.that_offer("run")]
 
 SESSION = "540b6f0e-91ab-4cde-8f01-23456789abcd"
 PROMPT = "Add a login\n" + "and mind the details\n" * 10_000
 FINAL = "The login works.\n<task-done/>"
 
 
-def request(folder: Path, **fields: Any) -> Request:
+def request(folder: Path, **fields: Any) -> RunRequest:
     given_fields = {"prompt": PROMPT, "folder": str(folder), "scratch": str(folder / "scratch"), **fields}
-    return Request(**given_fields)
+    return RunRequest(**given_fields)
 
 
 @pytest.fixture
-def read(tmp_path: Path, home: Path) -> Callable[..., Answer]:
+def read(tmp_path: Path, home: Path) -> Callable[..., RunReport]:
     """Read an output as a client left it: records become lines."""
 
     def reading(
         client: str, *printed: object, exit_code: int | None = 0, stderr: str = "", model: str = "", raw: bytes = b""
-    ) -> Answer:
+    ) -> RunReport:
         asked = request(tmp_path, model=model, command="agent" if client == "command" else "")
         (tmp_path / "stdout").write_bytes(raw or lines(printed))
         (tmp_path / "stderr").write_text(stderr)
@@ -188,11 +190,11 @@ CLAUDE_STREAM = [
 ]
 
 
-def test_claude_code_tells_everything_in_its_stream(read: Callable[..., Answer], home: Path) -> None:
+def test_claude_code_tells_everything_in_its_stream(read: Callable[..., RunReport], home: Path) -> None:
     transcript = home / ".claude" / "projects" / "-home-me-shop" / f"{SESSION}.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.touch()
-    assert read("claude", *CLAUDE_STREAM, CLAUDE_RESULT) == Answer(
+    assert read("claude", *CLAUDE_STREAM, CLAUDE_RESULT) == RunReport(
         text=FINAL,
         said=f"First I look.\n<learning>Look first</learning>\n\n{FINAL}",
         model="claude-opus-5-5",
@@ -206,13 +208,13 @@ def test_claude_code_tells_everything_in_its_stream(read: Callable[..., Answer],
 
 @pytest.mark.parametrize("whole", [CLAUDE_RESULT, [*CLAUDE_STREAM, CLAUDE_RESULT]], ids=["object", "array"])
 @pytest.mark.parametrize("indent", [None, 2])
-def test_claude_codes_plain_json_is_read_too(read: Callable[..., Answer], whole: Any, indent: int | None) -> None:
+def test_claude_codes_plain_json_is_read_too(read: Callable[..., RunReport], whole: Any, indent: int | None) -> None:
     answer = read("claude", json.dumps(whole, indent=indent))
     assert (answer.text, answer.cost_usd, answer.tokens_out) == (FINAL, 0.09456, 20)
     assert answer.model == "claude-opus-5-5"
 
 
-def test_a_run_of_claude_code_that_was_cut_short_is_read_from_its_messages(read: Callable[..., Answer]) -> None:
+def test_a_run_of_claude_code_that_was_cut_short_is_read_from_its_messages(read: Callable[..., RunReport]) -> None:
     answer = read("claude", *CLAUDE_STREAM, '{"type":"assistant","mess', exit_code=143)
 
     assert answer.text == FINAL
@@ -230,7 +232,7 @@ def test_a_run_of_claude_code_that_was_cut_short_is_read_from_its_messages(read:
         ({"subtype": "error_max_turns", "result": None}, "error_max_turns"),
     ],
 )
-def test_claude_codes_errors_are_told(read: Callable[..., Answer], result: dict[str, Any], error: str) -> None:
+def test_claude_codes_errors_are_told(read: Callable[..., RunReport], result: dict[str, Any], error: str) -> None:
     answer = read("claude", {**CLAUDE_RESULT, "is_error": True, **result}, exit_code=1)
     assert answer.error == error
     assert answer.cost_usd == 0.09456
@@ -273,9 +275,9 @@ def codex_session(home: Path) -> Path:
     return path
 
 
-def test_codex_tells_words_and_tokens_and_its_session_the_model(read: Callable[..., Answer], home: Path) -> None:
+def test_codex_tells_words_and_tokens_and_its_session_the_model(read: Callable[..., RunReport], home: Path) -> None:
     session = codex_session(home)
-    assert read("codex", *CODEX_STREAM, CODEX_END) == Answer(
+    assert read("codex", *CODEX_STREAM, CODEX_END) == RunReport(
         text=FINAL,
         said=f"I begin.\n\n{FINAL}",
         model="gpt-5-codex",
@@ -287,7 +289,7 @@ def test_codex_tells_words_and_tokens_and_its_session_the_model(read: Callable[.
 
 
 def test_a_run_of_codex_that_was_cut_short_has_its_tokens_from_the_session(
-    read: Callable[..., Answer], home: Path
+    read: Callable[..., RunReport], home: Path
 ) -> None:
     codex_session(home)
     answer = read("codex", *CODEX_STREAM, exit_code=None)
@@ -295,7 +297,7 @@ def test_a_run_of_codex_that_was_cut_short_has_its_tokens_from_the_session(
     assert answer.error == "it did not end by itself"
 
 
-def test_codexs_errors_are_told_unless_it_recovered(read: Callable[..., Answer]) -> None:
+def test_codexs_errors_are_told_unless_it_recovered(read: Callable[..., RunReport]) -> None:
     lost = {"type": "error", "message": "stream disconnected, retrying 1/5"}
     failed = {"type": "turn.failed", "error": {"message": "the quota is used up"}}
     assert read("codex", lost, failed, exit_code=1).error == "the quota is used up"
@@ -347,12 +349,12 @@ GEMINI_WHOLE = {
     ids=["stream", "object", "indented"],
 )
 def test_gemini_is_read_as_a_stream_and_as_one_object(
-    read: Callable[..., Answer], home: Path, printed: list[object], said: str
+    read: Callable[..., RunReport], home: Path, printed: list[object], said: str
 ) -> None:
     transcript = home / ".gemini" / "tmp" / "shop" / "chats" / f"session-2026-11-15T07-30-{SESSION[:8]}.jsonl"
     transcript.parent.mkdir(parents=True)
     transcript.touch()
-    assert read("gemini", *printed) == Answer(
+    assert read("gemini", *printed) == RunReport(
         text=FINAL,
         said=said,
         model="gemini-pro",
@@ -363,7 +365,7 @@ def test_gemini_is_read_as_a_stream_and_as_one_object(
     )
 
 
-def test_geminis_errors_are_told(read: Callable[..., Answer]) -> None:
+def test_geminis_errors_are_told(read: Callable[..., RunReport]) -> None:
     refused = {"type": "result", "status": "error", "error": {"type": "unknown", "message": "[API Error: quota]"}}
     assert read("gemini", *GEMINI_STREAM[:2], refused, exit_code=144).error == "[API Error: quota]"
     untrusted = read("gemini", exit_code=55, stderr="Gemini CLI is not running in a trusted directory.\n")
@@ -393,11 +395,11 @@ OPENCODE_STREAM = [
 ]
 
 
-def test_opencode_is_summed_over_its_steps(read: Callable[..., Answer], home: Path) -> None:
+def test_opencode_is_summed_over_its_steps(read: Callable[..., RunReport], home: Path) -> None:
     database = home / ".local" / "share" / "opencode" / "opencode.db"
     database.parent.mkdir(parents=True)
     database.touch()
-    assert read("opencode", *OPENCODE_STREAM, model="stub/stub-model") == Answer(
+    assert read("opencode", *OPENCODE_STREAM, model="stub/stub-model") == RunReport(
         text="The login works.\n\n<task-done/>",
         said="I begin.\n\nThe login works.\n\n<task-done/>",
         model="stub/stub-model",
@@ -409,7 +411,7 @@ def test_opencode_is_summed_over_its_steps(read: Callable[..., Answer], home: Pa
     )
 
 
-def test_opencodes_errors_are_told(read: Callable[..., Answer]) -> None:
+def test_opencodes_errors_are_told(read: Callable[..., RunReport]) -> None:
     error = {"name": "APIError", "data": {"message": "quota is used up", "statusCode": 400}}
     assert read("opencode", {"type": "error", "sessionID": "ses_1", "error": error}, exit_code=1).error == (
         "quota is used up"
@@ -446,13 +448,13 @@ def aider_sent(cost: float) -> dict[str, Any]:
     return {"event": "message_send", "properties": figures}
 
 
-def test_aider_is_read_from_the_files_that_it_keeps(read: Callable[..., Answer], tmp_path: Path) -> None:
+def test_aider_is_read_from_the_files_that_it_keeps(read: Callable[..., RunReport], tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (scratch / "aider.llm.log").write_text(AIDER_CONVERSATION)
     (scratch / "aider.figures.jsonl").write_bytes(lines([{"event": "launched"}, aider_sent(0.25), aider_sent(0.5)]))
     (scratch / "aider.chat.md").touch()
-    assert read("aider", AIDER_PRINTED) == Answer(
+    assert read("aider", AIDER_PRINTED) == RunReport(
         text=FINAL,
         said=f"I begin.\n\n{FINAL}",
         model="openai/gpt-4o",
@@ -463,14 +465,14 @@ def test_aider_is_read_from_the_files_that_it_keeps(read: Callable[..., Answer],
     )
 
 
-def test_aider_without_its_files_is_read_from_what_it_printed(read: Callable[..., Answer]) -> None:
+def test_aider_without_its_files_is_read_from_what_it_printed(read: Callable[..., RunReport]) -> None:
     answer = read("aider", AIDER_PRINTED)
     assert "The login works." in answer.text
     assert (answer.model, answer.cost_usd, answer.tokens_in) == ("openai/gpt-4o", None, None)
 
 
 def test_aider_that_got_no_answer_failed_whatever_its_exit_code_says(
-    read: Callable[..., Answer], tmp_path: Path
+    read: Callable[..., RunReport], tmp_path: Path
 ) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "aider.llm.log").write_text(AIDER_CONVERSATION.partition("LLM RESPONSE")[0])
@@ -479,7 +481,9 @@ def test_aider_that_got_no_answer_failed_whatever_its_exit_code_says(
     assert answer.error == "litellm.BadRequestError: OpenAIException - quota"
 
 
-def test_a_model_without_a_price_cost_aider_nothing_that_we_know(read: Callable[..., Answer], tmp_path: Path) -> None:
+def test_a_model_without_a_price_cost_aider_nothing_that_we_know(
+    read: Callable[..., RunReport], tmp_path: Path
+) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "scratch" / "aider.figures.jsonl").write_bytes(lines([aider_sent(0)]))
     assert read("aider", AIDER_PRINTED).cost_usd is None
@@ -498,7 +502,7 @@ HEALTHY: dict[str, list[Any]] = {
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 @pytest.mark.parametrize("raw", [b"", b"\n\n", b"\xff\xfe\x00{", b"[[[[" * 50_000, b'{"type":', b"null\n1\n[]\n"])
 def test_rubbish_gives_an_empty_answer_with_an_error_never_a_crash(
-    client: str, raw: bytes, read: Callable[..., Answer]
+    client: str, raw: bytes, read: Callable[..., RunReport]
 ) -> None:
     answer = read(client, raw=raw, exit_code=1, stderr="went wrong")
     assert answer.error == "exit code 1: went wrong"
@@ -506,7 +510,9 @@ def test_rubbish_gives_an_empty_answer_with_an_error_never_a_crash(
 
 
 @pytest.mark.parametrize("client", sorted(CLIENTS))
-def test_an_output_that_is_gone_gives_an_empty_answer(client: str, read: Callable[..., Answer], tmp_path: Path) -> None:
+def test_an_output_that_is_gone_gives_an_empty_answer(
+    client: str, read: Callable[..., RunReport], tmp_path: Path
+) -> None:
     read(client)
     os.unlink(tmp_path / "stdout")
     asked = request(tmp_path, command="agent" if client == "command" else "")
@@ -517,11 +523,11 @@ def test_an_output_that_is_gone_gives_an_empty_answer(client: str, read: Callabl
         stderr=str(tmp_path / "nowhere"),
         exit_code=9,
     )
-    assert programs.read(output) == Answer(error="exit code 9")
+    assert programs.read(output) == RunReport(error="exit code 9")
 
 
 @pytest.mark.parametrize("client", sorted(HEALTHY))
-def test_broken_lines_between_good_ones_are_passed_over(client: str, read: Callable[..., Answer]) -> None:
+def test_broken_lines_between_good_ones_are_passed_over(client: str, read: Callable[..., RunReport]) -> None:
     good = read(client, *HEALTHY[client])
     noise = [
         b"\xff\xfenoise\n",
@@ -539,7 +545,7 @@ def split(client: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("client", sorted(HEALTHY))
-def test_figures_that_are_none_are_not_believed(client: str, read: Callable[..., Answer]) -> None:
+def test_figures_that_are_none_are_not_believed(client: str, read: Callable[..., RunReport]) -> None:
     for wrong in ("-1", '"12"', "NaN", "1e400", "true", "{}"):
         text = json.dumps(HEALTHY[client])
         for figure in ("0.09456", "2400", "0.25", "68", "34", "14"):
@@ -580,7 +586,7 @@ def test_no_shape_of_json_can_break_a_reader(tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.mark.parametrize("session", ["../../../etc/passwd", "*", "a/b", "x" * 5_000, "nul\0nul", ""])
-def test_a_session_id_cannot_lead_elsewhere(session: str, read: Callable[..., Answer], home: Path) -> None:
+def test_a_session_id_cannot_lead_elsewhere(session: str, read: Callable[..., RunReport], home: Path) -> None:
     for folder in (".claude/projects/shop", ".gemini/tmp/shop/chats", ".codex/sessions/1/2/3"):
         (home / folder).mkdir(parents=True)
         (home / folder / "other.jsonl").touch()
@@ -590,7 +596,7 @@ def test_a_session_id_cannot_lead_elsewhere(session: str, read: Callable[..., An
         assert read(client, *json.loads(text)).transcript == ""
 
 
-def test_of_a_long_plain_output_the_end_is_kept(read: Callable[..., Answer]) -> None:
+def test_of_a_long_plain_output_the_end_is_kept(read: Callable[..., RunReport]) -> None:
     answer = read("command", raw=b"x" * TEXT_LIMIT + b"<task-done/>")
     assert answer.text.startswith("[12 bytes left out]\n")
     assert answer.text.endswith("<task-done/>")

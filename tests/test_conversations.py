@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from learnt.clients.events import read_event
-from learnt.clients.setup.opencode import plugin
-from learnt.clients.setup.shapes import Setting
+from learnt.clients.kit.events import read_event
+from learnt.clients.kit.setup import Location
+from learnt.clients.opencode.setup import plugin
 from learnt.model import text_id
 from learnt.store import missteps
 from tests.conftest import Done
@@ -872,7 +872,7 @@ def opencode(project: Path) -> Callable[[str], list[str]]:
         pytest.skip("there is no node to run the plugin")
 
     def run(steps: str) -> list[str]:
-        setting = Setting(root=str(project), program=(sys.executable, "-m", "learnt"))
+        setting = Location(root=str(project), program=(sys.executable, "-m", "learnt"))
         (project / "learnt.mjs").write_text(plugin(setting))
         (project / "host.mjs").write_text(f"{PLUGIN_HOST}\nconst told = []\n{steps}\nconsole.log(JSON.stringify(told))")
         done = subprocess.run([node, "host.mjs"], cwd=project, capture_output=True, text=True, check=True)

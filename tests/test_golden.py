@@ -575,7 +575,7 @@ OWN = {
     },
     "gemini": {".gemini/settings.json": '// mine\n{\n\t"theme": "dark", /* why not */\n\t"mcpServers": {}\n}\n'},
     "opencode": {"opencode.json": '{\n  "theme": "dark", // mine\n  "mcp": {},\n}\n'},
-    "aider": {".aider.conf.yml": "# mine\ndark-mode: true\nread: [CONVENTIONS.md]\n"},
+    "aider": {".aider.conf.yml": "# mine\ndark-mode: true\nread:\n  - CONVENTIONS.md\n"},
 }
 
 

@@ -15,9 +15,9 @@ import apsw
 import pytest
 
 from learnt import Memory
-from learnt.clients.events import KINDS
-from learnt.clients.setup import events, targets
-from learnt.clients.setup.shapes import Setting
+from learnt.clients import registry
+from learnt.clients.kit.setup import Location, targets
+from learnt.clients.registry import KINDS
 from learnt.system.locks import Locked
 from tests.conftest import Done
 
@@ -275,8 +275,8 @@ def test_a_clone_without_a_store_hears_nothing_and_gets_no_log(project: Path, le
 
 
 def test_whatever_is_installed_is_served_and_codex_is_not_asked_for_what_it_does_not_hear() -> None:
-    assert {*events.CLAUDE, *events.CODEX, *events.GEMINI} <= KINDS.keys()
-    hooks = targets("codex", Setting(root="/x"))[0].edit
+    assert {event for client in registry.CLIENTS for event in client.events} <= KINDS.keys()
+    hooks = targets("codex", Location(root="/x"))[0].edit
     now = json.loads(hooks.add(None))
     assert "PreCompact" not in now["hooks"]
     older = json.dumps({"hooks": {**now["hooks"], "PreCompact": now["hooks"]["Stop"]}}).encode()

@@ -21,18 +21,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tools import generate_plugins
 
-from learnt.clients.setup import CLIENTS, PLACES, Setting, Unfit, targets
-from learnt.clients.setup.events import CLAUDE, CODEX, GEMINI
-from learnt.clients.setup.json_file import JsonFile
-from learnt.clients.setup.json_text import WITH_COMMENTS_AND_COMMAS
-from learnt.clients.setup.shapes import Edit
-from learnt.clients.setup.toml_file import TomlFile
-from learnt.clients.setup.yaml_file import YamlFile
+from learnt.clients import registry
+from learnt.clients.aider.setup import ReadList
+from learnt.clients.codex.setup import ServerTable
+from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
+from learnt.clients.kit.setup import Edit, Location, Unfit, targets
+from learnt.clients.registry import PLACES
 from tests.conftest import Done, command_line
 from tests.support.disk import Disk
 
 Learnt = Callable[..., Done]
-SETTING = Setting(root="/srv/shop")
+CLIENTS = registry.setup_names()
+CLAUDE, CODEX, GEMINI = (registry.get(name, "setup").events for name in ("claude", "codex", "gemini"))
+LOCATION = Location(root="/srv/shop")
 SETTINGS_FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
@@ -183,7 +184,7 @@ def test_from_settings_that_were_changed_since_only_ours_is_taken_out(client: st
 
 
 def edit_of(client: str) -> Edit:
-    (found,) = [one for one in targets(client, SETTING) if one.path == f"/srv/shop/{SETTINGS_FILES[client]}"]
+    (found,) = [one for one in targets(client, LOCATION) if one.path == f"/srv/shop/{SETTINGS_FILES[client]}"]
     return found.edit
 
 
@@ -544,10 +545,10 @@ def test_advice_is_given_when_something_was_written_or_can_be_seen_to_be_missing
     put(home / ".gemini/trustedFolders.json", json.dumps({str(project): "DO_NOT_TRUST"}).encode())
     distrusted = learnt("install", "claude-code", "gemini", env=path).out
 
-    assert "start Claude Code (2.1 or newer) anew" in first
+    assert "restart Claude Code (2.1 or newer)" in first
     assert "/permissions" in first
     assert second == "claude-code: nothing to change\ngemini: nothing to change\n"
-    assert distrusted.startswith("claude-code: nothing to change\ngemini: nothing to change\n    start Gemini CLI anew")
+    assert distrusted.startswith("claude-code: nothing to change\ngemini: nothing to change\n    restart Gemini CLI")
 
 
 def test_install_says_that_the_command_of_a_project_is_not_on_path(learnt: Learnt, project: Path) -> None:
@@ -786,7 +787,7 @@ TOML_FILES = {
 
 @pytest.mark.parametrize("content", TOML_FILES.values(), ids=TOML_FILES)
 def test_codex_configuration_comes_back_even_when_codex_wrote_into_it(content: bytes) -> None:
-    edit = TomlFile(server={"command": "learnt", "args": ["mcp"]})
+    edit = ServerTable(server={"command": "learnt", "args": ["mcp"]})
     changed = edit.add(content)
     later = b'\n[hooks.state."/x:stop:0:0"]\ntrusted_hash = "sha256:1"\n'
 
@@ -809,45 +810,30 @@ def test_codex_configuration_comes_back_even_when_codex_wrote_into_it(content: b
 )
 def test_codex_configuration_that_cannot_be_changed_safely_is_refused(content: bytes) -> None:
     with pytest.raises(Unfit):
-        TomlFile(server={"command": "learnt", "args": ["mcp"]}).add(content)
+        ServerTable(server={"command": "learnt", "args": ["mcp"]}).add(content)
 
 
-INLINE = {
-    "after another": 'a = 1\nmcp_servers = {a={command="x"}, %s} # mine\n',
-    "before another": 'mcp_servers = { %s, a={command="x"} }\n[b]\nc = 2\n',
-    "between": 'mcp_servers = {a={command="x"}, %s, b={command="y"}}\n',
-    "alone": "mcp_servers = {%s}\n",
-}
-
-
-@pytest.mark.parametrize("content", INLINE.values(), ids=INLINE)
-def test_what_is_to_be_added_by_hand_fits_into_an_inline_table_and_is_seen_there(content: str) -> None:
-    edit = TomlFile(server={"command": "learnt", "args": ["mcp"], "default_tools_approval_mode": "approve"})
-    before = content.replace(", %s", "").replace(" %s,", "").replace("%s", "").encode()
-
-    remark, added = edit.by_hand(before).splitlines()
-    by_hand = (content % added).encode()
-
-    assert "within the braces of `mcp_servers" in remark
-    assert edit.add(by_hand) == by_hand
-    assert edit.holds(by_hand)
-    left = edit.remove(by_hand, None)
-    assert left is not None
-    assert tomllib.loads(left.decode()) == tomllib.loads(before.decode())
-    assert left.count(b"\n") == before.count(b"\n")
-
-
-def test_with_an_inline_table_codex_is_set_up_once_a_person_has_added_ours(learnt: Learnt, project: Path) -> None:
+def test_an_inline_table_is_refused_with_what_to_write_instead(learnt: Learnt, project: Path) -> None:
     config = put(project / ".codex/config.toml", b'mcp_servers = {a={command="x"}}\n')
     refused = learnt("install", "codex")
-    added = next(line for line in refused.err.splitlines() if line.startswith("learnt = {"))
-    config.write_text(f'mcp_servers = {{a={{command="x"}}, {added}}}\n')
 
     assert refused.code == 2
-    assert "hooks.json:" in refused.err
-    assert "codex: wrote .codex/hooks.json\n" in learnt("install", "codex").out
-    assert learnt("uninstall", "codex").code == 0
+    assert "`mcp_servers` is an inline table" in refused.err
+    assert "hint: write it as tables, `[mcp_servers.<name>]` for each server, and try again" in refused.err
     assert tree(project) == {".codex/config.toml": b'mcp_servers = {a={command="x"}}\n'}
+
+    config.write_bytes(b'[mcp_servers.a]\ncommand="x"\n')
+    assert learnt("install", "codex").code == 0
+
+
+def test_our_server_that_a_person_wrote_into_an_inline_table_is_seen_and_left_to_that_person() -> None:
+    edit = ServerTable(server={"command": "learnt", "args": ["mcp"]})
+    content = b'mcp_servers = {learnt = {command = "learnt", args = ["mcp"]}}\n'
+
+    assert edit.holds(content)
+    assert edit.add(content) == content
+    with pytest.raises(Unfit):
+        edit.remove(content, None)
 
 
 @pytest.mark.parametrize(
@@ -860,11 +846,11 @@ def test_with_an_inline_table_codex_is_set_up_once_a_person_has_added_ours(learn
     ],
 )
 def test_otherwise_what_is_to_be_added_to_codex_by_hand_is_a_table(content: bytes, expected: str) -> None:
-    assert TomlFile(server={"command": "learnt", "args": ["mcp"]}).by_hand(content).startswith(expected)
+    assert ServerTable(server={"command": "learnt", "args": ["mcp"]}).by_hand(content).startswith(expected)
 
 
 def test_a_part_of_our_table_that_somebody_wrote_elsewhere_is_not_left_alone() -> None:
-    edit = TomlFile(server={"command": "learnt", "args": ["mcp"]})
+    edit = ServerTable(server={"command": "learnt", "args": ["mcp"]})
     with pytest.raises(Unfit):
         edit.remove(edit.add(b"") + b'\n[mcp_servers.learnt.env]\nA = "b"\n', None)
 
@@ -874,18 +860,14 @@ YAML_FILES = {
     "nothing": ("", f"read: [{WORD}]\n"),
     "another key": ("# mine\nmodel: x # why\n", f"# mine\nmodel: x # why\nread: [{WORD}]\n"),
     "no last line end": ("model: x", f"model: x\nread: [{WORD}]\n"),
-    "a text": ("read: A.md # why\nmodel: x\n", f"read: [A.md, {WORD}] # why\nmodel: x\n"),
-    "a quoted text": ('read: "A #1.md"\n', f'read: ["A #1.md", {WORD}]\n'),
-    "nothing yet": ("read:\nmodel: x\n", f"read: [{WORD}]\nmodel: x\n"),
-    "an empty list": ("read: []\n", f"read: [{WORD}]\n"),
-    "brackets": ("read: [ A.md, 'b c.md' ]\nx: 1\n", f"read: [ A.md, 'b c.md', {WORD} ]\nx: 1\n"),
+    "over several lines": ("a: [1, # ]\r\n  2]\r\n", f"a: [1, # ]\r\n  2]\r\nread: [{WORD}]\r\n"),
     "dashes": (
-        "read:\n  # two\n  - A.md # a\n  - b.md\n\nx: 1\n",
-        f"read:\n  # two\n  - A.md # a\n  - b.md\n  - {WORD}\n\nx: 1\n",
+        "read:\n  # two\n  - A.md # a\n  - 'b c.md'\n\nx: 1\n",
+        f"read:\n  # two\n  - A.md # a\n  - 'b c.md'\n  - {WORD}\n\nx: 1\n",
     ),
     "dashes below the key": (
-        "---\nread:\n- A.md\nx: |\n  read: no\n",
-        f"---\nread:\n- A.md\n- {WORD}\nx: |\n  read: no\n",
+        "---\nread: # these\n- A.md\nx: |\n  read: no\n",
+        f"---\nread: # these\n- A.md\n- {WORD}\nx: |\n  read: no\n",
     ),
     "dashes at the end": ("read:\n- A.md", f"read:\n- A.md\n- {WORD}"),
     "windows": ("x: 1\r\nread:\r\n  - A.md\r\n", f"x: 1\r\nread:\r\n  - A.md\r\n  - {WORD}\r\n"),
@@ -895,7 +877,7 @@ YAML_FILES = {
 
 @pytest.mark.parametrize(("before", "after"), YAML_FILES.values(), ids=YAML_FILES)
 def test_aider_reads_the_learnings_along_and_its_settings_come_back(before: str, after: str) -> None:
-    edit = YamlFile(key="read", word=WORD)
+    edit = ReadList()
     added = edit.add(before.encode())
 
     assert added.decode() == after
@@ -909,9 +891,15 @@ def test_aider_reads_the_learnings_along_and_its_settings_come_back(before: str,
     "content",
     [
         "{read: x}\n",
+        "read: A.md\n",
+        "read: [A.md, b.md]\n",
+        "read: []\n",
+        "read:\nmodel: x\n",
         "read: [a,\n  b]\n",
         "read: &x a\n",
         "read: >\n  a\n",
+        "read:\n  - a\n    - b\n",
+        "read:\n  - a: b\n",
         "\tread: a\n",
         "a: 1\n---\nb: 2\n",
         "read: a\nread: b\n",
@@ -920,70 +908,33 @@ def test_aider_reads_the_learnings_along_and_its_settings_come_back(before: str,
 )
 def test_aider_settings_that_cannot_be_changed_safely_are_refused(content: str) -> None:
     with pytest.raises(Unfit):
-        YamlFile(key="read", word=WORD).add(content.encode())
+        ReadList().add(content.encode())
 
 
 @pytest.mark.parametrize(
-    ("content", "wrong"),
+    ("written", "left"),
     [
-        ("a: [\n", "the [ in line 1 is not closed"),
-        ("read: [a\n", "the [ in line 1 is not closed"),
-        ("model: x\nread: [a, [b]\n", "the [ in line 2 is not closed"),
-        ("a:\n  - {b: 1\nread: x\n", "the { in line 2 is not closed"),
-        ("- a: 1\n  b: [\n", "the [ in line 2 is not closed"),
-        ("a: [x}\n", "the } in line 1 closes what was not opened"),
-        ("a: [x]]\n", "`]` in line 1 stands behind what was closed"),
-        ('a: "x\nb: 1\n', 'the " in line 1 is not closed'),
-        ("a: ['b]\n", "the ' in line 1 is not closed"),
-        ("a: [ # ]\n", "the [ in line 1 is not closed"),
+        (f"read: [A.md, {WORD}] # why\nmodel: x\n", "read: [A.md] # why\nmodel: x\n"),
+        (f"read: [ A.md, 'b c.md', {WORD} ]\n", "read: [ A.md, 'b c.md' ]\n"),
+        (f"read: [{WORD}, b.md]\n", "read: [b.md]\n"),
+        (f'model: x\nread: ["{WORD}"]\n', "model: x\n"),
     ],
 )
-def test_aider_settings_that_aider_could_not_read_are_left_alone_and_called_not_valid(
-    content: str, wrong: str, learnt: Learnt, project: Path
-) -> None:
-    put(project / ".aider.conf.yml", content.encode())
-
-    done = learnt("install", "aider")
-
-    assert done.code == 2
-    assert f"it is not valid: {wrong}" in done.err
-    assert "hint: mend it, and try again" in done.err
-    assert tree(project) == {".aider.conf.yml": content.encode()}
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "a: foo[bar\n",
-        "a: it's\n",
-        'a: |\n  [x\n  "\nb: 1\n',
-        "b:\n  - |\n    [x\n",
-        "a: 'it''s' # [\n",
-        "a: [it's, 'x]'] # {\n",
-        'a: {b: [1, 2], c: "\\"]"}\n',
-        "a: foo\n  [bar\n",
-        "# [\na: 1\n",
-        "a: [1, # ]\r\n  2]\r\n",
-        "a: https://x/[y\n",
-        'a: "over\n  two lines"\n',
-    ],
-)
-def test_brackets_and_quotes_that_mean_nothing_or_are_closed_disturb_nobody(content: str) -> None:
-    added = YamlFile(key="read", word=WORD).add(content.encode()).decode()
-    assert added.startswith(content)
-    assert f"read: [{WORD}]" in added
+def test_what_an_earlier_version_put_between_brackets_is_taken_out(written: str, left: str) -> None:
+    assert ReadList().remove(written.encode(), b"x: 1\n") == left.encode()
 
 
 @pytest.mark.parametrize(
     ("before", "by_hand"),
     [
+        ("read: A.md\n", "read: [A.md, {}]\n"),
         ("read: &x\n  - A.md\n", "read: &x\n  - A.md\n  - {}\n"),
         ("read: [a,\n  b]\n", "read: [a,\n  b, {}]\n"),
         ("read: [a,\n  b\n  ]\nx: 1\n", 'read: [a,\n  b, "{}"\n  ]\nx: 1\n'),
     ],
 )
 def test_what_is_to_be_added_to_aider_by_hand_is_no_second_key_and_is_seen_there(before: str, by_hand: str) -> None:
-    edit = YamlFile(key="read", word=WORD)
+    edit = ReadList()
     with pytest.raises(Unfit):
         edit.add(before.encode())
 
@@ -995,6 +946,11 @@ def test_what_is_to_be_added_to_aider_by_hand_is_no_second_key_and_is_seen_there
         edit.add(before.encode() + f"other: {WORD}\n".encode())
     assert edit.by_hand(b"{a: 1}\n") == f"# within the braces\nread: [{WORD}]"
     assert edit.by_hand(b"---\na: 1\n---\n") == f"read: [{WORD}]"
+
+
+def test_a_list_over_several_lines_is_left_to_the_person_who_wrote_it() -> None:
+    with pytest.raises(Unfit):
+        ReadList().remove(f"read: [a,\n  {WORD}]\n".encode(), None)
 
 
 # Any JSON, written in any way: with comments, commas after the last, and blanks wherever they may stand.

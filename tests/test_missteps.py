@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from learnt import Memory, NotFound, WrongRequest
-from learnt.clients.events import read_event
+from learnt.clients.kit.events import read_event
 from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Record, Spool
 from learnt.system.detached import INTERNAL

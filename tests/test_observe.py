@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.clients.transcript import Step
+from learnt.clients.kit.steps import Step
 from learnt.mine.complaint import diagnostics, general, stable, why
 from learnt.mine.lessons import observe_attempts, observe_commit, observe_words
 from learnt.mine.observe import observe_steps

@@ -19,8 +19,9 @@ import pytest
 
 import learnt
 from learnt import Memory
-from learnt.clients import programs, transcript
-from learnt.clients.shapes import Answer, Request
+from learnt.clients.kit import run as programs
+from learnt.clients.kit import transcript
+from learnt.clients.kit.run import RunReport, RunRequest
 from learnt.loop import agents
 from learnt.loop.agents import AgentRun
 from learnt.store import opencode
@@ -45,7 +46,7 @@ class Done:
 
     def __init__(self, run: AgentRun, stub: ModelStub, progress: list[str]) -> None:
         self.run = run
-        self.answer: Answer = programs.read(run.output)
+        self.answer: RunReport = programs.read(run.output)
         self.asked = [asked.body for asked in stub.asked]
         self.progress = progress
 
@@ -77,7 +78,7 @@ def work(
 ) -> Done:
     work_folder = folder / "work"
     work_folder.mkdir(exist_ok=True)
-    request = Request(
+    request = RunRequest(
         prompt=prompt,
         folder=str(work_folder),
         scratch=str(folder / "scratch"),
@@ -167,7 +168,7 @@ def test_what_a_real_client_did_is_read_from_its_transcript(client: str, tmp_pat
     told = transcript.about(done.answer.transcript, opencode)
     assert (told.client, told.folder, told.model) == (client, str(folder), MODELS[client].removeprefix("stub/"))
     places = {"HOME": str(tmp_path / "their-home")}
-    (found,) = transcript.found(places, folder=str(tmp_path), since_ms=0, database=opencode)
+    (found,) = transcript.find(places, folder=str(tmp_path), since_ms=0, database=opencode)
     assert (found.path, found.session) == (done.answer.transcript, told.session)
 
 

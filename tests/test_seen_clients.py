@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from learnt.clients.setup.events import CODEX
+from learnt.clients import registry
 from learnt.flow import codex_trust
 from learnt.flow.context import now_ms
 from learnt.store import fired
@@ -24,6 +24,7 @@ from tests.conftest import Done, command_line
 from tests.support import real_clients
 
 Command = Callable[..., Done]
+CODEX = tuple(registry.get("codex", "setup").events)
 
 
 class Doctor:
@@ -140,7 +141,7 @@ class TestDoctor:
         assert told["fine"]
         assert "no hook of it has fired here yet" in told["detail"]
         assert "send a prompt" in told["remedy"]
-        assert "start Claude Code (2.1 or newer) anew" in told["remedy"]
+        assert "restart Claude Code (2.1 or newer)" in told["remedy"]
         assert told["facts"] == {
             "client": "claude-code",
             "installed": True,

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from learnt.clients import transcript
-from learnt.clients.shapes import LINE_LIMIT
-from learnt.clients.transcript import LONGEST_TEXT, Step
+from learnt.clients.kit import transcript
+from learnt.clients.kit.run import LINE_LIMIT
+from learnt.clients.kit.steps import LONGEST_TEXT, About, Step
 from learnt.errors import WrongRequest
 from learnt.loop.prompt import Earlier, compose
 from learnt.model import Task
@@ -212,7 +212,7 @@ def test_claude_code_tells_about_the_conversation(tmp_path: Path) -> None:
     later = claude("assistant", "Done", timestamp="2026-03-01T12:00:01.500Z")
     told = transcript.about(written(tmp_path / "s.jsonl", [claude("user", "Hello"), later]))
 
-    assert told == transcript.About(
+    assert told == About(
         client="claude",
         session="s-1",
         folder="/home/me/shop",
@@ -372,7 +372,7 @@ def test_the_transcript_of_a_sub_agent_of_codex_is_aside(tmp_path: Path) -> None
 def test_codex_tells_about_the_conversation(tmp_path: Path) -> None:
     records = [codex(META, "session_meta"), codex({"model": "gpt-5-codex", "cwd": "/x"}, "turn_context")]
 
-    assert transcript.about(written(tmp_path / "r.jsonl", records)) == transcript.About(
+    assert transcript.about(written(tmp_path / "r.jsonl", records)) == About(
         client="codex",
         session="r-1",
         folder="/home/me/shop",
@@ -470,7 +470,7 @@ def test_gemini_tells_about_the_conversation(tmp_path: Path) -> None:
     (tmp_path / "chats").mkdir()
     (tmp_path / ".project_root").write_text("/home/me/shop")
 
-    assert transcript.about(written(tmp_path / "chats" / "s.jsonl", [HEAD, *GEMINI])) == transcript.About(
+    assert transcript.about(written(tmp_path / "chats" / "s.jsonl", [HEAD, *GEMINI])) == About(
         client="gemini",
         session="g-1",
         folder="/home/me/shop",
@@ -530,7 +530,7 @@ OPENCODE_STEPS = [
     ("call", "run", "", "make"),
     ("said", "", "", "Mended."),
 ]
-OPENCODE_ABOUT = transcript.About(
+OPENCODE_ABOUT = About(
     client="opencode",
     session="ses_1",
     folder="/home/me/shop",
@@ -855,7 +855,7 @@ def test_the_transcripts_of_a_project_are_found_newest_first(tmp_path: Path) -> 
     paths = at_home(home, shop)
     database = home / ".local" / "share" / "opencode" / "opencode.db"
     kept_by_opencode(database, folder=str(shop / "tills")).close()
-    found = list(transcript.found({"HOME": str(home)}, folder=str(shop), since_ms=0, database=opencode))
+    found = list(transcript.find({"HOME": str(home)}, folder=str(shop), since_ms=0, database=opencode))
 
     assert [(one.client, one.path, one.session) for one in found] == [
         ("opencode", f"{database}#ses_1", "ses_1"),
@@ -874,7 +874,7 @@ def test_the_transcripts_of_a_project_are_found_newest_first(tmp_path: Path) -> 
 
 def test_only_what_changed_since_then_is_found(tmp_path: Path) -> None:
     at_home(tmp_path / "home", tmp_path / "shop")
-    found = transcript.found({"HOME": str(tmp_path / "home")}, folder=str(tmp_path / "shop"), since_ms=NOON_MS - 1)
+    found = transcript.find({"HOME": str(tmp_path / "home")}, folder=str(tmp_path / "shop"), since_ms=NOON_MS - 1)
 
     assert [one.client for one in found] == ["claude", "claude"]
 
@@ -889,7 +889,7 @@ def test_work_below_the_project_belongs_to_it_and_work_beside_it_does_not(
     shop = tmp_path / "shop"
     worked_in = Path(os.path.normpath(shop / folder))
     at_home(tmp_path / "home", worked_in)
-    found = list(transcript.found({"HOME": str(tmp_path / "home")}, folder=str(shop), since_ms=0))
+    found = list(transcript.find({"HOME": str(tmp_path / "home")}, folder=str(shop), since_ms=0))
 
     # A digest tells of one folder only, not of those above it.
     assert len(found) == count
@@ -905,7 +905,7 @@ def test_clients_that_keep_their_transcripts_elsewhere_are_found_there(tmp_path:
         "HOME": str(tmp_path / "nobody"),
     }
 
-    assert len(list(transcript.found(places, folder=str(tmp_path / "shop"), since_ms=0))) == 5
+    assert len(list(transcript.find(places, folder=str(tmp_path / "shop"), since_ms=0))) == 5
 
 
 def test_without_a_home_or_with_a_broken_database_nothing_is_found(tmp_path: Path) -> None:
@@ -913,6 +913,6 @@ def test_without_a_home_or_with_a_broken_database_nothing_is_found(tmp_path: Pat
     database.parent.mkdir()
     database.write_text("no database")
 
-    assert list(transcript.found({}, folder=str(tmp_path), since_ms=0)) == []
+    assert list(transcript.find({}, folder=str(tmp_path), since_ms=0)) == []
     places = {"XDG_DATA_HOME": str(tmp_path)}
-    assert list(transcript.found(places, folder=str(tmp_path), since_ms=0, database=opencode)) == []
+    assert list(transcript.find(places, folder=str(tmp_path), since_ms=0, database=opencode)) == []

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 
+from learnt.clients.registry import client_name
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.model import Value
 from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
 from learnt.store.missteps import prevented
-from learnt.clients.registry import client_name
 from learnt.text.times import ago
 
 TYPE_CHECKING = False

@@ -58,8 +58,8 @@ class Transcripts(Mining):
     def find(self, *, since_ms: int) -> Past:
         """Return the transcripts and commits since a moment that nobody has learnt from, and what that would cost."""
         refuse_without_project(self.context)
-        from learnt.clients.registry import PLACES
         from learnt.clients.kit.transcript import find
+        from learnt.clients.registry import PLACES
         from learnt.system.git import commits
 
         places = {name: os.environ[name] for name in PLACES if name in os.environ}
