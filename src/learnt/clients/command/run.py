@@ -7,16 +7,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.clients.kit.run import (
-    Call,
-    Output,
-    RunReport,
-    RunRequest,
-    failure,
-    one_line,
-    plain_text,
-    split,
-)
+from learnt.clients.kit.run import Call, Output, RunReport, RunRequest, failure, one_line, plain_text, split
 from learnt.errors import WrongRequest
 from learnt.text.command_line import fill_in, takes_prompt_file
 

@@ -17,16 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from learnt.clients.kit.setup import (
-    NAME,
-    Read,
-    Unfit,
-    as_json,
-    decode,
-    find_hooks,
-    first_word,
-    is_our_server,
-)
+from learnt.clients.kit.setup import NAME, Read, Unfit, as_json, decode, find_hooks, first_word, is_our_server
 from learnt.errors import LearntError
 from learnt.model import Value
 
