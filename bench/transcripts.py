@@ -26,8 +26,8 @@ _OUTPUT = "a line of what a command printed, of the usual length\n"
 _READ = """
 import os, resource, sys
 from learnt.clients.kit import transcript
-from learnt.store import opencode
-steps = sum(1 for _ in transcript.steps(sys.argv[1], opencode))
+from learnt.store import session_database
+steps = sum(1 for _ in transcript.steps(sys.argv[1], session_database))
 largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 if os.path.exists("/proc/self/status"):
     largest = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -634,3 +635,46 @@ def test_no_client_loads_much(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=False,
                           env={"PYTHONPATH": os.pathsep.join(sys.path)})  # fmt: skip
     assert (done.stdout.strip(), done.stderr) == ("", "")
+
+
+PROVIDED = {
+    "run": ("call", "read", "progress"),
+    "hooks": ("read_result",),
+    "transcript": ("recognises", "steps", "about", "find"),
+    "setup": ("targets", "next_step", "find_switch", "find_trust"),
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "module"),
+    [(client, module) for client in registry.CLIENTS for module in client.offers],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+def test_the_folder_of_a_client_provides_what_the_registry_says(client: registry.Client, module: str) -> None:
+    assert all(callable(getattr(registry.load(client, module), name)) for name in PROVIDED[module])
+
+
+def test_every_name_of_a_client_leads_to_one_client() -> None:
+    names = [
+        name for client in registry.CLIENTS for name in (client.name, registry.setup_name(client), *client.aliases)
+    ]
+    assert all(registry.find(name.upper()) is registry.find(name) is not None for name in names)
+    assert len({*names}) == sum(
+        len({client.name, registry.setup_name(client), *client.aliases}) for client in registry.CLIENTS
+    )
+    assert registry.find("") is registry.find("other") is None
+
+
+def test_a_hook_loads_no_folder_of_a_client_to_read_a_prompt() -> None:
+    code = (
+        "import sys; from learnt.clients.kit.events import read_event\n"
+        "read_event({'hook_event_name': 'UserPromptSubmit', 'session_id': 's', 'prompt': 'x'}, 'gemini')\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('learnt.clients')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [
+        "learnt.clients",
+        "learnt.clients.kit",
+        "learnt.clients.kit.events",
+        "learnt.clients.registry",
+    ]

@@ -24,7 +24,7 @@ from learnt.clients.kit import transcript
 from learnt.clients.kit.run import RunReport, RunRequest
 from learnt.loop import agents
 from learnt.loop.agents import AgentRun
-from learnt.store import opencode
+from learnt.store import session_database
 from learnt.system.run import Stop
 from learnt.text.fence import fenced
 from tests.conftest import command_line
@@ -155,7 +155,7 @@ def test_what_a_real_client_did_is_read_from_its_transcript(client: str, tmp_pat
     allowed = ("--approval-mode", "yolo") if client == "gemini" else ()
     done = work(client, tmp_path, *replies, prompt=prompt, arguments=allowed)
 
-    steps = list(transcript.steps(done.answer.transcript, opencode))
+    steps = list(transcript.steps(done.answer.transcript, session_database))
     assert [(step.kind, step.does) for step in steps] == [
         ("prompt", ""), *[("call", "run"), ("result", "")] * 2, ("call", "edit"), ("result", ""), ("said", ""),
     ]  # fmt: skip
@@ -165,10 +165,10 @@ def test_what_a_real_client_did_is_read_from_its_transcript(client: str, tmp_pat
     assert (failed.text.strip(), failed.failed, worked.text.strip(), worked.failed) == ("no", True, "yes", False)
     assert (Path(edited.path).name, edited.text.strip()) == ("made.txt", "made")
     assert all(step.at > 0 for step in steps)
-    told = transcript.about(done.answer.transcript, opencode)
+    told = transcript.about(done.answer.transcript, session_database)
     assert (told.client, told.folder, told.model) == (client, str(folder), MODELS[client].removeprefix("stub/"))
     places = {"HOME": str(tmp_path / "their-home")}
-    (found,) = transcript.find(places, folder=str(tmp_path), since_ms=0, database=opencode)
+    (found,) = transcript.find(places, folder=str(tmp_path), since_ms=0, database=session_database)
     assert (found.path, found.session) == (done.answer.transcript, told.session)
 
 

@@ -22,7 +22,7 @@ from learnt.clients.kit.steps import LONGEST_TEXT, About, Step
 from learnt.errors import WrongRequest
 from learnt.loop.prompt import Earlier, compose
 from learnt.model import Task
-from learnt.store import opencode
+from learnt.store import session_database
 from learnt.text.fence import fenced
 
 NOON = "2026-03-01T12:00:00.000Z"
@@ -600,8 +600,8 @@ def test_a_conversation_in_the_database_of_opencode_becomes_the_same_steps_and_l
         connection.close()
     before = contents(path.parent)
 
-    assert [short(step) for step in transcript.steps(f"{path}#ses_1", opencode)] == OPENCODE_STEPS
-    assert transcript.about(f"{path}#ses_1", opencode) == OPENCODE_ABOUT
+    assert [short(step) for step in transcript.steps(f"{path}#ses_1", session_database)] == OPENCODE_STEPS
+    assert transcript.about(f"{path}#ses_1", session_database) == OPENCODE_ABOUT
     assert contents(path.parent) == before
     connection.close()
 
@@ -619,7 +619,7 @@ def test_a_log_without_its_index_is_a_clear_error_and_stays_as_it_is(tmp_path: P
     before = contents(folder)
 
     with pytest.raises(WrongRequest, match="cannot be read") as raised:
-        transcript.about(f"{folder / 'opencode.db'}#ses_1", opencode)
+        transcript.about(f"{folder / 'opencode.db'}#ses_1", session_database)
     assert "opencode export" in raised.value.hint
     assert contents(folder) == before
 
@@ -640,7 +640,7 @@ def test_what_is_not_in_the_database_of_opencode_is_a_clear_error(
     (tmp_path / "other.db").write_text("no database")
 
     with pytest.raises(WrongRequest, match=message) as raised:
-        list(transcript.steps(f"{tmp_path / name}{reference}", opencode))
+        list(transcript.steps(f"{tmp_path / name}{reference}", session_database))
     assert raised.value.hint
 
 
@@ -855,7 +855,7 @@ def test_the_transcripts_of_a_project_are_found_newest_first(tmp_path: Path) -> 
     paths = at_home(home, shop)
     database = home / ".local" / "share" / "opencode" / "opencode.db"
     kept_by_opencode(database, folder=str(shop / "tills")).close()
-    found = list(transcript.find({"HOME": str(home)}, folder=str(shop), since_ms=0, database=opencode))
+    found = list(transcript.find({"HOME": str(home)}, folder=str(shop), since_ms=0, database=session_database))
 
     assert [(one.client, one.path, one.session) for one in found] == [
         ("opencode", f"{database}#ses_1", "ses_1"),
@@ -869,7 +869,7 @@ def test_the_transcripts_of_a_project_are_found_newest_first(tmp_path: Path) -> 
     assert [one.size for one in found[1:]] == [path.stat().st_size for path in paths.values()]
     assert found[0].size > 0
     for one in found:
-        list(transcript.steps(one.path, opencode))
+        list(transcript.steps(one.path, session_database))
 
 
 def test_only_what_changed_since_then_is_found(tmp_path: Path) -> None:
@@ -915,4 +915,4 @@ def test_without_a_home_or_with_a_broken_database_nothing_is_found(tmp_path: Pat
 
     assert list(transcript.find({}, folder=str(tmp_path), since_ms=0)) == []
     places = {"XDG_DATA_HOME": str(tmp_path)}
-    assert list(transcript.find(places, folder=str(tmp_path), since_ms=0, database=opencode)) == []
+    assert list(transcript.find(places, folder=str(tmp_path), since_ms=0, database=session_database)) == []

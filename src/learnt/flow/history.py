@@ -16,7 +16,7 @@ from learnt.flow.debriefs import debrief as debrief_output
 from learnt.flow.mining import LONGEST_READ, NO_HURRY_S, Mined, Mining, Reading
 from learnt.flow.turns import source_of, turn_body
 from learnt.model import Task, Value, text_id
-from learnt.store import mined, opencode, tasks
+from learnt.store import mined, session_database, tasks
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 
@@ -63,7 +63,7 @@ class Transcripts(Mining):
         from learnt.system.git import commits
 
         places = {name: os.environ[name] for name in PLACES if name in os.environ}
-        there = list(find(places, folder=self.root, since_ms=since_ms, database=opencode))
+        there = list(find(places, folder=self.root, since_ms=since_ms, database=session_database))
         of_the_loop = tasks.transcripts(self.store.database)  # mined with their tasks, or not to be
         there = [one for one in there if one.path not in of_the_loop]
         new = [one for one in there if mined.size_read(self.store.database, source_of(one.path)) != one.size]
@@ -138,7 +138,7 @@ class Transcripts(Mining):
         from learnt.clients.kit.transcript import about
 
         try:
-            return about(path, opencode)
+            return about(path, session_database)
         except WrongRequest:
             if os.path.isfile(path):
                 with self.store.transaction():
@@ -164,7 +164,7 @@ class Transcripts(Mining):
 
         asked = ""
         own, aside = _Words(), _Words()
-        for step in steps(path, opencode):
+        for step in steps(path, session_database):
             if step.kind == "prompt" and not step.aside:
                 asked = asked or step.text[:_LONGEST_QUESTION]
             elif step.kind == "said":
@@ -182,7 +182,7 @@ class Transcripts(Mining):
 
         # What is said on the way is mostly a plan or a guess; what is said last is what was found.
         words = observe_words(without_sigils(last))
-        return chain(observe_steps(steps(path, opencode), folder=folder or self.root), words)
+        return chain(observe_steps(steps(path, session_database), folder=folder or self.root), words)
 
     def _forecast(self, sizes: Sequence[int]) -> float | None:
         """Return what it costs about to let the model read transcripts of these sizes."""
@@ -216,4 +216,4 @@ def size_of(path: str) -> int:
     if os.path.exists(path):
         return os.path.getsize(path)
     file, _, session = path.rpartition("#")
-    return int(opencode.session(file, session).get("size") or 0)
+    return int(session_database.session(file, session).get("size") or 0)

@@ -172,10 +172,10 @@ class Mining(Asking):
     def _steps_of(self, path: str) -> Iterator[Step]:
         """Yield the steps of a transcript; of one that is gone or no transcript, none."""
         from learnt.clients.kit.transcript import steps
-        from learnt.store import opencode
+        from learnt.store import session_database
 
         try:
-            yield from steps(path, opencode)
+            yield from steps(path, session_database)
         except LearntError:
             return
 

@@ -175,10 +175,10 @@ class Worker(Transcripts):
     def _told_of(self, attempt: Attempt, size: int) -> About | None:
         """Return what a transcript tells of itself; None for what is none, and not tried again until it changes."""
         from learnt.clients.kit.transcript import about
-        from learnt.store import opencode
+        from learnt.store import session_database
 
         try:
-            return about(attempt.transcript, opencode)
+            return about(attempt.transcript, session_database)
         except TryAgain:
             raise  # its client is writing it
         except (LearntError, OSError):

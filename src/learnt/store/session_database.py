@@ -1,4 +1,4 @@
-"""Read opencode's own database, in which it keeps its conversations, while opencode may be writing to it.
+"""Read the database in which opencode keeps its conversations, while opencode may be writing to it.
 
 Nothing is created, changed or held up. Sessions and messages come in the shape in which `opencode export` prints them;
 a row that is too long or no JSON gives less, never an error.
