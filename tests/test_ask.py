@@ -22,9 +22,9 @@ from learnt.mine.ask import (
     Changes,
     Proposed,
     extraction_request,
+    material,
     read_changes,
 )
-from learnt.mine.excerpt import material
 from learnt.model import PARAGRAPHS, TITLE_LIMIT, Discovery, Learning
 from learnt.text.templates import read_template
 

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import re
 
-from learnt.debrief.own_words import own_words
-from learnt.debrief.position import IN_THE_MIDST, LEAD, starts_line_or_sentence
+from learnt.debrief.own_words import IN_THE_MIDST, LEAD, own_words, starts_line_or_sentence
 from learnt.model import Value, is_id
 from learnt.text.clean import clean
 

@@ -55,6 +55,13 @@ _TAG = re.compile(
     _FLAGS,
 )
 _LETTER = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+IN_THE_MIDST = "stands in the midst of a sentence"
+LEAD = r"(?:[^\S\n]|[-*+•–—#|~_]|\d{1,9}[.)]|\[[ xX]?\])*+"
+
+_LEAD = re.compile(LEAD)
+_SENTENCE_END = re.compile(r"""(?<!\be\.g)(?<!\bi\.e)[.!?…。！？]["')\]*_`]*\s+[*_~(]*\Z""", re.IGNORECASE)
+_LINE_END = re.compile(r"(?:[^\S\n]|[*_~|])*+(?:\n|\Z)")
+_WINDOW = 200
 
 
 def own_words(output: str) -> str:
@@ -182,3 +189,17 @@ class _CodeSpans:
             self._runs.setdefault(run.end() - run.start(), []).append(run.start())
         for starts in self._runs.values():
             starts.reverse()
+
+
+def starts_line_or_sentence(text: str, start: int) -> bool:
+    """Say whether a line or a sentence starts here."""
+    before = text[max(0, start - _WINDOW) : start]
+    line = before.rpartition("\n")[2]
+    if _LEAD.fullmatch(line) and (line != before or start <= _WINDOW):
+        return True
+    return _SENTENCE_END.search(line) is not None
+
+
+def ends_line(text: str, end: int) -> bool:
+    """Say whether nothing more is said on the line."""
+    return _LINE_END.match(text, end) is not None

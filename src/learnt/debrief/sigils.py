@@ -27,8 +27,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
-from learnt.debrief.position import IN_THE_MIDST, ends_line, starts_line_or_sentence
+from learnt.debrief.own_words import (
+    ATTRIBUTES,
+    END_OF_NAME,
+    IN_THE_MIDST,
+    ends_line,
+    own_words,
+    starts_line_or_sentence,
+)
 from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, Value
 from learnt.text.clean import clean, fold
 from learnt.text.titles import cut_title, first_sentence

@@ -284,8 +284,7 @@ class Mining(Asking):
 
     def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> Changes:
         from learnt.llm import ModelRequest
-        from learnt.mine.ask import extraction_request, read_changes
-        from learnt.mine.excerpt import material
+        from learnt.mine.ask import extraction_request, material, read_changes
         from learnt.text.redact import redact
 
         if limit_s <= 0:
