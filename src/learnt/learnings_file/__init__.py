@@ -1,4 +1,4 @@
-"""`learnings.md`, a file that people and the program share: read, written and merged without losing either's word.
+"""`learnings.md`, a file that people and the program share: read, written and merged without losing anybody's text.
 
     # Project Learnings
 
@@ -9,8 +9,8 @@
 
     <!-- learnt: r_… -->
 
-Nothing here touches the disk, the store or the clock. Any text can be read; what was written reads back as what was
-meant; a merge that was applied changes nothing when it is made again. Doubt never hides a learning.
+Nothing here touches the disk, the store or the clock. Any text can be read; what was written reads back as it was
+meant; a merge that was applied changes nothing when it is repeated. When in doubt no learning is hidden.
 """
 
 from learnt.learnings_file.lines import (
