@@ -338,7 +338,9 @@ def _describe_change(failed: FailedCall, wrong: Part, right: Part, worked: Worki
     removed, added = changed_words(wrong, right)
     if _UNPARSED.search(failed.output) and (pieces := _find_changed_piece(removed, added, failed.output)):
         return _describe_rewriting(failed, wrong, *pieces, folder)
-    if before == after or "/tmp/…" in after or not _explains(removed, added, failed.error, likeness(wrong, right)):  # noqa: S108
+    if before == after or "/tmp/…" in after:  # noqa: S108 - a placeholder
+        return None
+    if not _explains(removed, added, failed.error, likeness(wrong, right)):
         return None
     text = f"Run `{after}`, not `{before}`: {failed.general_error(folder)}"
     if option := _find_unknown_option(removed, failed.error):
