@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from learnt.clients.transcript import Step, about, steps
-from learnt.mine.extract import Draft, Skipped, extract
+from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
-from learnt.mine.quality import flaw
+from learnt.mine.quality import find_flaw
 from learnt.model import Discovery
 from learnt.text.triggers import Signs, Situation
 
@@ -65,7 +65,7 @@ class Overcome(NamedTuple):
 class RuleLearning(NamedTuple):
     """A learning, and the rule that found it."""
 
-    draft: Draft
+    draft: LearningDraft
     rule: str
 
 
@@ -159,12 +159,12 @@ class Report:
     def _learnings(self, path: Path) -> Iterator[RuleLearning]:
         for discovery in find_discoveries(path):
             draft = extract(discovery)
-            reason = draft.reason if isinstance(draft, Skipped) else flaw(draft)
+            reason = draft.reason if isinstance(draft, NoDraft) else find_flaw(draft)
             self.yields[discovery.rule]["discoveries"] += 1
             self.yields[discovery.rule]["left out"] += bool(reason)
             if reason:
                 self.skipped[reason] += 1
-            elif isinstance(draft, Draft):
+            elif isinstance(draft, LearningDraft):
                 yield RuleLearning(draft, discovery.rule)
 
 
@@ -233,7 +233,7 @@ def classify(overcome: Overcome) -> str:
     return "unfinished code" if _is_unfinished(overcome.failed.result.text) else "checks"
 
 
-def covers(draft: Draft, overcome: Overcome) -> bool:
+def covers(draft: LearningDraft, overcome: Overcome) -> bool:
     """Say whether a learning names what failed and what worked, for this error."""
     failed, worked = overcome.failed.call, overcome.worked
     text = f"{draft.title} {draft.observation} {draft.action}"
@@ -256,7 +256,7 @@ def covers(draft: Draft, overcome: Overcome) -> bool:
     return same_error and (named or overcome.is_check)
 
 
-def _is_triggered(draft: Draft, overcome: Overcome) -> bool:
+def _is_triggered(draft: LearningDraft, overcome: Overcome) -> bool:
     """Say whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
     call = overcome.failed.call
     command = call.text if call.does == "run" else ""

@@ -25,7 +25,7 @@ from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, mig
 from learnt.store.learnings import Filter
 from learnt.store.mirror import Mirror
 from learnt.strategy.choose_model import Facts, choose
-from learnt.strategy.figures import Record
+from learnt.strategy.figures import TrackRecord
 from learnt.text import command_line
 from learnt.text.names import client_name
 from learnt.text.redact import without_password
@@ -515,7 +515,7 @@ def _mistakes_with_models(settings: Settings) -> Iterator[Finding]:
         yield Finding(subject="work: models", fine=False, detail=detail, remedy=remedy)
     elif settings.models and settings.strategy == "fixed":
         try:
-            choose("fixed", settings.models, Record(), Facts(task=""), fixed=settings.work_model)
+            choose("fixed", settings.models, TrackRecord(), Facts(task=""), fixed=settings.work_model)
         except LearntError as error:
             yield _wrong("work: models", error)
     words = programs.call(settings.work_agent, _request("", settings)).argv

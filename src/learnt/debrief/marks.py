@@ -62,7 +62,7 @@ def read_marks(output: str) -> Marks:
     )
 
 
-def without_marks(output: str) -> str:
+def remove_marks(output: str) -> str:
     """Return an output without its marks."""
     rest, position = "", 0
     for _, _, start, end in _find_marks(output, _read_own_words(output)):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from learnt.debrief.marks import without_marks
-from learnt.debrief.sigils import without_sigils
+from learnt.debrief.marks import remove_marks
+from learnt.debrief.sigils import remove_sigils
 from learnt.model import TEXT_LIMIT, Failure
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ _MOST_UNREADABLE = 0.25
 NO_REPORT = ", without a report"
 
 
-def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
+def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
     """Return the report on an attempt, or None when it was done or interrupted."""
     if result in ("done", "interrupted"):
         return None
@@ -46,5 +46,5 @@ def report_of(sigils: Sigils, output: str, *, attempt: str, task: str, result: s
 
 def _find_ending(output: str) -> str:
     """Return the end of an output without marks and sigils: purging a learning must leave no copy of it here."""
-    ending = without_marks(without_sigils(output)).strip()[-_LONGEST_ENDING:]
+    ending = remove_marks(remove_sigils(output)).strip()[-_LONGEST_ENDING:]
     return "(the output is not text)" if ending.count("\ufffd") > _MOST_UNREADABLE * len(ending) else ending

@@ -130,7 +130,7 @@ def read_sigils(output: str) -> Sigils:
     return reader.sigils(quoted=_count_quoted(text, own))
 
 
-def without_sigils(output: str) -> str:
+def remove_sigils(output: str) -> str:
     """Return an output without its sigils."""
     rest, position = "", 0
     for tag, end in _find_outermost(own_words(output)):
@@ -141,7 +141,7 @@ def without_sigils(output: str) -> str:
 
 def is_sigil(line: str) -> bool:
     """Say whether a line holds only sigils, or the start or the end of one."""
-    return bool(line.strip()) and not _TAG.sub("", without_sigils(line)).strip()
+    return bool(line.strip()) and not _TAG.sub("", remove_sigils(line)).strip()
 
 
 def kind_of(discovery: str) -> str:

@@ -15,7 +15,7 @@ meant; a merge that was applied changes nothing when it is repeated. When in dou
 
 from learnt.learnings_file.lines import (
     category_of,
-    edited,
+    edit_fields,
     fields_of,
     heading_of,
     line_of,
@@ -23,28 +23,28 @@ from learnt.learnings_file.lines import (
     says_otherwise,
 )
 from learnt.learnings_file.merge import Edits, merge
-from learnt.learnings_file.purge import purged
-from learnt.learnings_file.read import Bullet, Loose, Parsed, for_prompt, parse
-from learnt.learnings_file.write import Delta, Rendering, churn, diff, render, select
+from learnt.learnings_file.purge import remove_learning
+from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_prompt, parse
+from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 
 __all__ = [
     "Bullet",
     "Delta",
     "Edits",
-    "Loose",
-    "Parsed",
+    "LooseText",
+    "ParsedFile",
     "Rendering",
     "category_of",
-    "churn",
+    "compare_renderings",
     "diff",
-    "edited",
+    "edit_fields",
     "fields_of",
-    "for_prompt",
     "heading_of",
     "line_of",
+    "lines_for_prompt",
     "merge",
     "parse",
-    "purged",
+    "remove_learning",
     "render",
     "same_text",
     "says_otherwise",

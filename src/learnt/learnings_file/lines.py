@@ -46,7 +46,7 @@ def fields_of(line: str) -> dict[str, str]:
     return {"title": title} if title == text else {"title": title, "observation": text, "origin": "person"}
 
 
-def edited(learning: Learning, line: str) -> dict[str, str]:
+def edit_fields(learning: Learning, line: str) -> dict[str, str]:
     """Return the fields to change so that the learning's bullet has this text.
 
     If a person only rewords the title, the agent's observation stays; a longer text replaces it and is the person's.
@@ -63,14 +63,14 @@ def edited(learning: Learning, line: str) -> dict[str, str]:
     return {name: value for name, value in changes.items() if getattr(learning, name) != value}
 
 
-def without_ids(text: str) -> str:
+def drop_ids(text: str) -> str:
     """Return the text of a bullet without comments that name learnings, as it is written and read."""
     return fold(ID_COMMENT.sub(" ", text))
 
 
 def same_text(text: str) -> str:
     """Return a key that is equal for equal texts: lower case, white space folded, without our comments."""
-    return without_ids(text).lower()
+    return drop_ids(text).lower()
 
 
 def says_otherwise(before: str, after: str) -> bool:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from learnt.learnings_file.lines import category_of, heading_of, line_of, same_text, without_ids
-from learnt.learnings_file.read import Bullet, Parsed
+from learnt.learnings_file.lines import category_of, drop_ids, heading_of, line_of, same_text
+from learnt.learnings_file.read import Bullet, ParsedFile
 from learnt.learnings_file.write import Rendering
 from learnt.model import Learning, Value
 
@@ -39,7 +39,7 @@ class Edits(Value):
 
 
 def merge(
-    parsed: Parsed,
+    parsed: ParsedFile,
     base: Rendering | None,
     *,
     store: Mapping[str, Learning],
@@ -200,7 +200,7 @@ class _Merge:
 
 def _present_text(learning: Learning) -> str:
     """Return the learning's text as it is read from a file."""
-    return without_ids(line_of(learning))
+    return drop_ids(line_of(learning))
 
 
 def _place_of(learning: Learning) -> str:

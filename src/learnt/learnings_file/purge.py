@@ -14,7 +14,7 @@ from learnt.learnings_file.read import bullets_by_line, split_lines
 from learnt.text.purged import black_out
 
 
-def purged(text: str, id: str, texts: Collection[str]) -> str:
+def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
     """Return the file without a learning, given its id and all texts that it ever had."""
     lines = split_lines(text)
     keys = {same_text(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from learnt.learnings_file.lines import ID_COMMENT, category_of, heading_of, without_ids
+from learnt.learnings_file.lines import ID_COMMENT, category_of, drop_ids, heading_of
 from learnt.model import TEXT_LIMIT, Value, is_id
 from learnt.text.clean import fold
 
@@ -45,7 +45,7 @@ class Bullet(Value):
     """The heading above it."""
 
 
-class Loose(Value):
+class LooseText(Value):
     """Text of people that is not a bullet, verbatim."""
 
     section: str = ""
@@ -54,19 +54,19 @@ class Loose(Value):
     """Whether it comes below the bullets of its section."""
 
 
-class Parsed(Value):
+class ParsedFile(Value):
     """What a file says."""
 
     rendering: str = ""
     bullets: tuple[Bullet, ...] = ()
-    loose: tuple[Loose, ...] = ()
+    loose: tuple[LooseText, ...] = ()
     sections: tuple[str, ...] = ()
     """The headings, each once, in order."""
     conflict: bool = False
     """Whether it contains the conflict markers of git."""
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedFile:
     """Return what a file says."""
     reader, conflict = _read(split_lines(text))
     return reader.parsed(conflict=conflict)
@@ -96,7 +96,7 @@ def _read(lines: Sequence[str]) -> tuple[_FileReader, bool]:
     return reader, conflict
 
 
-def for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
+def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
     """Return the lines of the file for a prompt, each with the id of the learning that it gives, if any.
 
     `is_given` is called for every bullet with an id. True: the line ends with the id, so that an agent can say whether
@@ -130,7 +130,7 @@ def _strip_comments(lines: Sequence[str], *, is_block: bool) -> list[str]:
     return [line] if line.strip() or not lines[0].strip() else []
 
 
-def closed(text: str) -> str:
+def close_blocks(text: str) -> str:
     """Return loose text with unclosed code or comments closed: they must not swallow what comes below."""
     lines = split_lines(text)
     blocks = _find_blocks(lines)
@@ -192,14 +192,14 @@ class _FileReader:
         self._paragraph += lines
         self._after_blank = False
 
-    def parsed(self, *, conflict: bool) -> Parsed:
+    def parsed(self, *, conflict: bool) -> ParsedFile:
         """Return everything that was read."""
         self._end_section()
         loose = [
-            Loose(section=section, text="\n\n".join(dict.fromkeys(texts)), below=below)
+            LooseText(section=section, text="\n\n".join(dict.fromkeys(texts)), below=below)
             for (section, below), texts in self._loose.items()
         ]
-        return Parsed(
+        return ParsedFile(
             rendering=next(iter(self._trailers)) if len(self._trailers) == 1 else "",
             bullets=tuple(self._bullets),
             loose=tuple(loose),
@@ -267,7 +267,7 @@ class _FileReader:
         item = _ITEM.match(lines[0])
         raw = fold("\n".join([(item and item[2]) or "", *lines[1:]]))
         ids = ID_COMMENT.findall(raw)
-        text = without_ids(raw) if ids else _drop_damaged_id(raw)
+        text = drop_ids(raw) if ids else _drop_damaged_id(raw)
         if len(text) > TEXT_LIMIT:
             self._paragraph += lines  # too long for a learning, but still a person's text
         elif text:

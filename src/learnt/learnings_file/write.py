@@ -10,14 +10,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from learnt.learnings_file.lines import GENERAL, heading_of, line_of, same_text, without_ids
+from learnt.learnings_file.lines import GENERAL, drop_ids, heading_of, line_of, same_text
 from learnt.learnings_file.read import (
     GOAL_TITLE,
     TITLE,
     UPDATED,
     Bullet,
-    Loose,
-    closed,
+    LooseText,
+    close_blocks,
     parse,
     split_lines,
 )
@@ -35,7 +35,7 @@ class Rendering(Value):
     id: str
     goal: str = ""
     bullets: tuple[Bullet, ...] = ()
-    loose: tuple[Loose, ...] = ()
+    loose: tuple[LooseText, ...] = ()
     text: str
     left_out: tuple[str, ...] = ()
     """The learnings for which there was no room, in order."""
@@ -102,7 +102,7 @@ def render(
     tasks: int,
     max_tokens: int,
     sections: Sequence[str] = (),
-    loose: Sequence[Loose] = (),
+    loose: Sequence[LooseText] = (),
 ) -> Rendering:
     """Return the file that shows as many of the learnings as fit, the first ones first.
 
@@ -131,7 +131,7 @@ def render(
     )
 
 
-def churn(before: Rendering | None, after: Rendering) -> Delta:
+def compare_renderings(before: Rendering | None, after: Rendering) -> Delta:
     """Return what changed between two renderings."""
     old = dict.fromkeys(bullet.id for bullet in (before.bullets if before else ()))
     new = dict.fromkeys(bullet.id for bullet in after.bullets)
@@ -157,7 +157,7 @@ def diff(before: str | None, after: str | None, *, name: str = "learnings.md", d
 class _Layout:
     """Lays out a file: the parts that do not depend on the learnings, and the learnings that fit between them."""
 
-    def __init__(self, *, goal: str, updated: str, id: str, loose: Sequence[Loose]) -> None:
+    def __init__(self, *, goal: str, updated: str, id: str, loose: Sequence[LooseText]) -> None:
         self._head = [f"{GOAL_TITLE}{goal}" if goal else TITLE, "", updated, ""]
         self._trailer = f"<!-- learnt: {id} -->"
         self._loose = loose
@@ -178,7 +178,7 @@ class _Layout:
             new = sectioned and heading not in headings
             cost = estimate_tokens(_format_bullet(learning) + "\n")
             cost += estimate_tokens(f"## {heading}\n") if new else 0
-            if cost <= room and without_ids(line_of(learning)):
+            if cost <= room and drop_ids(line_of(learning)):
                 room -= cost
                 headings.add(heading)
                 shown.append(learning)
@@ -201,7 +201,7 @@ class _Layout:
 
     def _part(self, section: str, shown: Sequence[Learning]) -> list[str]:
         above, below = (
-            [closed(piece.text) for piece in self._loose if piece.section == section and piece.below is place]
+            [close_blocks(piece.text) for piece in self._loose if piece.section == section and piece.below is place]
             for place in (False, True)
         )
         lists = ["\n".join(map(_format_bullet, shown))] if shown else []
@@ -218,4 +218,4 @@ def _is_long(learnings: Sequence[Learning]) -> bool:
 
 
 def _format_bullet(learning: Learning) -> str:
-    return f"- {without_ids(line_of(learning))} <!-- {learning.id} -->"
+    return f"- {drop_ids(line_of(learning))} <!-- {learning.id} -->"

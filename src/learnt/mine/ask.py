@@ -76,7 +76,7 @@ _NO_ERROR = re.compile(r"\b(?:0|no) (?:errors?|fail(?:ed|ures?))\b", re.IGNORECA
 _DIGITS = re.compile(r"\d+")
 
 
-class Proposed(Value):
+class ProposedChange(Value):
     """A change that a model proposes; empty fields of a revision leave the learning as it is."""
 
     do: str
@@ -93,14 +93,14 @@ class Proposed(Value):
     reason: str = ""
 
 
-class Changes(Value):
+class ProposedChanges(Value):
     """The changes that an answer proposes, and why parts of it are skipped."""
 
-    changes: tuple[Proposed, ...] = ()
+    changes: tuple[ProposedChange, ...] = ()
     skipped: tuple[str, ...] = ()
 
 
-def extraction_request(
+def make_request(
     *,
     task_title: str,
     task_text: str,
@@ -134,12 +134,12 @@ def extraction_request(
     return _fill(system, parts), _fill(prompt, parts), SCHEMA
 
 
-def read_changes(data: object, *, known_ids: Collection[str]) -> Changes:
+def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges:
     """Return the changes of an answer that are accepted, and for each of the others the reason."""
     entries = data.get("changes") if isinstance(data, Mapping) else None
     if not isinstance(entries, list):
-        return Changes(skipped=("the answer has no list of changes",))
-    accepted: list[Proposed] = []
+        return ProposedChanges(skipped=("the answer has no list of changes",))
+    accepted: list[ProposedChange] = []
     skipped: list[str] = []
     for place, entry in enumerate(entries[:_MOST_CHANGES]):
         change = _read_change(entry, f"changes[{place}]")
@@ -150,17 +150,17 @@ def read_changes(data: object, *, known_ids: Collection[str]) -> Changes:
             accepted.append(change)
     if len(entries) > _MOST_CHANGES:
         skipped.append(f"{len(entries) - _MOST_CHANGES} more changes were not read")
-    return Changes(changes=tuple(accepted), skipped=tuple(skipped))
+    return ProposedChanges(changes=tuple(accepted), skipped=tuple(skipped))
 
 
-def _read_change(entry: object, path: str) -> Proposed | str:
+def _read_change(entry: object, path: str) -> ProposedChange | str:
     """Return a change with its texts cut to what is allowed, or what is wrong with it."""
     if not isinstance(entry, Mapping):
         return "it is no object"
     fields = {name: _trim(name, value) for name, value in entry.items() if value is not None}
-    fields = {name: value for name, value in fields.items() if name in Proposed.fields and value not in ("", [])}
+    fields = {name: value for name, value in fields.items() if name in ProposedChange.fields and value not in ("", [])}
     flaw = check(fields, _CHANGE_SCHEMA, path)
-    return f"it is malformed: {flaw}" if flaw else Proposed(**{**fields, "tags": tuple(fields.get("tags", ()))})
+    return f"it is malformed: {flaw}" if flaw else ProposedChange(**{**fields, "tags": tuple(fields.get("tags", ()))})
 
 
 def _trim(name: str, value: Any) -> Any:
@@ -175,7 +175,7 @@ def _trim(name: str, value: Any) -> Any:
     return {"do": text.upper(), "type": text.lower()}.get(name, text)
 
 
-def _find_objection(change: Proposed, accepted: Sequence[Proposed], known_ids: Collection[str]) -> str:
+def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], known_ids: Collection[str]) -> str:
     """Return why a change that can be read is not accepted; empty if it is."""
     if change.do != ADD:
         if change.id not in known_ids:
@@ -248,7 +248,7 @@ def _plain_word(text: str) -> str:
     return harmless(fold(text)[:TITLE_LIMIT].replace("`", ""))
 
 
-def material(text: str, *, limit_chars: int) -> str:
+def cut_material(text: str, *, limit_chars: int) -> str:
     """Return the text, or its most telling lines within the limit; each gap says how many lines were left out."""
     if len(text) <= limit_chars:
         return text

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from learnt.clients.transcript.step import Step
-from learnt.mine.complaint import general, reason
+from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part
 from learnt.model import Value
 
@@ -38,7 +38,7 @@ class FailedCall(Value):
 
     def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
-        return reason(self.error, folder)[:_LONGEST_ERROR]
+        return generalise_error(self.error, folder)[:_LONGEST_ERROR]
 
 
 class PastCall(Value):
@@ -75,7 +75,7 @@ def show_command(part: Part, folder: str) -> str:
             words.append(_shorten_word(word))
         else:
             words.append(word)
-    text = general(" ".join(words), folder).replace("`", "'")
+    text = generalise(" ".join(words), folder).replace("`", "'")
     text = f"{part.source} … | {text}" if part.source else text
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 

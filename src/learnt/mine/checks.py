@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from learnt.mine.calls import PastCall
-from learnt.mine.complaint import Diagnostic, general
+from learnt.mine.complaint import Diagnostic, generalise
 from learnt.mine.corrections import describe_prerequisite, find_requested_command
 from learnt.mine.shell import Part, is_formatter
 from learnt.model import Discovery, Value
@@ -181,7 +181,7 @@ def _is_its_own(name: str, before: Iterable[PastCall]) -> bool:
 
 def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChange | None, folder: str) -> Discovery:
     command = " ".join(check.part.intent)
-    message = _generalise_message(general(diagnostic.message, folder))
+    message = _generalise_message(generalise(diagnostic.message, folder))
     return Discovery(
         type="constraint",
         rule="verification",
@@ -190,7 +190,7 @@ def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChan
         error=f"{message} ({diagnostic.rule})",
         worked=_show_change(change, diagnostic.rule),
         excerpt=check.output[:1_000],
-        files=(general(diagnostic.file, folder),),
+        files=(generalise(diagnostic.file, folder),),
     )
 
 
@@ -205,10 +205,10 @@ def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: 
         rule="verification",
         text=f"`{name}` does not exist: it is called `{other}`",
         failed=" ".join(check.part.intent),
-        error=_IN_BRACKETS.sub("", general(diagnostic.message, folder)),
+        error=_IN_BRACKETS.sub("", generalise(diagnostic.message, folder)),
         worked=f"`{other}`",
         excerpt=check.output[:1_000],
-        files=(general(diagnostic.file, folder),),
+        files=(generalise(diagnostic.file, folder),),
     )
 
 
@@ -331,7 +331,7 @@ def learn_from_refused_values(
             change = _find_replacement(value, edited)
             if change is not None:
                 file, before, after = change
-                demand = general(_QUOTED_VALUE.sub("`…`", error, count=1), folder)
+                demand = generalise(_QUOTED_VALUE.sub("`…`", error, count=1), folder)
                 text = f"{_name_callee(before, value)}{demand.replace(' `…`', '')}: write `{after}`"
                 yield _make_discovery(part, text, demand, f"`{after}` instead of `{before}`", file, folder)
                 return
@@ -343,10 +343,10 @@ def _make_discovery(part: Part, text: str, error: str, worked: str, file: str, f
         rule="verification",
         text=text,
         failed=" ".join(part.intent),
-        error=general(error, folder),
+        error=generalise(error, folder),
         worked=worked,
         excerpt=error,
-        files=(general(file, folder),),
+        files=(generalise(file, folder),),
     )
 
 

@@ -100,18 +100,18 @@ class Diagnostic(Value):
         return (self.file.rpartition("/")[2], self.rule, self.message)
 
 
-def first_line(text: str) -> str:
+def find_first_line(text: str) -> str:
     """Return the first line with content: there the clients' own tools say what is wrong."""
     return next(iter(_list_lines(text)), "")
 
 
-def why(text: str) -> str:
+def find_error(text: str) -> str:
     """Return the line that says why something failed; empty if none does."""
     lines = _list_lines(text)
-    return complaint(text) or (lines[0] if len(lines) == 1 else "")
+    return find_complaint(text) or (lines[0] if len(lines) == 1 else "")
 
 
-def complaint(text: str) -> str:
+def find_complaint(text: str) -> str:
     """Return the line that sounds like a failure, of an output that may be of a success; empty if none does."""
     lines = _list_lines(text)
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
@@ -135,7 +135,7 @@ def is_conflict(text: str) -> bool:
     return _CONFLICT.search(text) is not None
 
 
-def general(text: str, folder: str = "") -> str:
+def generalise(text: str, folder: str = "") -> str:
     """Return a text without home and temporary folders, ids, times and line numbers; paths become relative."""
     text = text[:_LONGEST_TEXT]
     if len(folder) > 1:
@@ -148,20 +148,20 @@ def general(text: str, folder: str = "") -> str:
     return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _PLACE.sub("", text))))
 
 
-def reason(text: str, folder: str = "") -> str:
+def generalise_error(text: str, folder: str = "") -> str:
     """Return an error in general terms, without the prefix that a shell or a program puts before its errors."""
     match = _JSON_MESSAGE.match(text)
-    return general(_SHELL.sub("", match[1] if match else text), folder).rstrip(" .:")
+    return generalise(_SHELL.sub("", match[1] if match else text), folder).rstrip(" .:")
 
 
-def stable(text: str) -> str:
+def find_stable_part(text: str) -> str:
     """Return the longest piece of an error that will read the same next time; empty if there is none."""
     pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
     best = max(pieces, key=len, default="")
     return best if len(best) >= 10 and " " in best and best.lower() not in _TOO_COMMON else ""
 
 
-def diagnostics(text: str) -> Iterator[Diagnostic]:
+def read_diagnostics(text: str) -> Iterator[Diagnostic]:
     """Yield what a check complains about, each once."""
     seen = set()
     lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")

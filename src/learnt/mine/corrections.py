@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 from learnt.mine.calls import LONGEST_EXCERPT, FailedCall, WorkingCall, show_command
-from learnt.mine.complaint import general, reason
-from learnt.mine.shell import Part, changed_words, folder_of, is_check, is_formatter, likeness
+from learnt.mine.complaint import generalise, generalise_error
+from learnt.mine.shell import Part, compare_words, folder_of, is_check, is_formatter, measure_likeness
 from learnt.model import Discovery
 
 # Whether a failure is settled, and what it teaches.
@@ -139,7 +139,7 @@ def _explain_refusal(failed: FailedCall, worked: WorkingCall, advice: str) -> Di
         advice = f"`Read` a file again before `{tool}` when `{command}` has run: it rewrites files"
     elif "parameter" in error.lower() or "InputValidation" in error:
         detail = re.search(r"[^.\n]*(?:parameter|argument|property) [`'\"]?[\w-]+[`'\"]?[^.\n<]*", failed.output)
-        advice = f"`{tool}`: {general(detail[0])}" if detail else advice
+        advice = f"`{tool}`: {generalise(detail[0])}" if detail else advice
     return Discovery(
         type="constraint",
         rule="edit" if failed.call.does == "edit" else "call",
@@ -152,7 +152,7 @@ def _explain_refusal(failed: FailedCall, worked: WorkingCall, advice: str) -> Di
 
 
 def _explain_size_limit(failed: FailedCall, folder: str) -> Discovery | None:
-    path = general(failed.call.path, folder)
+    path = generalise(failed.call.path, folder)
     if path.startswith(("~", "/")):
         return None  # no file of the project
     return Discovery(
@@ -182,7 +182,7 @@ def _find_moved_file(failed: FailedCall, worked: WorkingCall) -> Settlement:
 
 
 def _explain_moved_file(failed: FailedCall, worked: WorkingCall, missing: str, path: str) -> Discovery | None:
-    wrong, right = general(missing, worked.folder), general(path, worked.folder)
+    wrong, right = generalise(missing, worked.folder), generalise(path, worked.folder)
     if wrong == right or right.endswith("/" + wrong.removeprefix("./")) or wrong.endswith("/" + right):
         parts = [show_command(part, worked.folder) for part in failed.ran]
         command = next((part.replace(wrong, right) for part in parts if wrong in part), right)
@@ -269,11 +269,11 @@ def _asks_the_same(wrong: Part, right: Part, error: str) -> bool:
         if bool(_SENDS & set(wrong.words)) != bool(_SENDS & set(right.words)):
             return False
         return len(wrong.intent) > 1 or (
-            bool(shared) if wrong.program in _FILE_TOOLS else likeness(wrong, right) >= 0.2
+            bool(shared) if wrong.program in _FILE_TOOLS else measure_likeness(wrong, right) >= 0.2
         )
     if _NO_PROGRAM.search(error):
         arguments = [word for word in shared if len(word) > 2 and word[0].isalnum()]
-        return bool(arguments) and (likeness(wrong, right) >= 0.34 or wrong.words[-1] in right.words)
+        return bool(arguments) and (measure_likeness(wrong, right) >= 0.34 or wrong.words[-1] in right.words)
     return False
 
 
@@ -301,9 +301,9 @@ def describe_prerequisite(wrong: Part, remedy: Part, error: str, output: str, fo
     return Discovery(
         type="blocker",
         rule="command",
-        text=f"When `{' '.join(wrong.intent)}` says “{reason(error, folder)}”: run `{first}` first",
+        text=f"When `{' '.join(wrong.intent)}` says “{generalise_error(error, folder)}”: run `{first}` first",
         failed=command,
-        error=reason(error, folder),
+        error=generalise_error(error, folder),
         worked=first,
         excerpt=output[:LONGEST_EXCERPT],
     )
@@ -318,12 +318,12 @@ def _describe_wrong_folder(failed: FailedCall, worked: WorkingCall, right: str =
     wrong_folder, command = folder_of(failed.call.text), show_command(wrong, folder)
     if wrong_folder.startswith("/") or "…" in right:
         return None  # the shell's current folder was not the reason
-    target = general(folder_of(worked.call.text), folder)
+    target = generalise(folder_of(worked.call.text), folder)
     return Discovery(
         type="blocker",
         rule="command",
         text=f"`{' '.join(wrong.intent)}` fails in the wrong folder: the shell stays where the last `cd` went",
-        failed=f"cd {general(wrong_folder, folder)} && {command}" if wrong_folder else command,
+        failed=f"cd {generalise(wrong_folder, folder)} && {command}" if wrong_folder else command,
         error=failed.general_error(folder),
         worked=right or (f"cd {target} && {command}" if target else command),
         excerpt=failed.excerpt,
@@ -335,12 +335,12 @@ def _describe_change(failed: FailedCall, wrong: Part, right: Part, worked: Worki
     before, after = show_command(wrong, folder), show_command(right, folder)
     if _WRONG_FOLDER.search(failed.output):
         return _describe_wrong_folder(failed, worked, "" if folder_of(worked.call.text) else after)
-    removed, added = changed_words(wrong, right)
+    removed, added = compare_words(wrong, right)
     if _UNPARSED.search(failed.output) and (pieces := _find_changed_piece(removed, added, failed.output)):
         return _describe_rewriting(failed, wrong, *pieces, folder)
     if before == after or "/tmp/…" in after:  # noqa: S108 - a placeholder
         return None
-    if not _explains(removed, added, failed.error, likeness(wrong, right)):
+    if not _explains(removed, added, failed.error, measure_likeness(wrong, right)):
         return None
     text = f"Run `{after}`, not `{before}`: {failed.general_error(folder)}"
     if option := _find_unknown_option(removed, failed.error):

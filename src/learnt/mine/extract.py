@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from learnt.debrief.sigils import kind_of
-from learnt.debrief.tags import tags_in
-from learnt.mine.complaint import stable
-from learnt.mine.shell import parts
+from learnt.debrief.tags import find_tags
+from learnt.mine.complaint import find_stable_part
+from learnt.mine.shell import split_command
 from learnt.model import TITLE_LIMIT, TRIGGER_LIMIT, Discovery, Triggers, Value
 from learnt.text.clean import fold
 
@@ -38,7 +38,7 @@ _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
 
-class Draft(Value):
+class LearningDraft(Value):
     """A learning before it is rated and stored."""
 
     title: str
@@ -52,28 +52,28 @@ class Draft(Value):
     triggers: Triggers = Triggers()
 
 
-class Skipped(Value):
+class NoDraft(Value):
     """Why a discovery makes no learning."""
 
     reason: str
 
 
-def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Draft | Skipped:
+def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> LearningDraft | NoDraft:
     """Return the draft that a discovery makes, or why it makes none."""
     if discovery.type == "dependency":
-        return Skipped(reason="a dependency holds for its task only")
+        return NoDraft(reason="a dependency holds for its task only")
     text = fold(discovery.text)
     title = fold(_make_title(text, fold(discovery.error)))
     if not title:
-        return Skipped(reason="the discovery says nothing")
+        return NoDraft(reason="the discovery says nothing")
     observation, action = _describe(discovery, text)
-    return Draft(
+    return LearningDraft(
         title=title,
         context=_describe_context(discovery, task_title, goal),
         observation=observation[:_LONGEST_PARAGRAPH],
         implication=_describe_implication(discovery),
         action=action[:_LONGEST_PARAGRAPH],
-        tags=tags_in(" ".join((text, discovery.worked, *discovery.files))),
+        tags=find_tags(" ".join((text, discovery.worked, *discovery.files))),
         category=_CATEGORIES.get(discovery.rule, "decision" if discovery.type == "decision" else "pitfall"),
         kind=kind_of(discovery.type),
         triggers=_make_triggers(discovery),
@@ -190,7 +190,7 @@ def _describe_implication(discovery: Discovery) -> str:
 def _find_command(discovery: Discovery) -> tuple[str, ...]:
     if discovery.rule not in ("command", "verification"):
         return ()
-    ran = parts(discovery.failed)
+    ran = split_command(discovery.failed)
     return ran[-1].intent if ran else ()
 
 
@@ -200,7 +200,7 @@ def _make_triggers(discovery: Discovery) -> Triggers:
     command = moved if _WRONG_FOLDER in discovery.text else _find_command(discovery)
     # One word alone (`grep`) would match too often: the option that failed is added.
     if discovery.rule == "command" and len(command) == 1 and not moved:
-        words = parts(discovery.failed)[-1].words
+        words = split_command(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]
     missing = discovery.failed if discovery.rule == "call" and _PROJECT_FILE.fullmatch(discovery.failed) else ""
@@ -218,8 +218,8 @@ def _find_error_signs(discovery: Discovery) -> tuple[str, ...]:
     """Return the words of an output by which the error is recognised when it comes again."""
     if _WRONG_FOLDER in discovery.text:
         program = next(iter(_find_command(discovery)), "")
-        return (*_WRONG_FOLDER_ERRORS.get(program, ()), stable(discovery.error) or discovery.error)
-    return (stable(discovery.error),)
+        return (*_WRONG_FOLDER_ERRORS.get(program, ()), find_stable_part(discovery.error) or discovery.error)
+    return (find_stable_part(discovery.error),)
 
 
 def _keep_valid(*words: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from learnt.debrief.own_words import own_words
-from learnt.mine.complaint import general, why
+from learnt.mine.complaint import find_error, generalise
 from learnt.model import Discovery, Failure
 from learnt.text.clean import clean, fold
 
@@ -161,7 +161,7 @@ def observe_words(text: str) -> Iterator[Discovery]:
         type = _classify(statement, labelled=labelled)
         if type and statement.casefold() not in yielded:
             yielded.add(statement.casefold())
-            yield Discovery(type=type, rule="words", text=general(statement), excerpt=sentence)
+            yield Discovery(type=type, rule="words", text=generalise(statement), excerpt=sentence)
 
 
 def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
@@ -169,12 +169,12 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
 
     `summary` is what the later attempt says that it did, `said` everything that it said.
     """
-    complaint = why(earlier.error) or fold(earlier.reason)
+    complaint = find_error(earlier.error) or fold(earlier.reason)
     names = _list_names(complaint) or _list_names(" ".join(earlier.files))
     fix = _find_fix(summary, said, names)
     if not complaint or not fix:
         return None
-    error = general(complaint)[:200].rstrip(" .")
+    error = generalise(complaint)[:200].rstrip(" .")
     return Discovery(
         type="blocker",
         rule="verification",
@@ -208,9 +208,9 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
         return Discovery(
             type="blocker",
             rule="revert",
-            text=f"Do not redo “{fold(reverted['what'])}”: {general(reason)}",
+            text=f"Do not redo “{fold(reverted['what'])}”: {generalise(reason)}",
             failed=fold(reverted["what"]),
-            error=general(reason),
+            error=generalise(reason),
             excerpt=fold(prose)[:1_000],
             files=tuple(files)[:20],
         )
@@ -221,7 +221,7 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
     if lesson is None:
         return None
     return Discovery(
-        type=lesson[1], rule="words", text=general(lesson[0]), excerpt=fold(prose)[:1_000], files=tuple(files)[:20]
+        type=lesson[1], rule="words", text=generalise(lesson[0]), excerpt=fold(prose)[:1_000], files=tuple(files)[:20]
     )
 
 
@@ -235,11 +235,11 @@ def _find_fix(summary: str, said: str, names: set[str]) -> str:
     sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_LONGEST_TEXT:])]
     for statement, labelled in map(_strip_label, sentences):
         if _classify(statement, labelled=labelled):
-            return general(statement)
+            return generalise(statement)
     for sentence in sentences:
         did = _DID.match(sentence)
         if did and not _TALK.search(sentence) and any(name in sentence for name in names):
-            return general(_DO[did[1].lower()] + sentence[did.end() :])
+            return generalise(_DO[did[1].lower()] + sentence[did.end() :])
     return ""
 
 

@@ -12,15 +12,15 @@ import re
 
 from learnt.mine.shell import (
     INTERPRETERS,
-    changed_words,
+    compare_words,
     folder_of,
     hides_failures,
     is_build,
     is_check,
-    likeness,
-    parts,
-    programs,
+    list_programs,
+    measure_likeness,
     settings_of,
+    split_command,
 )
 from learnt.model import digest
 
@@ -62,7 +62,7 @@ def sign_of(command: str, root: str, folder: str = "") -> str:
 
     `folder` is where it runs, by default the project's root. The text of an inline script is part of the command.
     """
-    ran = parts(command)
+    ran = split_command(command)
     if not ran:
         return ""
     whole = "<<" in command or len(command) > _LONGEST
@@ -71,33 +71,33 @@ def sign_of(command: str, root: str, folder: str = "") -> str:
     return digest(text.replace(root, ".") if root else text)[:24]
 
 
-def counts(command: str, error: str) -> bool:
+def is_misstep(command: str, error: str) -> bool:
     """Say whether a failure is a mistake in the command.
 
     The failure of a test, a linter or a build is about the code, unless it was called in a wrong way.
     """
-    return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, parts(command))))
+    return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, split_command(command))))
 
 
 def may_replace(command: str) -> bool:
     """Say whether a success is about the command: that of a test or a linter is about the code."""
-    ran = parts(command)
+    ran = split_command(command)
     return bool(ran) and all(is_build(part) or not is_check(part) for part in ran)
 
 
-def succeeded(command: str, output: str) -> bool:
+def has_succeeded(command: str, output: str) -> bool:
     """Say whether a command line with exit code 0 succeeded: before a pipe or `|| true` only its output shows that."""
     if not hides_failures(command):
         return True
-    from learnt.mine.complaint import complaint
+    from learnt.mine.complaint import find_complaint
 
-    return bool(output.strip()) and not complaint(output)
+    return bool(output.strip()) and not find_complaint(output)
 
 
 def is_question(command: str) -> bool:
     """Say whether a command that fails without output may only have answered no, like a search without a match."""
-    asks = any(name in _ASKS for name in programs(command))
-    return asks or any(word in _ASK_WORDS for part in parts(command) for word in part.words)
+    asks = any(name in _ASKS for name in list_programs(command))
+    return asks or any(word in _ASK_WORDS for part in split_command(command) for word in part.words)
 
 
 def replaces(failed: str, worked: str, error: str) -> bool:
@@ -107,8 +107,8 @@ def replaces(failed: str, worked: str, error: str) -> bool:
         _is_instead(failed_part, working_part)
         or (is_missing and _is_instead_of_missing(failed_part, working_part))
         or (is_no_task and failed_part.program == working_part.program)
-        for failed_part in parts(failed)
-        for working_part in parts(worked)
+        for failed_part in split_command(failed)
+        for working_part in split_command(worked)
     )
 
 
@@ -123,7 +123,7 @@ def _is_instead(failed: Part, worked: Part) -> bool:
         return _find_script(failed) == _find_script(worked) or _is_misspelt(failed, worked)
     if failed.intent == worked.intent or {*failed.intent[1:2], *worked.intent[1:2]} in _WORDS:
         return True
-    return likeness(failed, worked) >= _ALIKE or _is_misspelt(failed, worked)
+    return measure_likeness(failed, worked) >= _ALIKE or _is_misspelt(failed, worked)
 
 
 def _is_instead_of_missing(failed: Part, worked: Part) -> bool:
@@ -162,27 +162,27 @@ def _are_alike(first: str, second: str, least: float) -> bool:
     return sorted(first) == sorted(second) or SequenceMatcher(None, first, second).ratio() >= least
 
 
-def asked_by(command: str, root: str, folder: str = "") -> tuple[str, ...]:
+def list_requests(command: str, root: str, folder: str = "") -> tuple[str, ...]:
     """Return what each program of a command line is asked to do, such as `git show`."""
     where = _resolve_folder(command, root, folder)
-    return tuple(dict.fromkeys(_describe_request(part, root, where) for part in parts(command)))
+    return tuple(dict.fromkeys(_describe_request(part, root, where) for part in split_command(command)))
 
 
-def wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
+def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
     """Return what a program was asked to do, and the wrong words: named in the error and missing in what worked.
 
     Without any, only the same command repeats the mistake.
     """
     where = _resolve_folder(failed, root, folder)
-    for failed_part in parts(failed):
-        for working_part in parts(worked):
+    for failed_part in split_command(failed):
+        for working_part in split_command(worked):
             # The same name in another folder is another script.
             is_same = "/" not in failed_part.words[0] or (failed_part.words[0], where) == (
                 working_part.words[0],
                 _resolve_folder(worked, root, folder),
             )
             if failed_part.intent == working_part.intent and is_same:
-                removed, _ = changed_words(failed_part, working_part)
+                removed, _ = compare_words(failed_part, working_part)
                 wrong = [word for word in removed if _is_named(word, error)]
                 if wrong:
                     return _describe_request(failed_part, root, where), tuple(wrong[:_MOST_WRONG])
@@ -193,7 +193,8 @@ def repeats(command: str, asked: str, wrong: tuple[str, ...], root: str, folder:
     """Say whether a command asks for the same with the same wrong words."""
     where = _resolve_folder(command, root, folder)
     return any(
-        _describe_request(part, root, where) == asked and set(wrong) <= set(part.words) for part in parts(command)
+        _describe_request(part, root, where) == asked and set(wrong) <= set(part.words)
+        for part in split_command(command)
     )
 
 

@@ -25,9 +25,9 @@ from learnt.mine.checks import (
     learn_from_refused_values,
     learn_from_repair,
 )
-from learnt.mine.complaint import diagnostics, first_line, is_conflict, is_no_error, why
+from learnt.mine.complaint import find_error, find_first_line, is_conflict, is_no_error, read_diagnostics
 from learnt.mine.corrections import find_correction, is_about_the_call
-from learnt.mine.shell import Part, is_check, is_formatter, parts
+from learnt.mine.shell import Part, is_check, is_formatter, split_command
 from learnt.model import Discovery
 from learnt.text.triggers import beginning_and_end
 
@@ -41,11 +41,11 @@ _MOST_KEPT = 4_000
 
 def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
     """Yield what a conversation teaches; paths below `folder`, where it took place, become relative."""
-    conversations: dict[bool, _Conversation] = {}
+    readers: dict[bool, _StepReader] = {}
     yielded: set[tuple[str, ...]] = set()
     for step in steps:
-        conversation = conversations.setdefault(step.aside, _Conversation(folder))
-        for discovery in conversation.take(step):
+        reader = readers.setdefault(step.aside, _StepReader(folder))
+        for discovery in reader.take(step):
             sign = (discovery.rule, discovery.text)
             if sign not in yielded:
                 if len(yielded) < 10_000:
@@ -53,8 +53,8 @@ def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discov
                 yield discovery
 
 
-class _Conversation:
-    """The state while one conversation is read."""
+class _StepReader:
+    """Reads the steps of one conversation and remembers what may still be corrected."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -76,7 +76,7 @@ class _Conversation:
         if call is None or step.denied or (step.failed and is_no_error(step.text)):
             return
         self._now += 1
-        ran = parts(call.text) if call.does == "run" else ()
+        ran = split_command(call.text) if call.does == "run" else ()
         checks = [part for part in ran if is_check(part)]
         complaint = step.text if step.failed or _complains(checks, step.text) else ""
         if checks:
@@ -89,7 +89,7 @@ class _Conversation:
             self._remember(call, ran)
 
     def _remember_failure(self, call: Step, ran: tuple[Part, ...], complaint: str) -> None:
-        error = why(complaint) if call.does == "run" else first_line(complaint)
+        error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
         if not error or is_conflict(complaint):
             return
         failed = FailedCall(call=_shorten_call(call), ran=ran, error=error, output=_shorten(complaint), at=self._now)
@@ -116,7 +116,7 @@ class _Conversation:
     def _compare_checks(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare what checks complain about now with what they complained about before."""
         intents = {part.intent for part in checks}
-        current = list(diagnostics(complaint))
+        current = list(read_diagnostics(complaint))
         current_keys = {diagnostic.key for diagnostic in current}
         open_checks = []
         for check in self._failed_checks:
@@ -164,7 +164,7 @@ def _complains(checks: list[Part], output: str) -> bool:
     tail = output[-2_000:]
     return any(
         sign in tail for sign in ("\nFAIL", "ERROR task failed", "error: Recipe", "npm ERR!", "make: ***")
-    ) or any(diagnostic.rule for diagnostic in diagnostics(output))
+    ) or any(diagnostic.rule for diagnostic in read_diagnostics(output))
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:

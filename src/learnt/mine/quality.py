@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from learnt.mine.extract import Draft
+from learnt.mine.extract import LearningDraft
 
 _FEWEST_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -69,12 +69,12 @@ _IS_A_RULE = re.compile(
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
-def flaw(draft: Draft) -> str:
+def find_flaw(draft: LearningDraft) -> str:
     """Return why a draft is not a useful learning; empty if it is."""
-    return flaw_of(title=draft.title, observation=draft.observation, action=draft.action)
+    return find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
 
 
-def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
+def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
     """Return why these texts are not a useful learning; empty if they are."""
     prose = _CODE.sub(" ", title)
     if len(_WORD.findall(title)) < _FEWEST_WORDS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from learnt.mine.complaint import general
+from learnt.mine.complaint import generalise
 from learnt.model import Discovery, Value
 from learnt.text.clean import clean, fold
 from learnt.text.words import words
@@ -57,7 +57,7 @@ class ReviewFinding(Value):
     severity: str = ""
 
 
-def findings(review: str) -> tuple[ReviewFinding, ...]:
+def read_findings(review: str) -> tuple[ReviewFinding, ...]:
     """Return the findings of a review, in their order."""
     findings_of_review = []
     for item in _ITEM.finditer(clean(review[:_LONGEST_REVIEW])):
@@ -72,14 +72,14 @@ def findings(review: str) -> tuple[ReviewFinding, ...]:
 def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
     """Yield the findings of a review that the improvement says it has fixed, with what fixed them."""
     lines = [fold(line) for line in clean(improvement[:_LONGEST_REVIEW]).split("\n") if len(fold(line)) >= _SHORTEST]
-    for finding in findings(review):
+    for finding in read_findings(review):
         sign = _list_words(finding.text)
         closing = max(lines, key=lambda line: _measure_overlap(sign, line), default="")
         if sign and _measure_overlap(sign, closing) >= _CLOSED:
-            yield _make_discovery(finding, "constraint", worked=general(closing)[:_LONGEST])
+            yield _make_discovery(finding, "constraint", worked=generalise(closing)[:_LONGEST])
 
 
-def recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
+def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
     """Yield the findings that at least two reviews have, each once."""
     yielded: list[frozenset[str]] = []
     for place, review in enumerate(findings_by_review):
@@ -107,7 +107,7 @@ def _read_finding(text: str) -> ReviewFinding | None:
 
 
 def _make_discovery(finding: ReviewFinding, type: str, *, worked: str = "", error: str = "") -> Discovery:
-    text = general(_LABEL.sub("", finding.text)).strip(" -–—:")
+    text = generalise(_LABEL.sub("", finding.text)).strip(" -–—:")
     return Discovery(
         type=type,
         rule="review",

@@ -88,7 +88,7 @@ class Part(Value):
         return " ".join(self.words)
 
 
-def parts(command: str) -> tuple[Part, ...]:
+def split_command(command: str) -> tuple[Part, ...]:
     """Return the programs that a command line starts, without those that only set up, redirect or shorten output."""
     started = [part for part, _ in _split(_simplify(command)) if part.words]
     kept = [part for part in started if not (part.source and part.program in _FILTERS)]
@@ -116,7 +116,7 @@ def settings_of(command: str) -> tuple[str, ...]:
     return tuple(word for word in words if word == "sudo" or _ASSIGNMENT.match(word))
 
 
-def programs(command: str) -> tuple[str, ...]:
+def list_programs(command: str) -> tuple[str, ...]:
     """Return the names of all programs that a command line starts, including filters and wrappers."""
     lines = [words for words, _ in _split_words(_simplify(command))]
     return tuple(_program_name(words[place]) for words in lines for place in {0, _count_prefix(words)} if words[place:])
@@ -157,7 +157,7 @@ def is_formatter(part: Part) -> bool:
     return bool(asked & _FORMATTERS) or "--fix" in part.words or in_place
 
 
-def changed_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words that only the failed part has, and those that only the working one has."""
     return (
         tuple(word for word in dict.fromkeys(failed.words) if word not in worked.words),
@@ -165,7 +165,7 @@ def changed_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[st
     )
 
 
-def likeness(first: Part, second: Part) -> float:
+def measure_likeness(first: Part, second: Part) -> float:
     """Return from 0 to 1 how many of their words two parts share."""
     first_words, second_words = set(first.words), set(second.words)
     return len(first_words & second_words) / max(len(first_words | second_words), 1)

@@ -22,8 +22,8 @@ from collections.abc import Sequence
 
 from learnt.errors import InvalidValue
 from learnt.model import Model, Value
-from learnt.strategy.figures import Outcome, Record, Share
-from learnt.strategy.ladder import Prospects, totals
+from learnt.strategy.figures import PastAttempt, Share, TrackRecord
+from learnt.strategy.ladder import Prospects, estimate_totals
 
 STRATEGIES = ("fixed", "cost-optimized", "escalate", "learned")
 ATTEMPTS = 4
@@ -39,13 +39,13 @@ class Facts(Value):
     difficulty: str = ""
     failures: tuple[str, ...] = ()
     """The models of its failed attempts since it was last done, oldest first."""
-    similar: tuple[Outcome, ...] = ()
+    similar: tuple[PastAttempt, ...] = ()
     """Attempts at similar tasks, each with its likeness."""
     recent: Share | None = None
     """How recent attempts at any task ended; without it, the whole record counts."""
 
 
-class Choice(Value):
+class ModelChoice(Value):
     """A model, and the reason in one sentence."""
 
     model: str
@@ -57,18 +57,18 @@ class Choice(Value):
 def choose(
     strategy: str,
     models: Sequence[Model],
-    record: Record,
+    record: TrackRecord,
     facts: Facts,
     *,
     hint: str = "",
     fixed: str = "",
     attempts: int = ATTEMPTS,
-) -> Choice:
+) -> ModelChoice:
     """Return the model for the next attempt; `attempts` is how many different models a task may see."""
     _check(strategy, models, attempts)
     wanted, ignored = _find_requested(hint, models)
     if wanted:
-        return Choice(model=wanted, reason=f"the agent asked for {wanted}", last=wanted == models[-1].name)
+        return ModelChoice(model=wanted, reason=f"the agent asked for {wanted}", last=wanted == models[-1].name)
     if strategy == "fixed":
         choice = _choose_fixed(models, fixed)
     elif strategy == "cost-optimized":
@@ -125,17 +125,17 @@ def _split_name(name: str) -> set[str]:
     return set(re.findall(r"[^\W\d_]+|\d+", name.casefold()))
 
 
-def _choose_fixed(models: Sequence[Model], fixed: str) -> Choice:
+def _choose_fixed(models: Sequence[Model], fixed: str) -> ModelChoice:
     if not fixed:
-        return Choice(model=models[-1].name, reason="no model is named, so the strongest works", last=True)
+        return ModelChoice(model=models[-1].name, reason="no model is named, so the strongest works", last=True)
     matching = _find_matching(fixed, models)
     if len(matching) != 1:
         names = ", ".join(model.name for model in models)
         raise InvalidValue(f"model `{fixed}` {_explain_mismatch(matching)}", hint=f"configured are: {names}")
-    return Choice(model=matching[0], reason=f"{matching[0]} is named for this task", last=True)
+    return ModelChoice(model=matching[0], reason=f"{matching[0]} is named for this task", last=True)
 
 
-def _choose_by_cost(models: Sequence[Model], record: Record, facts: Facts) -> Choice:
+def _choose_by_cost(models: Sequence[Model], record: TrackRecord, facts: Facts) -> ModelChoice:
     recent = facts.recent or Share(done=record.total.done, attempts=record.total.attempts)
     count = f"{recent.done:.0f} of {recent.attempts:.0f} attempts got their task done"
     failures = len(facts.failures)
@@ -147,10 +147,10 @@ def _choose_by_cost(models: Sequence[Model], record: Record, facts: Facts) -> Ch
         place = (len(models) - 1) // 2
         why = "a failure at this task" if failures else count if recent.attempts else "nothing is known yet"
         why += ", so the middle one works"
-    return Choice(model=models[place].name, reason=why, last=place == len(models) - 1)
+    return ModelChoice(model=models[place].name, reason=why, last=place == len(models) - 1)
 
 
-def _choose_next_step(models: Sequence[Model], facts: Facts, attempts: int) -> Choice:
+def _choose_next_step(models: Sequence[Model], facts: Facts, attempts: int) -> ModelChoice:
     steps = spread(models, attempts)
     names = [model.name for model in models]
     highest = max((names.index(name) for name in facts.failures if name in names), default=0)
@@ -162,10 +162,10 @@ def _choose_next_step(models: Sequence[Model], facts: Facts, attempts: int) -> C
     else:
         count = f"{len(facts.failures)} failure{'s' * (len(facts.failures) > 1)} at this task"
         why = f"{count}, so the strongest works" if last else f"{count}, so step {place + 1} of {len(steps)} works"
-    return Choice(model=steps[place].name, reason=why, last=last)
+    return ModelChoice(model=steps[place].name, reason=why, last=last)
 
 
-def _choose_by_record(models: Sequence[Model], record: Record, facts: Facts, attempts: int) -> Choice:
+def _choose_by_record(models: Sequence[Model], record: TrackRecord, facts: Facts, attempts: int) -> ModelChoice:
     names = [model.name for model in models]
     failed = [names.index(name) for name in dict.fromkeys(facts.failures) if name in names]
     is_long = len(models) > attempts
@@ -175,7 +175,7 @@ def _choose_by_record(models: Sequence[Model], record: Record, facts: Facts, att
     ]
     if not candidates or remaining < 1:
         highest = names[max(failed)]
-        return Choice(model=highest, reason=f"nothing is left to try above {highest}", last=True)
+        return ModelChoice(model=highest, reason=f"nothing is left to try above {highest}", last=True)
     prospects = Prospects(models, record, type=facts.type, difficulty=facts.difficulty, similar=facts.similar)
     if not any(prospects.is_known(place) for place in candidates):
         evenly = [names.index(model.name) for model in spread(models, attempts)]
@@ -186,25 +186,25 @@ def _choose_by_record(models: Sequence[Model], record: Record, facts: Facts, att
     )
     steps = [place for place in candidates if place <= last]
     first = not facts.failures
-    tried = totals(prospects.draw(facts.task), steps, attempts=remaining, first=first)
+    tried = estimate_totals(prospects.draw(facts.task), steps, attempts=remaining, first=first)
     place = tried.index(min(tried))
-    likely = totals(prospects.expect(), steps, attempts=remaining, first=first)
+    likely = estimate_totals(prospects.expect(), steps, attempts=remaining, first=first)
     chosen = names[steps[place]]
     why = _describe_record(chosen, record, facts) + _compare_costs(
         place, likely, [names[step] for step in steps], first=first
     )
-    return Choice(model=chosen, reason=why, last=remaining == 1 if is_long else chosen == names[-1])
+    return ModelChoice(model=chosen, reason=why, last=remaining == 1 if is_long else chosen == names[-1])
 
 
-def _choose_without_record(steps: Sequence[Model], facts: Facts) -> Choice:
+def _choose_without_record(steps: Sequence[Model], facts: Facts) -> ModelChoice:
     if facts.failures:
         why = f"nothing is known yet about {steps[0].name} and those above, so it goes one step up"
     else:
         why = "nothing is known yet, so the cheapest starts"
-    return Choice(model=steps[0].name, reason=why, last=len(steps) == 1)
+    return ModelChoice(model=steps[0].name, reason=why, last=len(steps) == 1)
 
 
-def _describe_record(model: str, record: Record, facts: Facts) -> str:
+def _describe_record(model: str, record: TrackRecord, facts: Facts) -> str:
     """Describe the record of a model for a first or a later attempt, at the same type of task if there is any."""
     after_failure = bool(facts.failures)
     after = " after a failure" if after_failure else ""

@@ -21,7 +21,7 @@ from learnt.model import RESULTS, Value
 _WIDTH = 1.645
 
 
-class Outcome(Value):
+class PastAttempt(Value):
     """An earlier attempt, as far as it matters for the choice of a model."""
 
     model: str
@@ -92,16 +92,16 @@ class Figure(Value):
     median_ms: float | None = None
 
 
-def figures(outcomes: Iterable[Outcome], *, by_type: bool = False) -> list[Figure]:
+def make_figures(outcomes: Iterable[PastAttempt], *, by_type: bool = False) -> list[Figure]:
     """Return one figure for each model, or for each model and type, sorted by name."""
-    groups: dict[tuple[str, str], list[Outcome]] = {}
+    groups: dict[tuple[str, str], list[PastAttempt]] = {}
     for outcome in outcomes:
         if outcome.counts:
             groups.setdefault((outcome.model, outcome.type if by_type else ""), []).append(outcome)
     return [_make_figure(model, type, group) for (model, type), group in sorted(groups.items())]
 
 
-def _make_figure(model: str, type: str, group: list[Outcome]) -> Figure:
+def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
     costs = [outcome.cost_usd for outcome in group if outcome.cost_usd is not None]
     times = sorted(outcome.duration_ms for outcome in group if outcome.duration_ms is not None)
     return Figure(
@@ -129,16 +129,16 @@ class Sums:
 _NOTHING = Sums()
 
 
-class Record:
+class TrackRecord:
     """The sums of past attempts by model, first or after a failure, type and difficulty."""
 
-    def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
+    def __init__(self, outcomes: Iterable[PastAttempt] = ()) -> None:
         self._sums: dict[tuple[str, bool, str, str], Sums] = {}
         self.total = Sums()
         for outcome in outcomes:
             self.add(outcome)
 
-    def add(self, outcome: Outcome, *, weight: float = 1.0) -> None:
+    def add(self, outcome: PastAttempt, *, weight: float = 1.0) -> None:
         """Count one attempt, or a fraction of one."""
         if outcome.counts:
             has_cost = outcome.cost_usd is not None

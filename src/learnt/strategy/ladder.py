@@ -20,7 +20,7 @@ import random
 from collections.abc import Sequence
 
 from learnt.model import Model, Value
-from learnt.strategy.figures import Outcome, Record, Sums
+from learnt.strategy.figures import PastAttempt, Sums, TrackRecord
 
 # How many attempts the belief of a wider record is worth: chances often differ by 0.15 between kinds of tasks.
 _WIDER = 8.0
@@ -83,13 +83,13 @@ class Prospects:
     def __init__(
         self,
         models: Sequence[Model],
-        record: Record,
+        record: TrackRecord,
         *,
         type: str = "",
         difficulty: str = "",
-        similar: Sequence[Outcome] = (),
+        similar: Sequence[PastAttempt] = (),
     ) -> None:
-        alike = Record()
+        alike = TrackRecord()
         for outcome in similar:
             alike.add(outcome, weight=outcome.likeness)
         prices = _estimate_prices(models, record)
@@ -150,7 +150,7 @@ class Prospects:
         return 1 - (1 - min(tried)) * (1 - after) if tried else None
 
 
-def totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> list[float]:
+def estimate_totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> list[float]:
     """Return for each step what the task is likely to cost in all if it is tried next and the best steps follow.
 
     The steps are models in their order, the strongest last; a ladder takes at most `attempts` of them.
@@ -173,7 +173,7 @@ def _add_rest(chances: Sequence[float], costs: Sequence[float], rest: Sequence[f
     return [*total[:-1], costs[-1]]
 
 
-def _estimate_prices(models: Sequence[Model], record: Record) -> list[float]:
+def _estimate_prices(models: Sequence[Model], record: TrackRecord) -> list[float]:
     """Return the approximate cost of an attempt of each model: from its price and mean cost, else from a neighbour."""
     prices = [_find_price(model, record) for model in models]
     estimates: list[float] = []
@@ -183,7 +183,7 @@ def _estimate_prices(models: Sequence[Model], record: Record) -> list[float]:
     return estimates
 
 
-def _find_price(model: Model, record: Record) -> float | None:
+def _find_price(model: Model, record: TrackRecord) -> float | None:
     sums = [record.of(model.name, after_failure=after_failure) for after_failure in (False, True)]
     weight = _PRICE if model.price else 0.0
     costed = weight + sum(own.costed for own in sums)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from learnt.model import Value
-from learnt.strategy.figures import Outcome
+from learnt.strategy.figures import PastAttempt
 
 TIMES = 3
 _SHOWN = 200
@@ -24,9 +24,9 @@ class Stuck(Value):
     """Learnings that all of the tasks were given: they may be misleading."""
 
 
-def open_failures(attempts: Iterable[Outcome]) -> list[Outcome]:
+def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     """Return the failed attempts at one task since it was last done; the attempts come oldest first."""
-    failures: list[Outcome] = []
+    failures: list[PastAttempt] = []
     for attempt in attempts:
         if attempt.done:
             failures.clear()
@@ -35,9 +35,9 @@ def open_failures(attempts: Iterable[Outcome]) -> list[Outcome]:
     return failures
 
 
-def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIMES) -> Stuck | None:
+def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: int = TIMES) -> Stuck | None:
     """Say why a task is stuck, if it is: the strongest model failed too often, or the same error came too often."""
-    failures = open_failures(attempts)
+    failures = list_open_failures(attempts)
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
     for error, count in _count_errors(failure.error for failure in failures).items():
         if count >= times:
@@ -50,17 +50,19 @@ def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIME
     return None
 
 
-def stuck_run(attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES) -> Stuck | None:
+def find_stuck_run(
+    attempts: Sequence[PastAttempt], given: Mapping[str, Collection[str]], *, times: int = TIMES
+) -> Stuck | None:
     """Say why a run must stop, if it must: the same error in too many tasks that are not done.
 
     The attempts come oldest first; `given` names the learnings that each task was given.
     """
-    by_task: dict[str, list[Outcome]] = {}
+    by_task: dict[str, list[PastAttempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.task, []).append(attempt)
     tasks_of: dict[str, list[str]] = {}
     for task, own in by_task.items():
-        for error in dict.fromkeys(failure.error for failure in open_failures(own) if failure.error):
+        for error in dict.fromkeys(failure.error for failure in list_open_failures(own) if failure.error):
             tasks_of.setdefault(error, []).append(task)
     error, tasks = max(tasks_of.items(), key=lambda item: len(item[1]), default=("", []))
     if len(tasks) < times:
@@ -79,7 +81,7 @@ def _count_errors(errors: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _quote_error(failures: Sequence[Outcome], error: str) -> str:
+def _quote_error(failures: Sequence[PastAttempt], error: str) -> str:
     """Return the last line of an error in the words of its latest occurrence."""
     text = next(
         (failure.said for failure in reversed(failures) if failure.error == error and failure.said.strip()), error
