@@ -21,7 +21,7 @@ from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 from learnt.model import Model
 from learnt.strategy.choose_model import ATTEMPTS, Facts, choose
-from learnt.strategy.figures import Outcome, Record
+from learnt.strategy.figures import PastAttempt, TrackRecord
 
 DATA = os.environ.get("LEARNT_BENCH_DATA", "")
 FILE = "strategy-dev/attempts.jsonl"
@@ -103,7 +103,7 @@ def _measure(rows: list[list[str]], tasks: list[Task], names: list[str]) -> Scor
 def _replay(tasks: list[Task], names: Sequence[str], strategy: str, best: str, seed: int) -> Score:
     """Let the chooser work through the tasks in one random order."""
     models = [Model(name=name, price=_as_written(_mean_cost(tasks, name))) for name in names]
-    record, by_repository = Record(), dict[str, list[Outcome]]()
+    record, by_repository = TrackRecord(), dict[str, list[PastAttempt]]()
     solved, cost, attempts = 0, 0.0, 0
     for task in random.Random(seed).sample(tasks, len(tasks)):
         similar = by_repository.setdefault(task.repository, [])
@@ -123,9 +123,9 @@ def _replay(tasks: list[Task], names: Sequence[str], strategy: str, best: str, s
     return Score(solved / len(tasks), cost / len(tasks), attempts / len(tasks))
 
 
-def _attempt(task: Task, model: str, before: int) -> Outcome:
+def _attempt(task: Task, model: str, before: int) -> PastAttempt:
     result = task.results[model]
-    return Outcome(
+    return PastAttempt(
         model=model,
         task=task.name,
         result="done" if result.solved else "failed",

@@ -19,12 +19,12 @@ from learnt.mine.ask import (
     SCHEMA,
     TEMPLATE,
     TEMPLATES,
-    Changes,
-    Proposed,
-    extraction_request,
+    ProposedChange,
+    ProposedChanges,
+    cut_material,
+    make_request,
     read_changes,
 )
-from learnt.mine.excerpt import material
 from learnt.model import PARAGRAPHS, TITLE_LIMIT, Discovery, Learning
 from learnt.text.templates import read_template
 
@@ -48,12 +48,12 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=8,
 )
-FIELDS = st.sampled_from([*Proposed.fields, "confidence"])
+FIELDS = st.sampled_from([*ProposedChange.fields, "confidence"])
 WORDS = st.sampled_from(["ADD", "revise", "KEEP", "REMOVE", KNOWN, "blocker", "Words. More words.", "word " * 50, ""])
 ENTRIES = st.dictionaries(FIELDS, WORDS | st.lists(WORDS, max_size=8) | JSON, max_size=6)
 
 
-def read(*entries: object) -> Changes:
+def read(*entries: object) -> ProposedChanges:
     return read_changes({"changes": list(entries)}, known_ids={KNOWN})
 
 
@@ -68,7 +68,7 @@ def request(**parts: Any) -> tuple[str, str]:
         "nearest": (),
         "template": read_template(TEMPLATE, (TEMPLATES,)),
     }
-    system, prompt, schema = extraction_request(**{**known, **parts})
+    system, prompt, schema = make_request(**{**known, **parts})
     assert schema is SCHEMA
     return system, prompt
 
@@ -162,7 +162,7 @@ class TestChanges:
         changes = read(ADDITION)
 
         assert changes.skipped == ()
-        assert changes.changes == (Proposed(**{**ADDITION, "tags": ("redis", "testing")}),)
+        assert changes.changes == (ProposedChange(**{**ADDITION, "tags": ("redis", "testing")}),)
 
     @pytest.mark.parametrize("do", ["REVISE", "KEEP", "REMOVE"])
     def test_a_known_learning_is_changed_by_its_id(self, do: str) -> None:
@@ -170,7 +170,7 @@ class TestChanges:
             {"do": do.lower(), "id": KNOWN, "action": "Run `make up`.", "reason": "seen", "type": None}
         ).changes
 
-        assert change == (Proposed(do=do, id=KNOWN, action="Run `make up`.", reason="seen"),)
+        assert change == (ProposedChange(do=do, id=KNOWN, action="Run `make up`.", reason="seen"),)
 
     @pytest.mark.parametrize(
         ("entry", "reason"),
@@ -247,7 +247,7 @@ class TestChanges:
 
     @pytest.mark.parametrize("data", [None, [], "x", {}, {"changes": None}, {"changes": {"do": "ADD"}}])
     def test_an_answer_without_a_list_gives_nothing(self, data: object) -> None:
-        assert read_changes(data, known_ids=()) == Changes(skipped=("the answer has no list of changes",))
+        assert read_changes(data, known_ids=()) == ProposedChanges(skipped=("the answer has no list of changes",))
 
     @given(st.lists(ENTRIES | JSON, max_size=8))
     def test_whatever_is_answered_keeps_the_limits(self, entries: list[Any]) -> None:
@@ -266,13 +266,13 @@ class TestChanges:
 
 class TestMaterial:
     def test_a_short_text_stays_as_it_is(self) -> None:
-        assert material("a\nb\n", limit_chars=4) == "a\nb\n"
+        assert cut_material("a\nb\n", limit_chars=4) == "a\nb\n"
 
     def test_of_a_long_one_the_beginning_the_end_and_the_errors_between_stay(self) -> None:
         lines = [f"line {number} says nothing" for number in range(1_000)]
         lines[500] = "TypeError: cannot add str and int"
         lines[600] = "0 errors, 0 failed"
-        text = material("\n".join(lines), limit_chars=2_000)
+        text = cut_material("\n".join(lines), limit_chars=2_000)
 
         assert len(text) <= 2_000
         assert text.startswith("line 0 says")
@@ -283,7 +283,7 @@ class TestMaterial:
 
     def test_the_lines_that_are_left_out_are_counted(self) -> None:
         lines = [f"line {number}" for number in range(1_000)]
-        text = material("\n".join(lines), limit_chars=500).split("\n")
+        text = cut_material("\n".join(lines), limit_chars=500).split("\n")
         gap = next(line for line in text if "left out" in line)
 
         assert gap == f"[… {1_000 - len(text) + 1} lines left out …]"
@@ -293,17 +293,17 @@ class TestMaterial:
         for number in range(500, 2_000, 10):
             lines[number] = f"error: flaky thing at 0x{number}"
         lines[2_000] = "error: the real reason"
-        text = material("\n".join(lines), limit_chars=2_000)
+        text = cut_material("\n".join(lines), limit_chars=2_000)
 
         assert text.count("flaky thing") == 1
         assert "the real reason" in text
 
     def test_one_endless_line_is_shown_by_its_ends(self) -> None:
-        text = material("start" + "x" * 100_000 + "stop", limit_chars=1_000)
+        text = cut_material("start" + "x" * 100_000 + "stop", limit_chars=1_000)
 
         assert text.startswith("start")
         assert text.endswith("stop")
 
     @given(st.lists(st.text("aE :\n", max_size=300) | st.just("error: no")).map("\n".join), st.integers(0, 3_000))
     def test_the_limit_holds_for_any_text(self, text: str, limit: int) -> None:
-        assert len(material(text, limit_chars=limit)) <= max(limit, 0)
+        assert len(cut_material(text, limit_chars=limit)) <= max(limit, 0)

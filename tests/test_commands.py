@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.mine.missteps import counts, is_question, may_replace, replaces, sign_of
+from learnt.mine.missteps import is_misstep, is_question, may_replace, replaces, sign_of
 
 CHECKS = """
     pytest -q; python -m pytest; python -m unittest; python tests/test_a.py; poetry run pytest; coverage run -m pytest
@@ -30,12 +30,12 @@ def listed(text: str) -> list[str]:
 
 @pytest.mark.parametrize("command", listed(CHECKS))
 def test_the_failure_of_a_check_tells_of_the_code(command: str) -> None:
-    assert not counts(command, "1 failed")
+    assert not is_misstep(command, "1 failed")
 
 
 @pytest.mark.parametrize("command", listed(COMMANDS))
 def test_the_failure_of_anything_else_tells_of_the_command(command: str) -> None:
-    assert counts(command, "no")
+    assert is_misstep(command, "no")
     assert may_replace(command)
 
 
@@ -60,7 +60,7 @@ def test_the_failure_of_anything_else_tells_of_the_command(command: str) -> None
     ],
 )
 def test_what_worked_stands_in_place_of_what_failed(failed: str, worked: str, error: str) -> None:
-    assert counts(failed, error)
+    assert is_misstep(failed, error)
     assert may_replace(worked)
     assert replaces(failed, worked, error)
 

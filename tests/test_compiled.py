@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from learnt.clients.kit.steps import Step
-from learnt.mine.extract import Draft, extract
+from learnt.mine.extract import LearningDraft, extract
 from learnt.model import Discovery
 from tests.test_observe import FOLDER, observed, only, ran, used
 
@@ -14,9 +14,9 @@ def edit(path: str, before: str, after: str) -> list[Step]:
     return used("Edit", f"{FOLDER}/{path}", before=before, text=after)
 
 
-def drafted(discovery: Discovery) -> Draft:
+def drafted(discovery: Discovery) -> LearningDraft:
     draft = extract(discovery)
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, LearningDraft)
     return draft
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.mine.extract import Draft, Skipped, extract
+from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.model import DISCOVERIES, TITLE_LIMIT, Discovery, Learning
 from learnt.text.triggers import Signs, Situation
 
@@ -38,13 +38,13 @@ ELSEWHERE = Discovery(
 )
 
 
-def drafted(discovery: Discovery) -> Draft:
+def drafted(discovery: Discovery) -> LearningDraft:
     draft = extract(discovery)
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, LearningDraft)
     return draft
 
 
-def shows(draft: Draft, kind: str, situation: Situation) -> bool:
+def shows(draft: LearningDraft, kind: str, situation: Situation) -> bool:
     signs = Signs(situation)
     return any(signs.show(kind, pattern) for pattern in getattr(draft.triggers, kind))
 
@@ -93,14 +93,14 @@ def test_an_exception_is_marked_with_its_reason() -> None:
 def test_a_dependency_makes_no_learning() -> None:
     skipped = extract(Discovery(type="dependency", text="needs the cart first"))
 
-    assert isinstance(skipped, Skipped)
+    assert isinstance(skipped, NoDraft)
     assert skipped.reason
 
 
 def test_the_task_is_context_and_not_in_the_title() -> None:
     draft = extract(COMMAND, task_title="Add discounts", goal="checkout")
 
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, LearningDraft)
     assert "Add discounts (checkout)" in draft.context
     assert "discounts" not in draft.title
 
@@ -136,7 +136,7 @@ def test_every_discovery_makes_a_learning_or_says_why_not(type: str, rule: str, 
         )
     )
 
-    if isinstance(made, Draft):
+    if isinstance(made, LearningDraft):
         Learning(id="learn_1", **made.as_dict())
     else:
         assert made.reason

@@ -13,17 +13,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from learnt.learnings_file import (
     Bullet,
     Edits,
-    Loose,
-    Parsed,
+    LooseText,
+    ParsedFile,
     Rendering,
     category_of,
-    churn,
+    compare_renderings,
     diff,
-    edited,
+    edit_fields,
     fields_of,
-    for_prompt,
     heading_of,
     line_of,
+    lines_for_prompt,
     merge,
     parse,
     render,
@@ -109,24 +109,24 @@ def test_an_edited_learning_has_the_line_that_was_asked_for(
     assume(fold(before) and fold(after))
     old = learning(1, before, polarity=polarity).replace(origin=origin, observation=observation)
     for start in (old, learning(1, before, origin=origin, polarity=polarity)):
-        new = start.replace(**edited(start, after))
+        new = start.replace(**edit_fields(start, after))
         assert line_of(new) == fold(after)
-        assert edited(new, after) == {}
+        assert edit_fields(new, after) == {}
 
 
 def test_an_agents_learning_is_shown_by_its_title_and_a_persons_whole() -> None:
     agents = Learning(id="learn_1", title="Use X.", observation="Use X. It is Y.", origin="agent")
     assert line_of(agents) == "Use X."
     assert line_of(agents.replace(origin="person")) == "Use X. It is Y."
-    assert edited(agents, "Use Z.") == {"title": "Use Z."}
-    assert edited(agents.replace(origin="person"), "Use Z.") == {"title": "Use Z.", "observation": ""}
+    assert edit_fields(agents, "Use Z.") == {"title": "Use Z."}
+    assert edit_fields(agents.replace(origin="person"), "Use Z.") == {"title": "Use Z.", "observation": ""}
 
 
 def test_what_is_to_be_avoided_says_so_until_a_person_takes_that_away() -> None:
     avoided = Learning(id="learn_1", title="Run the whole suite", polarity="avoid", origin="agent")
     assert line_of(avoided) == "Avoid: Run the whole suite"
-    assert edited(avoided, "Avoid: Run all tests") == {"title": "Run all tests"}
-    assert edited(avoided, "Run the whole suite") == {"polarity": "do"}
+    assert edit_fields(avoided, "Avoid: Run all tests") == {"title": "Run all tests"}
+    assert edit_fields(avoided, "Run the whole suite") == {"polarity": "do"}
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def test_every_heading_is_read_as_it_is_written(heading: str) -> None:
 @given(st.lists(LINES | st.sampled_from(["", "- a <!-- learn_1 -->", "  b", "<!-- learnt: r_1 -->"])).map("\n".join))
 def test_any_text_can_be_read(text: str) -> None:
     parse(text)
-    lines = for_prompt(text, lambda _: True)
+    lines = lines_for_prompt(text, lambda _: True)
     assert [id for _, id in lines if id] == [bullet.id for bullet in parse(text).bullets if bullet.id]
     assert all(line.endswith(f" ({id})") for line, id in lines if id)
-    assert not any(id for _, id in for_prompt(text, lambda _: False))
+    assert not any(id for _, id in lines_for_prompt(text, lambda _: False))
 
 
 def test_bullets_of_every_kind_are_read() -> None:
@@ -190,9 +190,9 @@ def test_text_beside_bullets_is_kept_verbatim_with_its_section() -> None:
     text += "## Build\n> quoted\n"
     read = parse(text)
     assert read.loose == (
-        Loose(section="Testing", text="An  intro."),
-        Loose(section="Testing", text="| x | y |\n|---|---|\n\n```sh\n- no bullet\n## no heading\n```", below=True),
-        Loose(section="Build", text="> quoted"),
+        LooseText(section="Testing", text="An  intro."),
+        LooseText(section="Testing", text="| x | y |\n|---|---|\n\n```sh\n- no bullet\n## no heading\n```", below=True),
+        LooseText(section="Build", text="> quoted"),
     )
     assert read.sections == ("Testing", "Build")
     assert [bullet.text for bullet in read.bullets] == ["a"]
@@ -205,7 +205,7 @@ def test_a_fence_that_nobody_closes_hides_no_bullets() -> None:
 
 def test_a_comment_or_fence_that_a_person_left_open_swallows_no_learning() -> None:
     for open_end in ("<!--", "```", "~~~ text"):
-        loose = [Loose(section="", text=open_end), Loose(section="Testing", text=open_end, below=True)]
+        loose = [LooseText(section="", text=open_end), LooseText(section="Testing", text=open_end, below=True)]
         file = rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=loose)
         assert {bullet.id for bullet in file.bullets} == {"learn_1", "learn_2"}
         assert rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=file.loose) == file
@@ -227,7 +227,7 @@ def test_the_rendering_is_named_only_if_all_trailers_agree() -> None:
     assert parse("<!-- learnt: r_1 -->\n- a\n<!-- learnt: r_1 -->").rendering == "r_1"
     assert parse("<!-- learnt: r_1 -->\n<!-- learnt: r_2 -->").rendering == ""
     assert parse("- a <!-- learnt: r_1 -->").rendering == ""
-    assert parse("<!-- learnt: r -->") == Parsed()
+    assert parse("<!-- learnt: r -->") == ParsedFile()
 
 
 def test_the_head_is_ours_even_when_it_was_edited() -> None:
@@ -264,7 +264,7 @@ def test_a_prompt_is_given_the_file_without_comments() -> None:
     rest = "- `<!-- kept -->`\n```\n<!-- kept, too -->\n```\n- open <!--\n\n"
 
     def said(is_given: Callable[[Bullet], bool | None]) -> str:
-        return "\n".join(line for line, _ in for_prompt(text, is_given))
+        return "\n".join(line for line, _ in lines_for_prompt(text, is_given))
 
     assert said(lambda _: None) == f"# T\n\n- a\n- b c\n{rest}"
     assert said(lambda bullet: bullet.text == "a") == f"# T\n\n- a (learn_1)\n{rest}"
@@ -273,7 +273,7 @@ def test_a_prompt_is_given_the_file_without_comments() -> None:
 
 def test_a_bullet_of_several_lines_is_given_on_one_with_its_id() -> None:
     text = "- one\n  goes\n\n  on <!-- learn_1 --> here <!-- note -->\n- two\n  more\n"
-    lines = for_prompt(text, lambda _: True)
+    lines = lines_for_prompt(text, lambda _: True)
     assert lines == [("- one goes on here (learn_1)", "learn_1"), ("", ""), ("- two", ""), ("  more", ""), ("", "")]
 
 
@@ -354,7 +354,7 @@ def test_what_comes_last_is_left_out_when_not_all_fits() -> None:
 
 
 def test_people_s_own_text_is_never_cut_and_the_lack_of_room_is_said() -> None:
-    file = rendering(learning(1, "a"), max_tokens=200, loose=[Loose(text="word " * 500)])
+    file = rendering(learning(1, "a"), max_tokens=200, loose=[LooseText(text="word " * 500)])
     assert "word " * 500 in file.text
     assert (file.crowded, file.bullets, file.left_out) == (True, (), ("learn_1",))
 
@@ -389,10 +389,10 @@ def test_churn_and_diff_tell_what_a_regeneration_changes() -> None:
         rendering(learning(1, "a"), learning(2, "b")),
         rendering(learning(2, "b"), learning(3, "c"), id="r_2"),
     )
-    delta = churn(before, after)
+    delta = compare_renderings(before, after)
     assert (delta.added, delta.removed, delta.kept) == (("learn_3",), ("learn_1",), ("learn_2",))
     assert delta.churn == pytest.approx(2 / 3)
-    assert churn(None, rendering()).churn == 0
+    assert compare_renderings(None, rendering()).churn == 0
     told = diff(before.text, after.text)
     assert "--- learnings.md (as it is)" in told
     assert "+- c <!-- learn_3 -->" in told
@@ -585,7 +585,7 @@ class Team(RuleBasedStateMachine):
     def the_store_changes_a_text(self, place: int, text: str) -> None:
         if self.store:
             old = self.pick(place)
-            self.store[old.id] = old.replace(**edited(old, text))
+            self.store[old.id] = old.replace(**edit_fields(old, text))
 
     @rule(place=PLACE)
     def a_learning_is_restored(self, place: int) -> None:
@@ -674,7 +674,7 @@ class Team(RuleBasedStateMachine):
             self.regenerate(file, parsed, frozenset(["task_1"] if window else []), max_tokens)
             assert self.merge(parse(self.files[file]), self.renderings[parse(self.files[file]).rendering]) == Edits()
 
-    def regenerate(self, file: str, parsed: Parsed, window: frozenset[str], max_tokens: int) -> None:
+    def regenerate(self, file: str, parsed: ParsedFile, window: frozenset[str], max_tokens: int) -> None:
         shown = select(self.store.values(), window_tasks=window, since_ms=10**9, stage=stage, impact=impact)
         made = rendering(
             *shown, id=f"r_{self.number()}", max_tokens=max_tokens, sections=parsed.sections, loose=parsed.loose
@@ -689,7 +689,7 @@ class Team(RuleBasedStateMachine):
         for piece in parsed.loose:
             assert piece.text in made.text
 
-    def merge(self, parsed: Parsed, base: Rendering | None) -> Edits:
+    def merge(self, parsed: ParsedFile, base: Rendering | None) -> Edits:
         return merge(
             parsed,
             base,
@@ -698,7 +698,7 @@ class Team(RuleBasedStateMachine):
             find=lambda text: found_in(self.store.values(), text),
         )
 
-    def check_edits(self, parsed: Parsed, base: Rendering | None, edits: Edits) -> None:
+    def check_edits(self, parsed: ParsedFile, base: Rendering | None, edits: Edits) -> None:
         before = {bullet.id for bullet in base.bullets} if base else set()
         named = {bullet.id for bullet in parsed.bullets}
         written = {same_text(bullet.text) for bullet in parsed.bullets if not bullet.id}
@@ -711,7 +711,7 @@ class Team(RuleBasedStateMachine):
             found = found_in(self.store.values(), text)
             assert found is None or found.id in dict(edits.changed), "what there is, put away or not, is not added"
 
-    def check_nothing_was_lost(self, parsed: Parsed, base: Rendering | None, edits: Edits) -> None:
+    def check_nothing_was_lost(self, parsed: ParsedFile, base: Rendering | None, edits: Edits) -> None:
         shown = self.known | {(bullet.id, bullet.text) for bullet in (base.bullets if base else ())}
         ours = {same_text(text) for _, text in shown}
         for bullet in parsed.bullets:
@@ -724,7 +724,7 @@ class Team(RuleBasedStateMachine):
             made = made.replace(id=id) if id else made
             self.store[made.id] = made
         for id, text in edits.changed:
-            self.store[id] = self.store[id].replace(**edited(self.store[id], text))
+            self.store[id] = self.store[id].replace(**edit_fields(self.store[id], text))
         for id in edits.removed:
             self.store[id] = self.store[id].replace(status="hidden")
         for id, category in edits.moved:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
 from learnt.brief.render import Content, Loop, Past, Shown, fit, render
-from learnt.debrief.tags import tags_in
+from learnt.debrief.tags import find_tags
 from learnt.model import Failure
 from learnt.store import migrate
 from learnt.text.records import as_record
@@ -342,7 +342,7 @@ def test_times_in_a_history_are_moments(memory: Memory, learnt: Callable[..., Do
     ],
 )
 def test_tags_found_in_passing_are_files_errors_and_tools(text: str, tags: tuple[str, ...]) -> None:
-    assert tags_in(text) == tags
+    assert find_tags(text) == tags
 
 
 def test_a_debrief_says_whether_the_task_is_new(learnt: Callable[..., Done]) -> None:

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnt.clients.kit.steps import Step
-from learnt.mine.complaint import diagnostics, general, stable, why
+from learnt.mine.complaint import find_error, find_stable_part, generalise, read_diagnostics
 from learnt.mine.lessons import observe_attempts, observe_commit, observe_words
 from learnt.mine.observe import observe_steps
-from learnt.mine.reviews import findings, observe_reviews, recurring
-from learnt.mine.shell import parts
+from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
+from learnt.mine.shell import split_command
 from learnt.model import Discovery, Failure
 
 FOLDER = "/home/ada/shop"
@@ -259,7 +259,7 @@ def test_a_name_that_does_not_exist_and_the_right_one_are_learnt() -> None:
     ],
 )
 def test_the_forms_of_the_checks_are_read(line: str, rule: str) -> None:
-    (found,) = diagnostics(line)
+    (found,) = read_diagnostics(line)
 
     assert found.rule == rule
     assert found.file.rpartition("/")[2].startswith("cart.")
@@ -369,11 +369,11 @@ def test_no_conversation_is_an_error(steps: list[Step], folder: str) -> None:
 def test_no_text_is_an_error(text: str) -> None:
     list(observe_words(text))
     list(observe_reviews(text, text))
-    list(recurring([findings(text), findings(text)]))
+    list(find_recurring([read_findings(text), read_findings(text)]))
     observe_commit(text, text, [text])
     observe_attempts(Failure(attempt="attempt_1", task="task_1", error=text), summary=text, said=text)
-    list(diagnostics(text))
-    parts(text), why(text), stable(text), general(text, text)
+    list(read_diagnostics(text))
+    split_command(text), find_error(text), find_stable_part(text), generalise(text, text)
 
 
 @pytest.mark.parametrize(
@@ -456,11 +456,11 @@ REVIEW = """## Review
 
 
 def test_findings_are_the_items_that_name_a_file_or_how_grave_they_are() -> None:
-    first, second = findings(REVIEW)
+    first, second = read_findings(REVIEW)
 
     assert (first.file, first.severity) == ("shop/cart.py", "must-fix")
     assert (second.file, second.severity) == ("shop/price.py", "low")
-    assert findings("No lists here, only prose on shop/cart.py.") == ()
+    assert read_findings("No lists here, only prose on shop/cart.py.") == ()
 
 
 def test_a_finding_that_an_improvement_closed_is_learnt() -> None:
@@ -473,7 +473,7 @@ def test_a_finding_that_an_improvement_closed_is_learnt() -> None:
 def test_a_finding_of_two_reviews_is_a_pattern() -> None:
     later = "- Blocker: `shop/stock.py:90` swallows the database error without logging it"
 
-    found = only(list(recurring([findings(REVIEW), findings(later)])))
+    found = only(list(find_recurring([read_findings(REVIEW), read_findings(later)])))
 
     assert found.type == "pattern"
-    assert list(recurring([findings(REVIEW), findings("- Minor: `a.py` has a long line")])) == []
+    assert list(find_recurring([read_findings(REVIEW), read_findings("- Minor: `a.py` has a long line")])) == []

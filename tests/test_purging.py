@@ -10,7 +10,7 @@ import pytest
 
 from learnt import Memory, TryAgain
 from learnt.flow.background import LOCK
-from learnt.learnings_file import purged
+from learnt.learnings_file import remove_learning
 from learnt.model import Escalation
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall
@@ -208,8 +208,8 @@ def test_only_the_lines_of_the_learning_go(end: str) -> None:
         "- Avoid: the door code is zebrathree",
         "- the door code is zebrathree <!-- learn_4 -->",
     ]
-    left = purged("\ufeff" + end.join(lines), "learn_1", ["The door code is zebrathree"])
+    left = remove_learning("\ufeff" + end.join(lines), "learn_1", ["The door code is zebrathree"])
     kept = [lines[place] for place in (0, 1, 2, 5, 7, 8, 11)]
     assert left == "\ufeff" + end.join(kept)
-    assert purged(left, "learn_1", ["The door code is zebrathree"]) == left
-    assert purged(left, "learn_2", []) == left
+    assert remove_learning(left, "learn_1", ["The door code is zebrathree"]) == left
+    assert remove_learning(left, "learn_2", []) == left

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.mine.extract import Draft
-from learnt.mine.quality import flaw, flaw_of
+from learnt.mine.extract import LearningDraft
+from learnt.mine.quality import find_flaw, find_flaw_in
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ from learnt.mine.quality import flaw, flaw_of
     ],
 )
 def test_what_is_no_learning_is_refused_with_a_reason(title: str, reason: str) -> None:
-    assert reason in flaw(Draft(title=title))
+    assert reason in find_flaw(LearningDraft(title=title))
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,15 @@ def test_what_is_no_learning_is_refused_with_a_reason(title: str, reason: str) -
     ],
 )
 def test_a_principle_that_can_be_acted_on_has_no_flaw(title: str) -> None:
-    assert flaw(Draft(title=title)) == ""
+    assert find_flaw(LearningDraft(title=title)) == ""
 
 
 def test_advice_that_repeats_what_failed_is_a_flaw() -> None:
-    assert flaw_of(title="Run `make all`, not `make`", observation="`make all` failed: no.", action="Use `make all`.")
+    assert find_flaw_in(
+        title="Run `make all`, not `make`", observation="`make all` failed: no.", action="Use `make all`."
+    )
 
 
 @given(st.text(), st.text(), st.text())
 def test_any_text_is_judged(title: str, observation: str, action: str) -> None:
-    assert isinstance(flaw_of(title=title, observation=observation, action=action), str)
+    assert isinstance(find_flaw_in(title=title, observation=observation, action=action), str)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from learnt.errors import InvalidValue
 from learnt.model import Model
-from learnt.strategy.choose_model import STRATEGIES, Choice, Facts, choose, spread
-from learnt.strategy.figures import Figure, Outcome, Record, Share, figures
+from learnt.strategy.choose_model import STRATEGIES, Facts, ModelChoice, choose, spread
+from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, make_figures
 from learnt.strategy.plot import plot
-from learnt.strategy.stuck import open_failures, stuck_run, stuck_task
+from learnt.strategy.stuck import find_stuck_run, find_stuck_task, list_open_failures
 from learnt.text.titles import normalised_error
 
 HAIKU, SONNET, OPUS = (
@@ -30,10 +30,10 @@ MANY = tuple(Model(name=f"model-{number}", price=0.1 * (number + 1)) for number 
 
 def attempts(
     model: Model, *, done: int, failed: int = 0, before: int = 0, type: str = "implement", likeness: float = 1.0
-) -> list[Outcome]:
+) -> list[PastAttempt]:
     results = ["done"] * done + ["failed"] * failed
     return [
-        Outcome(
+        PastAttempt(
             model=model.name,
             task=f"task_{number}",
             result=result,
@@ -46,11 +46,13 @@ def attempts(
     ]
 
 
-def failure(task: str, error: str = "", model: str = "opus") -> Outcome:
-    return Outcome(model=model, task=task, result="failed", error=error)
+def failure(task: str, error: str = "", model: str = "opus") -> PastAttempt:
+    return PastAttempt(model=model, task=task, result="failed", error=error)
 
 
-def learned(record: Record, *failures: Model, type: str = "implement", similar: Iterable[Outcome] = ()) -> Choice:
+def learned(
+    record: TrackRecord, *failures: Model, type: str = "implement", similar: Iterable[PastAttempt] = ()
+) -> ModelChoice:
     names = tuple(model.name for model in failures)
     return choose("learned", MODELS, record, Facts(task="task_9", type=type, failures=names, similar=tuple(similar)))
 
@@ -59,21 +61,21 @@ def learned(record: Record, *failures: Model, type: str = "implement", similar: 
 
 
 def test_without_a_record_the_cheapest_starts_and_says_that_nothing_is_known() -> None:
-    choice = learned(Record())
+    choice = learned(TrackRecord())
 
     assert choice.model == HAIKU.name
     assert choice.reason == "nothing is known yet, so the cheapest starts"
 
 
 def test_without_a_record_every_failure_goes_one_step_up() -> None:
-    assert learned(Record(), HAIKU).model == "sonnet"
-    assert learned(Record(), HAIKU, SONNET) == Choice(
+    assert learned(TrackRecord(), HAIKU).model == "sonnet"
+    assert learned(TrackRecord(), HAIKU, SONNET) == ModelChoice(
         model="opus", reason="nothing is known yet about opus and those above, so it goes one step up", last=True
     )
 
 
 def test_the_record_keeps_the_cheapest_where_it_pays_and_says_so_with_figures() -> None:
-    record = Record([*attempts(HAIKU, done=14, failed=3), *attempts(SONNET, done=2, failed=1, before=1)])
+    record = TrackRecord([*attempts(HAIKU, done=14, failed=3), *attempts(SONNET, done=2, failed=1, before=1)])
 
     choice = learned(record)
 
@@ -84,13 +86,13 @@ def test_the_record_keeps_the_cheapest_where_it_pays_and_says_so_with_figures() 
 
 
 def test_where_the_cheapest_always_fails_a_stronger_model_starts() -> None:
-    record = Record([*attempts(HAIKU, done=0, failed=60), *attempts(SONNET, done=57, failed=3, before=1)])
+    record = TrackRecord([*attempts(HAIKU, done=0, failed=60), *attempts(SONNET, done=57, failed=3, before=1)])
 
     assert learned(record).model == "sonnet"
 
 
 def test_what_fails_at_one_type_of_task_still_starts_at_another() -> None:
-    record = Record(
+    record = TrackRecord(
         [
             *attempts(HAIKU, done=80, failed=10, type="review"),
             *attempts(HAIKU, done=0, failed=60, type="plan"),
@@ -103,7 +105,7 @@ def test_what_fails_at_one_type_of_task_still_starts_at_another() -> None:
 
 
 def test_similar_tasks_that_failed_move_the_start_of_this_one() -> None:
-    record = Record([*attempts(HAIKU, done=50, failed=10), *attempts(SONNET, done=9, failed=1, before=1)])
+    record = TrackRecord([*attempts(HAIKU, done=50, failed=10), *attempts(SONNET, done=9, failed=1, before=1)])
     similar = [*attempts(HAIKU, done=0, failed=80, likeness=0.9), *attempts(SONNET, done=80, before=1, likeness=0.9)]
 
     assert learned(record).model == HAIKU.name
@@ -111,7 +113,7 @@ def test_similar_tasks_that_failed_move_the_start_of_this_one() -> None:
 
 
 def test_a_step_that_never_helps_after_a_failure_is_skipped() -> None:
-    record = Record([*attempts(SONNET, done=1, failed=60, before=1), *attempts(OPUS, done=50, failed=5, before=1)])
+    record = TrackRecord([*attempts(SONNET, done=1, failed=60, before=1), *attempts(OPUS, done=50, failed=5, before=1)])
 
     choice = learned(record, HAIKU)
 
@@ -121,37 +123,37 @@ def test_a_step_that_never_helps_after_a_failure_is_skipped() -> None:
 
 
 def test_after_the_strongest_has_failed_it_stays_with_the_strongest() -> None:
-    record = Record(attempts(OPUS, done=1, failed=9, before=1))
+    record = TrackRecord(attempts(OPUS, done=1, failed=9, before=1))
 
     assert learned(record, HAIKU, OPUS).model == "opus"
     assert learned(record, HAIKU, OPUS).last
 
 
 def test_interrupted_attempts_say_nothing() -> None:
-    interrupted = Outcome(model=HAIKU.name, task="task_1", result="interrupted", cost_usd=9.0)
+    interrupted = PastAttempt(model=HAIKU.name, task="task_1", result="interrupted", cost_usd=9.0)
 
-    assert learned(Record([interrupted])) == learned(Record())
-    assert figures([interrupted]) == []
+    assert learned(TrackRecord([interrupted])) == learned(TrackRecord())
+    assert make_figures([interrupted]) == []
 
 
 def test_the_same_record_and_task_give_the_same_choice_in_any_order_of_attempts() -> None:
     outcomes = [*attempts(HAIKU, done=3, failed=3), *attempts(SONNET, done=2, failed=1, before=1)]
 
-    assert learned(Record(outcomes)) == learned(Record(reversed(outcomes)))
+    assert learned(TrackRecord(outcomes)) == learned(TrackRecord(reversed(outcomes)))
 
 
 def test_models_without_prices_are_taken_in_their_order() -> None:
     models = [Model(name="small"), Model(name="large")]
-    record = Record([Outcome(model="small", task="task_1", result="done")])
+    record = TrackRecord([PastAttempt(model="small", task="task_1", result="done")])
 
     assert choose("learned", models, record, Facts(task="task_2")).model == "small"
 
 
 def test_of_many_models_a_task_sees_only_a_few_from_all_over_the_list() -> None:
-    record, tried = Record(), list[str]()
+    record, tried = TrackRecord(), list[str]()
     for before in range(4):
         choice = choose("learned", MANY, record, Facts(task="task_1", failures=tuple(tried)))
-        record.add(Outcome(model=choice.model, task="task_1", result="failed", before=before, cost_usd=0.1))
+        record.add(PastAttempt(model=choice.model, task="task_1", result="failed", before=before, cost_usd=0.1))
         tried.append(choice.model)
 
     assert choice.last
@@ -161,7 +163,7 @@ def test_of_many_models_a_task_sees_only_a_few_from_all_over_the_list() -> None:
 
 
 def test_among_many_models_the_one_that_the_record_praises_is_the_last_step() -> None:
-    record = Record()
+    record = TrackRecord()
     for model in MANY:
         good = model.name == "model-6"
         for outcome in attempts(model, done=18 if good else 2, failed=2 if good else 18, before=1):
@@ -172,8 +174,8 @@ def test_among_many_models_the_one_that_the_record_praises_is_the_last_step() ->
 
 
 def test_a_record_of_sums_gives_the_same_choice_as_ten_thousand_attempts() -> None:
-    record = Record(attempts(HAIKU, done=9_000, failed=1_000))
-    summed = Record()
+    record = TrackRecord(attempts(HAIKU, done=9_000, failed=1_000))
+    summed = TrackRecord()
     summed.put(
         HAIKU.name, after_failure=False, type="implement", attempts=10_000, done=9_000, costed=10_000, cost_usd=500
     )
@@ -196,13 +198,13 @@ def test_cost_optimized_looks_at_recent_attempts_and_at_this_task(
 ) -> None:
     facts = Facts(task="task_1", failures=(HAIKU.name,) * failures, recent=Share(done=done, attempts=10))
 
-    choice = choose("cost-optimized", MODELS, Record(), facts)
+    choice = choose("cost-optimized", MODELS, TrackRecord(), facts)
 
     assert (choice.model, choice.reason) == (model, words)
 
 
 def test_escalate_goes_one_step_up_with_every_failure_and_stays_at_the_last() -> None:
-    chosen = [choose("escalate", MODELS, Record(), Facts(task="t", failures=("x",) * n)).model for n in range(5)]
+    chosen = [choose("escalate", MODELS, TrackRecord(), Facts(task="t", failures=("x",) * n)).model for n in range(5)]
 
     assert chosen == [HAIKU.name, "sonnet", "opus", "opus", "opus"]
 
@@ -210,18 +212,18 @@ def test_escalate_goes_one_step_up_with_every_failure_and_stays_at_the_last() ->
 def test_fixed_takes_the_named_model_and_refuses_one_that_is_not_configured() -> None:
     facts = Facts(task="task_1")
 
-    assert choose("fixed", MODELS, Record(), facts, fixed="sonnet").model == "sonnet"
-    assert choose("fixed", MODELS, Record(), facts).model == "opus"
+    assert choose("fixed", MODELS, TrackRecord(), facts, fixed="sonnet").model == "sonnet"
+    assert choose("fixed", MODELS, TrackRecord(), facts).model == "opus"
     with pytest.raises(InvalidValue, match="`gpt` is not configured"):
-        choose("fixed", MODELS, Record(), facts, fixed="gpt")
+        choose("fixed", MODELS, TrackRecord(), facts, fixed="gpt")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_what_the_agent_asks_for_wins_over_every_strategy(strategy: str) -> None:
     facts = Facts(task="task_1", failures=("opus",))
 
-    assert choose(strategy, MODELS, Record(), facts, hint="OPUS").model == "opus"
-    assert choose(strategy, MODELS, Record(), facts, hint="haiku") == Choice(
+    assert choose(strategy, MODELS, TrackRecord(), facts, hint="OPUS").model == "opus"
+    assert choose(strategy, MODELS, TrackRecord(), facts, hint="haiku") == ModelChoice(
         model=HAIKU.name, reason="the agent asked for claude-haiku-4-5"
     )
 
@@ -229,8 +231,8 @@ def test_what_the_agent_asks_for_wins_over_every_strategy(strategy: str) -> None
 def test_a_wish_that_fits_no_model_or_two_is_ignored_and_the_reason_says_so() -> None:
     models = (Model(name="opus-4-7"), Model(name="opus-4-8"))
 
-    unknown = choose("escalate", models, Record(), Facts(task="task_1"), hint="gpt")
-    either = choose("escalate", models, Record(), Facts(task="task_1"), hint="opus")
+    unknown = choose("escalate", models, TrackRecord(), Facts(task="task_1"), hint="gpt")
+    either = choose("escalate", models, TrackRecord(), Facts(task="task_1"), hint="opus")
 
     assert unknown.model == either.model == "opus-4-7"
     assert unknown.reason.startswith("`gpt`, which the agent asked for, is not configured; ")
@@ -241,13 +243,13 @@ def test_what_cannot_be_chosen_from_is_refused() -> None:
     facts = Facts(task="task_1")
     for strategy, models in (("guess", MODELS), ("learned", ()), ("learned", (OPUS, OPUS))):
         with pytest.raises(InvalidValue):
-            choose(strategy, models, Record(), facts)
+            choose(strategy, models, TrackRecord(), facts)
     with pytest.raises(InvalidValue):
         Model(name="opus", price=-1)
 
 
 outcomes = st.builds(
-    Outcome,
+    PastAttempt,
     model=st.sampled_from([model.name for model in MANY]),
     task=st.just("task_1"),
     result=st.sampled_from(["done", "failed", "incomplete", "interrupted"]),
@@ -273,8 +275,8 @@ def test_any_record_gives_a_configured_model_and_a_reason(
     *,
     strategy: str,
     count: int,
-    record: list[Outcome],
-    similar: list[Outcome],
+    record: list[PastAttempt],
+    similar: list[PastAttempt],
     failures: list[str],
     hint: str,
     limit: int,
@@ -283,7 +285,7 @@ def test_any_record_gives_a_configured_model_and_a_reason(
     names = [model.name for model in models]
     facts = Facts(task="task_1", type="plan", difficulty="hard", failures=tuple(failures), similar=tuple(similar))
 
-    choice = choose(strategy, models, Record(record), facts, hint=hint, attempts=limit)
+    choice = choose(strategy, models, TrackRecord(record), facts, hint=hint, attempts=limit)
 
     assert choice.model in names
     assert choice.reason
@@ -298,11 +300,11 @@ def test_any_record_gives_a_configured_model_and_a_reason(
 def test_figures_are_told_by_model_and_by_type() -> None:
     record = [*attempts(OPUS, done=2, failed=1), *attempts(OPUS, done=1, type="plan"), *attempts(SONNET, done=1)]
 
-    assert [(one.model, one.share) for one in figures(record)] == [
+    assert [(one.model, one.share) for one in make_figures(record)] == [
         ("opus", Share(done=3, attempts=4)),
         ("sonnet", Share(done=1, attempts=1)),
     ]
-    assert [(one.model, one.type, one.mean_cost_usd) for one in figures(record, by_type=True)] == [
+    assert [(one.model, one.type, one.mean_cost_usd) for one in make_figures(record, by_type=True)] == [
         ("opus", "implement", 1.0),
         ("opus", "plan", 1.0),
         ("sonnet", "implement", 0.2),
@@ -310,10 +312,10 @@ def test_figures_are_told_by_model_and_by_type() -> None:
 
 
 def test_the_time_of_a_model_is_its_median_and_unknown_figures_stay_unknown() -> None:
-    times = [Outcome(model="opus", task="t", result="done", duration_ms=ms) for ms in (10, 20, 900, 40)]
+    times = [PastAttempt(model="opus", task="t", result="done", duration_ms=ms) for ms in (10, 20, 900, 40)]
 
-    assert figures(times)[0].median_ms == 30
-    assert figures(times)[0].mean_cost_usd is None
+    assert make_figures(times)[0].median_ms == 30
+    assert make_figures(times)[0].mean_cost_usd is None
 
 
 def test_an_interval_is_wide_for_few_attempts_and_never_certain() -> None:
@@ -331,8 +333,8 @@ def test_an_interval_is_wide_for_few_attempts_and_never_certain() -> None:
 def test_a_task_is_stuck_after_three_failures_of_the_strongest_model() -> None:
     twice = [failure("task_1"), failure("task_1")]
 
-    assert stuck_task([*twice, failure("task_1", model="sonnet")], "opus") is None
-    found = stuck_task([*twice, failure("task_1")], "opus")
+    assert find_stuck_task([*twice, failure("task_1", model="sonnet")], "opus") is None
+    found = find_stuck_task([*twice, failure("task_1")], "opus")
     assert found is not None
     assert found.reason == "opus, the strongest model, failed 3 times"
 
@@ -343,7 +345,7 @@ def test_a_task_is_stuck_when_the_same_error_comes_three_times_whatever_the_mode
         "ValueError: bad row 23 in /tmp/pytest-5/y.csv at 0x7f4b",
         "valueerror: bad row 8 in /tmp/a at 0x11",
     ]
-    found = stuck_task([failure("task_1", normalised_error(error), "sonnet") for error in errors], "opus")
+    found = find_stuck_task([failure("task_1", normalised_error(error), "sonnet") for error in errors], "opus")
 
     assert found is not None
     assert found.reason == "3 attempts ended with the same error: valueerror bad row in at"
@@ -355,18 +357,18 @@ def test_errors_that_differ_in_more_than_numbers_stay_different() -> None:
 
 
 def test_what_failed_before_a_task_was_done_is_forgotten() -> None:
-    done = Outcome(model="opus", task="task_1", result="done")
+    done = PastAttempt(model="opus", task="task_1", result="done")
 
-    assert open_failures([failure("task_1"), done, failure("task_1", "later")]) == [failure("task_1", "later")]
-    assert stuck_task([failure("task_1")] * 3 + [done], "opus") is None
+    assert list_open_failures([failure("task_1"), done, failure("task_1", "later")]) == [failure("task_1", "later")]
+    assert find_stuck_task([failure("task_1")] * 3 + [done], "opus") is None
 
 
 def test_the_same_error_in_three_tasks_stops_the_run_and_names_what_they_share() -> None:
     same = [failure(task, "no such table user") for task in ("task_1", "task_2", "task_2")]
     shown = {"task_1": ["learn_a", "learn_b"], "task_2": ["learn_b"], "task_3": ["learn_b", "learn_c"]}
 
-    assert stuck_run(same, shown) is None
-    found = stuck_run([*same, failure("task_3", "no such table user")], shown)
+    assert find_stuck_run(same, shown) is None
+    found = find_stuck_run([*same, failure("task_3", "no such table user")], shown)
     assert found is not None
     assert found.tasks == ("task_1", "task_2", "task_3")
     assert found.learnings == ("learn_b",)
@@ -377,9 +379,9 @@ def test_failures_without_an_error_and_tasks_done_since_stop_no_run() -> None:
     nameless = [failure(f"task_{number}") for number in range(5)]
     overcome = [failure(f"task_{number}", "flaky") for number in range(3)]
 
-    assert stuck_run(nameless, {}) is None
-    assert stuck_run([*overcome, Outcome(model="opus", task="task_0", result="done")], {}) is None
-    found = stuck_run(overcome, {})
+    assert find_stuck_run(nameless, {}) is None
+    assert find_stuck_run([*overcome, PastAttempt(model="opus", task="task_0", result="done")], {}) is None
+    found = find_stuck_run(overcome, {})
     assert found is not None
     assert found.learnings == ()
 

@@ -1,9 +1,11 @@
-"""Measure what is learnt from real transcripts: how many overcome errors become learnings, and a sample to judge.
+"""Measure what is learnt from real transcripts: the yield of each rule, how many overcome errors become learnings.
 
     python -m tools.extraction_check FOLDER [--half held-out|development|all] [--items FILE] [--sample N] [--seed S]
 
-`docs/extraction.md` says what is counted and how a sample is judged. What an overcome error is, is decided here anew,
-with none of the rules that find learnings. Only counts are printed; `--items` writes the learnings to be judged.
+`docs/extraction.md` says what is counted and how a sample is judged. What counts as an overcome error is decided here,
+independently of the rules that find learnings. The yield of a rule is what it discovered, what of this was left out,
+the learnings that remain (also distinct ones), and the overcome errors that they cover. Only counts are printed;
+`--items` writes a sample of learnings to judge.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import argparse
 import json
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -20,13 +22,14 @@ from typing import NamedTuple
 
 from learnt.clients.kit.steps import Step
 from learnt.clients.kit.transcript import about, steps
-from learnt.mine.extract import Draft, Skipped, extract
+from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
-from learnt.mine.quality import flaw
+from learnt.mine.quality import find_flaw
 from learnt.model import Discovery
 from learnt.text.triggers import Signs, Situation
 
+YIELD = ("discoveries", "left out", "learnings", "distinct learnings", "overcome errors covered")
 CHECKS = re.compile(r"\b(?:test|tests|lint|build|vet|check|checks|fmt|format|tsc|pytest|jest|clippy|mypy|ruff)\b")
 WITH_SUBCOMMANDS = {"git": 1, "go": 1, "gh": 2, "mise": 2, "npm": 2, "cargo": 1, "docker": 1, "uv": 2, "make": 1}
 ABOUT_FILES = {"ls", "cat", "grep", "rg", "find", "head", "tail", "wc", "sed", "stat"}
@@ -44,26 +47,26 @@ NOT_RUN = re.compile(
 MISSING = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
 
-class Happened(NamedTuple):
-    """A call and what came of it."""
+class CallAndResult(NamedTuple):
+    """A call and its result."""
 
     call: Step
     result: Step
 
 
 class Overcome(NamedTuple):
-    """A call that failed, what happened since, and the one that then worked."""
+    """A call that failed, the calls since, and the one that then worked."""
 
-    failed: Happened
+    failed: CallAndResult
     since: list[Step]
     worked: Step
     is_check: bool
 
 
-class Found(NamedTuple):
-    """A learning, and how it was found."""
+class RuleLearning(NamedTuple):
+    """A learning, and the rule that found it."""
 
-    draft: Draft
+    draft: LearningDraft
     rule: str
 
 
@@ -95,32 +98,33 @@ def _is_in(path: Path, half: str) -> bool:
 
 
 class Report:
-    """What was counted over all transcripts."""
+    """The counts over all transcripts."""
 
     def __init__(self) -> None:
         self.figures: Counter[str] = Counter()
-        self.rules: Counter[str] = Counter()
+        self.yields: dict[str, Counter[str]] = defaultdict(Counter)
         self.skipped: Counter[str] = Counter()
-        self.titles: Counter[str] = Counter()
-        self.drafts: dict[str, Found] = {}
+        self.drafts: dict[str, RuleLearning] = {}
         self.missed: list[str] = []
 
     def read(self, path: Path) -> None:
         """Count one transcript."""
-        found = list(self._learnings(path))
+        learnings = list(self._learnings(path))
         self.figures["transcripts"] += 1
-        self.figures["transcripts with a learning"] += bool(found)
-        self.figures["learnings"] += len(found)
-        for one in found:
-            self.rules[one.rule] += 1
-            self.titles[one.draft.title] += 1
-            self.drafts.setdefault(one.draft.title, one)
-        for overcome in overcome_errors(_happened(path)):
-            kind = kind_of(overcome)
-            covered = any(covers(one.draft, overcome) for one in found)
+        self.figures["transcripts with a learning"] += bool(learnings)
+        self.figures["learnings"] += len(learnings)
+        for learning in learnings:
+            self.yields[learning.rule]["learnings"] += 1
+            self.yields[learning.rule]["distinct learnings"] += learning.draft.title not in self.drafts
+            self.drafts.setdefault(learning.draft.title, learning)
+        for overcome in find_overcome_errors(_read_calls(path)):
+            kind = classify(overcome)
+            covering = {learning.rule for learning in learnings if covers(learning.draft, overcome)}
             self.figures[f"overcome errors, {kind}"] += 1
-            self.figures[f"overcome errors, {kind}, covered"] += covered
-            if not covered:
+            self.figures[f"overcome errors, {kind}, covered"] += bool(covering)
+            for rule in covering:
+                self.yields[rule]["overcome errors covered"] += 1
+            if not covering:
                 self.missed.append(_as_line(path, overcome))
 
     def counts(self) -> dict[str, object]:
@@ -128,12 +132,12 @@ class Report:
         figures = self.figures
         return {
             **figures,
-            "distinct learnings": len(self.titles),
+            "distinct learnings": len(self.drafts),
             "coverage of calls": self._coverage("calls"),
             "coverage of calls and checks": self._coverage("calls", "checks"),
             "coverage of all": self._coverage("calls", "checks", "unfinished code"),
             "learnings per transcript": round(figures["learnings"] / max(figures["transcripts"], 1), 2),
-            "by rule": dict(self.rules.most_common()),
+            "yield by rule": {rule: {name: self.yields[rule][name] for name in YIELD} for rule in sorted(self.yields)},
             "left out, by reason": dict(self.skipped.most_common()),
         }
 
@@ -153,32 +157,34 @@ class Report:
             for number, draft in enumerate(drafts, 1)
         ]
 
-    def _learnings(self, path: Path) -> Iterator[Found]:
-        for discovery in discoveries(path):
+    def _learnings(self, path: Path) -> Iterator[RuleLearning]:
+        for discovery in find_discoveries(path):
             draft = extract(discovery)
-            reason = draft.reason if isinstance(draft, Skipped) else flaw(draft)
+            reason = draft.reason if isinstance(draft, NoDraft) else find_flaw(draft)
+            self.yields[discovery.rule]["discoveries"] += 1
+            self.yields[discovery.rule]["left out"] += bool(reason)
             if reason:
                 self.skipped[reason] += 1
-            elif isinstance(draft, Draft):
-                yield Found(draft, discovery.rule)
+            elif isinstance(draft, LearningDraft):
+                yield RuleLearning(draft, discovery.rule)
 
 
-def discoveries(path: Path) -> Iterator[Discovery]:
-    """Yield what a transcript teaches, by what was done and by what was said."""
+def find_discoveries(path: Path) -> Iterator[Discovery]:
+    """Yield what a transcript teaches by what was done and by what was said."""
     yield from observe_steps(steps(str(path)), folder=about(str(path)).folder)
     said = [step.text for step in steps(str(path)) if step.kind == "said" and not step.aside]
     yield from observe_words(said[-1] if said else "")
 
 
-def overcome_errors(happened: list[Happened]) -> Iterator[Overcome]:
+def find_overcome_errors(calls: list[CallAndResult]) -> Iterator[Overcome]:
     """Yield each call that failed and the first later one that did the same with success."""
-    for place, failed in enumerate(happened):
+    for place, failed in enumerate(calls):
         if not failed.result.failed or failed.result.denied or STOPPED.search(failed.result.text[:300]):
             continue
         if _is_no_error(failed.result.text):
             continue
-        for later, other in enumerate(happened[place + 1 :], place + 1):
-            since = [between.call for between in happened[place + 1 : later] if not between.result.failed]
+        for later, other in enumerate(calls[place + 1 :], place + 1):
+            since = [between.call for between in calls[place + 1 : later] if not between.result.failed]
             if other.result.failed or not _same_intent(failed, other.call):
                 continue
             if not _is_answer(failed, other):
@@ -191,11 +197,11 @@ def overcome_errors(happened: list[Happened]) -> Iterator[Overcome]:
 
 
 def _is_no_error(output: str) -> bool:
-    """Say whether a call only reported: a conflict of a merge, or an exit code without a word."""
+    """Say whether a call only reported something: a merge conflict, or an exit code without output."""
     return CONFLICT.search(output) is not None or WORDLESS.fullmatch(output) is not None
 
 
-def _is_answer(failed: Happened, other: Happened) -> bool:
+def _is_answer(failed: CallAndResult, other: CallAndResult) -> bool:
     """Say whether a call without an exit code really succeeded, in what the failed one was asked for."""
     if failed.call.does != "run":
         return True
@@ -207,28 +213,28 @@ def _is_answer(failed: Happened, other: Happened) -> bool:
 def _same_tests(before: str, after: str) -> bool:
     """Say whether a run of chosen tests runs some of them again, or all."""
     wanted, chosen = (_tests(text) for text in (before, after))
-    alike = any(one.startswith(other) or other.startswith(one) for one in wanted for other in chosen)
+    alike = any(name.startswith(other) or other.startswith(name) for name in wanted for other in chosen)
     return alike or not wanted or not chosen
 
 
 def _tests(command: str) -> set[str]:
-    return {name.strip("'\"^$") for found in TESTS.findall(command) for name in found.split("|")}
+    return {name.strip("'\"^$") for names in TESTS.findall(command) for name in names.split("|")}
 
 
 def _same_tasks(before: str, after: str) -> bool:
-    """Say whether a script is started for the same: the word behind it tells for what."""
+    """Say whether a script is started for the same task: the word after it says which."""
     wanted, started = (set(re.findall(r"(\S*\w\.(?:sh|py|js|ts|rb) [a-z][\w:-]*)", text)) for text in (before, after))
     return wanted <= started
 
 
-def kind_of(overcome: Overcome) -> str:
+def classify(overcome: Overcome) -> str:
     """Return `unfinished code` for red tests and compilers' errors, `checks` for other failed checks, or `calls`."""
     if not overcome.is_check:
         return "calls"
     return "unfinished code" if _is_unfinished(overcome.failed.result.text) else "checks"
 
 
-def covers(draft: Draft, overcome: Overcome) -> bool:
+def covers(draft: LearningDraft, overcome: Overcome) -> bool:
     """Say whether a learning names what failed and what worked, for this error."""
     failed, worked = overcome.failed.call, overcome.worked
     text = f"{draft.title} {draft.observation} {draft.action}"
@@ -246,12 +252,12 @@ def covers(draft: Draft, overcome: Overcome) -> bool:
         ran = {" ".join(call.text.split()[:3]) for call in overcome.since if call.does == "run"}
         return same_error and any(name in text for name in edited | ran)
     new, gone = _words(worked.text) - _words(failed.text), _words(failed.text) - _words(worked.text)
-    told_words = _without_numbers(text)
-    named = any(word in told_words for word in (new or gone))
+    text = _without_numbers(text)
+    named = any(word in text for word in (new or gone))
     return same_error and (named or overcome.is_check)
 
 
-def _is_triggered(draft: Draft, overcome: Overcome) -> bool:
+def _is_triggered(draft: LearningDraft, overcome: Overcome) -> bool:
     """Say whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
     call = overcome.failed.call
     command = call.text if call.does == "run" else ""
@@ -260,20 +266,20 @@ def _is_triggered(draft: Draft, overcome: Overcome) -> bool:
     return any(signs.show(kind, pattern) for kind in kinds for pattern in getattr(draft.triggers, kind))
 
 
-def _happened(path: Path) -> list[Happened]:
-    calls: dict[str, Step] = {}
-    happened = []
+def _read_calls(path: Path) -> list[CallAndResult]:
+    open_calls: dict[str, Step] = {}
+    calls = []
     for step in steps(str(path)):
         if step.aside:
             continue
         if step.kind == "call":
-            calls[step.call] = step
-        elif step.kind == "result" and step.call in calls:
-            happened.append(Happened(calls.pop(step.call), step))
-    return happened
+            open_calls[step.call] = step
+        elif step.kind == "result" and step.call in open_calls:
+            calls.append(CallAndResult(open_calls.pop(step.call), step))
+    return calls
 
 
-def _same_intent(failed: Happened, call: Step) -> bool:
+def _same_intent(failed: CallAndResult, call: Step) -> bool:
     before = failed.call
     if before.does == "run":
         return call.does == "run" and _same_programs(before.text, call.text)
@@ -293,18 +299,18 @@ def _same_programs(before: str, after: str) -> bool:
 
 def _programs(command: str) -> list[str]:
     """Return the words that say which programs a command line starts, and for what."""
-    found = []
+    programs = []
     for segment in re.split(r"&&|\|\||[;|\n]", re.sub(r"<<.*", "", command, flags=re.DOTALL)):
         words = [word for word in segment.split() if not re.match(r"[A-Z_]+=|\d?>", word)]
         if not words or not re.match(r"[\w./-]+$", words[0]) or words[0] in NO_PROGRAMS:
             continue
         plain = list(_plain(words))
-        found.append(" ".join([words[0], *plain[: WITH_SUBCOMMANDS.get(words[0], 0)]]))
-    return found
+        programs.append(" ".join([words[0], *plain[: WITH_SUBCOMMANDS.get(words[0], 0)]]))
+    return programs
 
 
 def _plain(words: list[str]) -> Iterator[str]:
-    """Yield the words behind a program up to the first argument; what follows may be a quotation."""
+    """Yield the words after a program up to the first argument; what follows may be a quotation."""
     for word, ahead in zip(words[1:], words, strict=False):
         if re.match(r"[a-z][\w:-]*$", word):
             yield word
@@ -339,11 +345,11 @@ def _changed_since(failed: Step, since: list[Step]) -> bool:
 
 def _is_unfinished(output: str) -> bool:
     """Say whether a check failed by a red test or a compiler's error, and not by a rule or by how it was called."""
-    told = [line for line in output.split("\n") if re.match(r"(?:\[[\w:.-]+\] )?[\w./-]+\.\w+:\d+", line)]
-    by_rule = any(re.search(r"\((?!typecheck)[a-z]{3,}\)$", line) for line in told)
-    if NOT_RUN.search(output) and not told:
+    places = [line for line in output.split("\n") if re.match(r"(?:\[[\w:.-]+\] )?[\w./-]+\.\w+:\d+", line)]
+    by_rule = any(re.search(r"\((?!typecheck)[a-z]{3,}\)$", line) for line in places)
+    if NOT_RUN.search(output) and not places:
         return False
-    return not by_rule and (bool(told) or "--- FAIL" in output or "\nFAIL" in output)
+    return not by_rule and (bool(places) or "--- FAIL" in output or "\nFAIL" in output)
 
 
 def _as_line(path: Path, overcome: Overcome) -> str:

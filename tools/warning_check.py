@@ -3,8 +3,8 @@
     python -m tools.warning_check FOLDER [--no-lessons] [--show N]
 
 The conversations of a folder are replayed in the order in which they began, into one new store, each call before its
-result, as a client tells them. After each of them what it teaches is learnt by rules, as at the end of a conversation
-(`--no-lessons`: not). `docs/hooks.md` tells the result. A warning before a call that then succeeded was needless.
+result, as a client reports them. After each of them what it teaches is learnt by rules, as at the end of a conversation
+(not with `--no-lessons`). `docs/hooks.md` gives the result. A warning before a call that then succeeded was needless.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
     counts: Counter[str] = Counter()
     shown = 0
     clock = Clock()
-    with tempfile.TemporaryDirectory() as folder, Memory.open(folder, clock=clock) as memory:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Memory.open(folder, clock=clock) as memory:
         for path in paths:
             for needless in _replay(memory, clock, path, counts):
                 shown += 1
@@ -58,25 +58,25 @@ def main() -> None:
 
 
 def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> Iterator[str]:
-    """Tell the hooks what happened in a conversation; yield the needless warnings."""
+    """Report a conversation to the hooks, event by event; yield the needless warnings."""
     counts["conversations"] += 1
-    made: dict[str, tuple[Step, str]] = {}
+    open_calls: dict[str, tuple[Step, str]] = {}
     folder = about(str(path)).folder
     for step in steps(str(path)):
         clock.now = max(clock.now + 1, step.at)
         if step.kind == "call":
             event = _event(path, step, "PreToolUse", "call", folder)
-            made[step.call] = step, _said(memory, event)
-        elif step.kind == "result" and step.call in made:
-            call, warning = made.pop(step.call)
+            open_calls[step.call] = step, _serve(memory, event)
+        elif step.kind == "result" and step.call in open_calls:
+            call, warning = open_calls.pop(step.call)
             if step.denied:
                 continue
             event = _event(path, call, "PostToolUse", "result", folder)
-            told = _said(memory, event.replace(failed=step.failed, output=step.text))
+            answer = _serve(memory, event.replace(failed=step.failed, output=step.text))
             ended = "failed" if step.failed else "succeeded"
             counts[f"calls that {ended}"] += 1
             counts[f"{_kind(warning)} before calls that {ended}"] += bool(warning)
-            counts["told after failures"] += bool(told)
+            counts["told after failures"] += bool(answer)
             if warning and not step.failed:
                 yield f"{call.text[:300]}{call.path}\n{warning}"
 
@@ -93,7 +93,7 @@ def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> HookEve
     )
 
 
-def _said(memory: Memory, event: HookEvent) -> str:
+def _serve(memory: Memory, event: HookEvent) -> str:
     return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
 
 

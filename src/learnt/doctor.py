@@ -40,7 +40,7 @@ from learnt.project import Project
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
-from learnt.strategy.figures import Record
+from learnt.strategy.figures import TrackRecord
 from learnt.text import command_line
 from learnt.text.redact import without_password
 from learnt.text.times import ago
@@ -306,7 +306,7 @@ def _find_mistakes(settings: Settings) -> Iterator[Diagnosis]:
         yield Diagnosis(subject="work: models", fine=False, detail=detail, remedy=remedy)
     elif settings.models and settings.strategy == "fixed":
         try:
-            choose("fixed", settings.models, Record(), Facts(task=""), fixed=settings.work_model)
+            choose("fixed", settings.models, TrackRecord(), Facts(task=""), fixed=settings.work_model)
         except LearntError as error:
             yield wrong("work: models", error)
     words = run.call(settings.work_agent, _request("", settings)).argv

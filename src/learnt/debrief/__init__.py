@@ -1,1 +1,1 @@
-"""Read an agent's output: what it says in its own words, its sigils and its marks."""
+"""Read an agent's output: its own words, its sigils and its marks."""

@@ -3,22 +3,20 @@
     LEARNING_HELPFUL: learn_0k3v2c
     - **LEARNING_NOT_HELPFUL:** learn_0k3v2d, learn_0k3v2e and `learn_0k3v2f`
 
-A mark counts where the agent sets it: in its own words, at the start of a line or sentence (see `position`), or
-behind another mark. So `I would not say LEARNING_HELPFUL: …`
-and `e.g. LEARNING_HELPFUL: …` are no marks. One colon serves several ids: on the same line with spaces, commas, `;`,
-`&` or `and` between them, or below it as the items of a list. The word of the mark must be the agent's own; only an
-id may be set as code, or the whole of a line, as the brief shows it.
+A mark counts in the agent's own words, at the start of a line or sentence (see `own_words`), or after another mark. So
+`I would not say LEARNING_HELPFUL: …` and `e.g. LEARNING_HELPFUL: …` are not marks. One colon may be followed by several
+ids: on the same line with spaces, commas, `;`, `&` or `and` between them, or below it as list items. The word of the
+mark must not be quoted; an id may be in backticks, and so may a whole line, as the brief shows it.
 
-A learning that is marked both ways is marked neither way: it is named as contradicting. What looks like a mark and is
-none is named in `ignored`. Whether a learning was in the brief at all is for the caller to know.
+A learning that is marked both ways is marked neither way: it is listed as contradicting. What looks like a mark and is
+not one is listed in `ignored`. Only the caller knows whether a learning was in the brief at all.
 """
 
 from __future__ import annotations
 
 import re
 
-from learnt.debrief.own_words import own_words
-from learnt.debrief.position import IN_THE_MIDST, LEAD, starts_line_or_sentence
+from learnt.debrief.own_words import IN_THE_MIDST, LEAD, own_words, starts_line_or_sentence
 from learnt.model import Value, is_id
 from learnt.text.clean import clean
 
@@ -39,80 +37,80 @@ _BETWEEN = re.compile(r"(?:[\s,;.&|*_~()–—-]|\band\b)*+")
 
 
 class Marks(Value):
-    """The learnings that an output marks, each once and in its order."""
+    """The learnings that an output marks, each once and in order."""
 
     helpful: tuple[str, ...] = ()
     not_helpful: tuple[str, ...] = ()
     contradicting: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    """What looks like a mark and is none, each with the reason."""
+    """What looks like a mark and is not one, each with the reason."""
 
 
 def read_marks(output: str) -> Marks:
     """Return the marks of an output."""
     text = clean(output)
-    own = _own_words(text)
-    found = list(_found(text, own))
-    marked: dict[str, set[bool]] = {}
-    for learning, helpful, _, _ in found:
-        marked.setdefault(learning, set()).add(helpful)
+    own = _read_own_words(text)
+    marks = list(_find_marks(text, own))
+    ways_of: dict[str, set[bool]] = {}
+    for learning, helpful, _, _ in marks:
+        ways_of.setdefault(learning, set()).add(helpful)
     return Marks(
-        helpful=tuple(learning for learning, ways in marked.items() if ways == {True}),
-        not_helpful=tuple(learning for learning, ways in marked.items() if ways == {False}),
-        contradicting=tuple(learning for learning, ways in marked.items() if len(ways) > 1),
-        ignored=_ignored(text, own, {start for _, _, start, _ in found}),
+        helpful=tuple(learning for learning, ways in ways_of.items() if ways == {True}),
+        not_helpful=tuple(learning for learning, ways in ways_of.items() if ways == {False}),
+        contradicting=tuple(learning for learning, ways in ways_of.items() if len(ways) > 1),
+        ignored=_explain_ignored(text, own, {start for _, _, start, _ in marks}),
     )
 
 
-def without_marks(output: str) -> str:
-    """Return what an output says beside its marks."""
+def remove_marks(output: str) -> str:
+    """Return an output without its marks."""
     rest, position = "", 0
-    for _, _, start, end in _found(output, _own_words(output)):
+    for _, _, start, end in _find_marks(output, _read_own_words(output)):
         in_backticks = output[start - 1 : start] == output[end : end + 1] == "`"
         rest += output[position : max(start - in_backticks, position)]
         position = end + in_backticks
     return rest + output[position:]
 
 
-def _own_words(text: str) -> str:
-    """Return the own words of a text, and with them the marks whose whole line is set as code and quoted by nothing."""
+def _read_own_words(text: str) -> str:
+    """Return the own words of a text, with marks whose whole line is in backticks and not quoted otherwise."""
     own = own_words(text)
-    wrapped = [found.span(1) for found in _IN_BACKTICKS.finditer(text)]
+    wrapped = [match.span(1) for match in _IN_BACKTICKS.finditer(text)]
     if not wrapped:
         return own
     bare = list(text)
     for start, end in wrapped:
         bare[start - 1] = bare[end] = " "
-    kept, without_backticks = list(own), own_words("".join(bare))
+    merged, without_backticks = list(own), own_words("".join(bare))
     for start, end in wrapped:
-        kept[start:end] = without_backticks[start:end]
-    return "".join(kept)
+        merged[start:end] = without_backticks[start:end]
+    return "".join(merged)
 
 
-def _found(text: str, own: str) -> Iterator[tuple[str, bool, int, int]]:
+def _find_marks(text: str, own: str) -> Iterator[tuple[str, bool, int, int]]:
     """Yield each marked learning, whether it helped, and where its mark starts and ends."""
     last_end = -1
     for mark in _MARK.finditer(own):
         behind_mark = last_end >= 0 and _BETWEEN.fullmatch(own, last_end, mark.start())
         if not (behind_mark or starts_line_or_sentence(own, mark.start())):
             continue
-        for learning, end in _ids(text, own, mark.end()):
+        for learning, end in _find_ids(text, own, mark.end()):
             last_end = end
             if is_id("learn", learning):
                 yield learning, not mark[1], mark.start(), end
 
 
-def _ignored(text: str, own: str, read: set[int]) -> tuple[str, ...]:
-    """Say of everything that looks like a mark, and was not read as one, why."""
+def _explain_ignored(text: str, own: str, read: set[int]) -> tuple[str, ...]:
+    """Return why each text that looks like a mark was not read as one."""
     reasons: dict[str, int] = {}
     for word in _WORD.finditer(text):
         if word.start() not in read:
-            reason = f"{word[0]} {_flaw(own, word.start())}"
+            reason = f"{word[0]} {_find_flaw(own, word.start())}"
             reasons[reason] = reasons.get(reason, 0) + 1
     return tuple(reason + (f" ({count} times)" if count > 1 else "") for reason, count in reasons.items())
 
 
-def _flaw(own: str, start: int) -> str:
+def _find_flaw(own: str, start: int) -> str:
     if own[start].isspace():
         return "is quoted"
     mark = _MARK.match(own, start)
@@ -121,15 +119,15 @@ def _flaw(own: str, start: int) -> str:
     return "names no learning by its id" if starts_line_or_sentence(own, start) else IN_THE_MIDST
 
 
-def _ids(text: str, own: str, position: int) -> Iterator[tuple[str, int]]:
-    """Yield the ids behind a colon, and where each ends."""
-    found = _FIRST_ID.match(text, position)
-    following = _NEXT_ITEM if found and "\n" in text[position : found.start(found.lastgroup or 0)] else _NEXT_ID
-    while found:
-        # Up to the backtick of an id that is set as code, all must be own words: no fence, no quotation between.
-        own_end = found.end("plain") if found["plain"] else found.start("code") - 1
+def _find_ids(text: str, own: str, position: int) -> Iterator[tuple[str, int]]:
+    """Yield the ids after a colon, and where each ends."""
+    match = _FIRST_ID.match(text, position)
+    following = _NEXT_ITEM if match and "\n" in text[position : match.start(match.lastgroup or 0)] else _NEXT_ID
+    while match:
+        # Up to the backtick of an id in backticks, everything must be own words: no fence, no quotation between.
+        own_end = match.end("plain") if match["plain"] else match.start("code") - 1
         if own[position:own_end] != text[position:own_end]:
             return
-        yield found["plain"] or found["code"], found.end()
-        position = found.end()
-        found = following.match(text, position)
+        yield match["plain"] or match["code"], match.end()
+        position = match.end()
+        match = following.match(text, position)

@@ -1,22 +1,30 @@
-"""Find what an agent says itself, as opposed to what it quotes.
+"""Find what an agent says itself, as opposed to what it quotes or only talks about.
 
-An agent's output repeats prompts, briefs, files and what tools printed. A sigil or a mark in there was not meant by
-the agent, and may have been planted; so everything quoted is blanked, and only what is left counts.
+An agent's output repeats prompts, briefs, files and what tools printed. A sigil or a mark in there was not meant by the
+agent and may have been planted; so everything quoted is replaced by spaces, and only the rest counts.
 
 Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), lines that are
-JSON records (an object, or a list that starts with one: what tools and clients print), inline code, comments, and
-whatever stands inside one of `QUOTING`. They are read from left to right: what opens first wins, and
-what opens inside it means nothing. In doubt the text is quoted, since a lost sigil costs less than a planted one:
+JSON records (an object, or a list that starts with one: what tools and clients print), inline code, comments, and what
+is inside an element of `QUOTING`. The text is read from left to right: what opens first wins, and what opens inside it
+is ignored. When in doubt the text is quoted, because a lost sigil costs less than a planted one:
 
-- a fence is closed only by a line that holds nothing but an equal or longer fence, in as many block quotes and less
-  than four columns deeper; a fence, an element or a comment that nobody closes runs to the end;
-- an element ends when everything that was opened since is closed: `<prompt><quoted></prompt>` is still open;
+- a fence is closed only by a line with nothing but an equal or longer fence, in as many block quotes and less than four
+  columns deeper; a fence, an element or a comment that is not closed runs to the end;
+- an element ends when everything opened since is closed: `<prompt><quoted></prompt>` is still open;
 - inline code ends within its paragraph; a backtick without a partner there, or after a backslash, is just a backtick.
 
-Every character keeps its position, line breaks stay, and reading twice changes nothing: a blank is white space, so a
-`>` behind blanks starts its line. Hence a text is read until nothing changes. Four readings are the most that any text
-was seen to need; one that is not settled after `_READINGS` is blanked whole, so that the time grows with the length of
-the text, whatever is in it.
+Every character keeps its position, line breaks stay, and reading twice changes nothing: a replaced character is white
+space, so a `>` after it starts its line. So the text is read until nothing changes. No known text needs more than four
+readings; one that still changes after `_READINGS` is replaced as a whole, so that the time is linear in the length.
+
+What an agent says itself it may also only mention: `<task-done/>` on a line of its own is given; in `I cannot write
+<task-done/> yet` it is talked about. Given is what is
+
+- at the start of a line, after nothing but list markers, headings, emphasis and table bars,
+- at the start of a sentence, after the end of another one (`e.g.` ends none), or, if it is a sigil,
+- at the end of its line, where no full stop makes it a part of the sentence.
+
+The reason given for what is only talked about is `IN_THE_MIDST`.
 """
 
 from __future__ import annotations
@@ -42,7 +50,7 @@ _FENCE = rf"\n(?P<lead>[ \t]*+(?:>[ \t]*+|{_ITEM})*+)(?P<fence>`{{3,}}+(?=[^`\n]
 _QUOTE = rf"\n(?P<quote>[ \t]*+(?:{_ITEM})*+>[^\n]*+)"
 _RECORD = r'\n(?P<record>[ \t]*+(?:\{[ \t]*+"|\[[ \t]*+\{))'
 
-# Each way to open starts with a letter of its own, the line break included: such a search skips plain text quickly.
+# Each alternative starts with a fixed character, the line break included: such a search skips plain text quickly.
 _OPENS = re.compile(
     rf"{_FENCE}|{_QUOTE}|{_RECORD}|`(?P<ticks>`*+)|\\[\\`]|<(?P<comment>!--)|<(?P<element>{_NAMES}){END_OF_NAME}",
     _FLAGS,
@@ -55,16 +63,23 @@ _TAG = re.compile(
     _FLAGS,
 )
 _LETTER = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+IN_THE_MIDST = "stands in the midst of a sentence"
+LEAD = r"(?:[^\S\n]|[-*+•–—#|~_]|\d{1,9}[.)]|\[[ xX]?\])*+"
+
+_LEAD = re.compile(LEAD)
+_SENTENCE_END = re.compile(r"""(?<!\be\.g)(?<!\bi\.e)[.!?…。！？]["')\]*_`]*\s+[*_~(]*\Z""", re.IGNORECASE)
+_LINE_END = re.compile(r"(?:[^\S\n]|[*_~|])*+(?:\n|\Z)")
+_WINDOW = 200
 
 
 def own_words(output: str) -> str:
     """Return the output with everything quoted replaced by spaces, character by character."""
     text = "\n" + output.replace("\r\n", " \n").replace("\r", "\n")
     for _ in range(_READINGS):
-        left = _without_quoted(text)
-        if left == text:
+        blanked = _blank_quoted(text)
+        if blanked == text:
             break
-        text = left
+        text = blanked
     else:
         text = _LETTER.sub(" ", text)
     own = text[1:]
@@ -73,46 +88,46 @@ def own_words(output: str) -> str:
     return "".join("\r" if letter == "\r" else kept for letter, kept in zip(output, own, strict=True))
 
 
-def _without_quoted(text: str) -> str:
+def _blank_quoted(text: str) -> str:
     kept: list[str] = []
     end = 0
-    for start, stop in _quoted(text):
+    for start, stop in _find_quoted(text):
         kept += (text[end:start], _LETTER.sub(" ", text[start:stop]))
         end = stop
     kept.append(text[end:])
     return "".join(kept)
 
 
-def _quoted(text: str) -> Iterator[tuple[int, int]]:
+def _find_quoted(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each quoted part starts and stops, from left to right."""
     spans = _CodeSpans(text)
     position = 0
-    while found := _OPENS.search(text, position):
-        stop = _end_of_quoted(found, spans)
+    while opening := _OPENS.search(text, position):
+        stop = _find_quoted_end(opening, spans)
         if stop:
-            yield found.start(), stop
-        position = stop or found.end()
+            yield opening.start(), stop
+        position = stop or opening.end()
 
 
-def _end_of_quoted(found: re.Match[str], spans: _CodeSpans) -> int:
-    """Return where that which was opened ends, or 0 when nothing was."""
-    text = found.string
-    kind = found.lastgroup
+def _find_quoted_end(opening: re.Match[str], spans: _CodeSpans) -> int:
+    """Return where the quoted part that opens here ends, or 0 when none opens."""
+    text = opening.string
+    kind = opening.lastgroup
     if kind == "ticks":
-        return spans.end(found.start(), found.end() - found.start())
+        return spans.end(opening.start(), opening.end() - opening.start())
     if kind == "fence":
-        return _end_of_fence(found)
+        return _find_fence_end(opening)
     if kind == "element":
-        return _end_of_element(text, found.start())
+        return _find_element_end(text, opening.start())
     if kind == "record":
-        return _end_of_record(found)
+        return _find_record_end(opening)
     if kind == "comment":
-        stop = text.find("-->", found.end())
+        stop = text.find("-->", opening.end())
         return len(text) if stop < 0 else stop + 3
-    return found.end() if kind == "quote" else 0
+    return opening.end() if kind == "quote" else 0
 
 
-def _end_of_fence(opening: re.Match[str]) -> int:
+def _find_fence_end(opening: re.Match[str]) -> int:
     fence, lead = opening["fence"], opening["lead"]
     deepest = len(lead.expandtabs(4)) + 3
     for closing in _CLOSES_FENCE.finditer(opening.string, opening.end()):
@@ -125,20 +140,20 @@ def _end_of_fence(opening: re.Match[str]) -> int:
     return len(opening.string)
 
 
-def _end_of_record(opening: re.Match[str]) -> int:
-    """Return where a line ends that is JSON, or 0 when it is none."""
+def _find_record_end(opening: re.Match[str]) -> int:
+    """Return where a line of JSON ends, or 0 when it is not JSON."""
     stop = opening.string.find("\n", opening.end())
     line = opening.string[opening.start("record") : stop if stop >= 0 else None]
     try:
         json.loads(line.strip().removesuffix(","), strict=False, parse_int=str)  # a long number is no error
     except RecursionError:
-        pass  # nested deeper than anybody writes
+        pass  # nested too deep to be anything but a record
     except ValueError:
         return 0
     return opening.start("record") + len(line)
 
 
-def _end_of_element(text: str, start: int) -> int:
+def _find_element_end(text: str, start: int) -> int:
     opened = dict.fromkeys(QUOTING, 0)
     depth = 0
     for tag in _TAG.finditer(text, start):
@@ -154,9 +169,9 @@ def _end_of_element(text: str, start: int) -> int:
 
 
 class _CodeSpans:
-    """Finds the partner of a run of backticks; to be asked from left to right.
+    """Finds the partner of a run of backticks; must be called from left to right.
 
-    The runs of a paragraph are gathered once: looking for each partner anew would take ages on runs that have none.
+    The runs of a paragraph are collected once: searching for each partner again would be slow for runs without one.
     """
 
     def __init__(self, text: str) -> None:
@@ -175,10 +190,26 @@ class _CodeSpans:
 
     def _read_paragraph(self, start: int) -> None:
         boundaries = _ENDS_PARAGRAPH.finditer(self._text, start)
-        ends = (found.start() for found in boundaries if found.lastgroup != "record" or _end_of_record(found))
+        ends = (
+            boundary.start() for boundary in boundaries if boundary.lastgroup != "record" or _find_record_end(boundary)
+        )
         self._paragraph_end = next(ends, len(self._text))
         self._runs = {}
         for run in _TICKS.finditer(self._text, start, self._paragraph_end):
             self._runs.setdefault(run.end() - run.start(), []).append(run.start())
         for starts in self._runs.values():
             starts.reverse()
+
+
+def starts_line_or_sentence(text: str, start: int) -> bool:
+    """Say whether a line or a sentence starts here."""
+    before = text[max(0, start - _WINDOW) : start]
+    line = before.rpartition("\n")[2]
+    if _LEAD.fullmatch(line) and (line != before or start <= _WINDOW):
+        return True
+    return _SENTENCE_END.search(line) is not None
+
+
+def ends_line(text: str, end: int) -> bool:
+    """Say whether nothing more is said on the line."""
+    return _LINE_END.match(text, end) is not None

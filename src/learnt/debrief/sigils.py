@@ -10,16 +10,16 @@
     <task-done/>                or <task-failed/>, either also with a text
     <next-model>opus</next-model>
 
-Everything is optional, and nothing here is ever an error: what cannot be read is left out and named in `ignored`.
-A sigil counts when its tags stand in the agent's own words; its text is then taken as it is, quotations included,
-and sigils inside it are not read. Of learnings the first `MOST_LEARNINGS` count, so that a debrief takes a bounded
-time; of the others the first valid one, and a failed task is failed even if the output also says that it is done.
-Those that say one word about the task (`_ONE_WORD`) are easily talked about: they count when they are given, that is
-where `position` says so, or directly beside another sigil.
+Everything is optional, and nothing here is ever an error: what cannot be read is skipped and listed in `ignored`.
+A sigil counts when its tags are in the agent's own words; its text is then taken as it is, with quotations, and sigils
+inside it are not read. The first `MOST_LEARNINGS` learnings count, so that a debrief takes a bounded time; of the other
+sigils the first valid one counts. A task is failed even if the output also says that it is done. Sigils of one word
+about the task (`_ONE_WORD`) are often only talked about: they count when they are given (see `own_words`) or directly
+beside another sigil.
 
-The lines of a failure report are `key: value`, one field a line. Lines that are indented deeper or have no key
-continue the value above; so do lines with a key that is not ours below `stack_trace`, where `error: …` is no field.
-Elsewhere a lower-case key that is not ours is a field of a later version: it is skipped with what belongs to it.
+The lines of a failure report are `key: value`, one field a line. Lines that are indented deeper or have no key continue
+the value above; so do lines with an unknown key below `stack_trace`, where `error: …` is not a field. Elsewhere an
+unknown lower-case key is a field of a later version: it is skipped with its value.
 """
 
 from __future__ import annotations
@@ -27,8 +27,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
-from learnt.debrief.position import IN_THE_MIDST, ends_line, starts_line_or_sentence
+from learnt.debrief.own_words import (
+    ATTRIBUTES,
+    END_OF_NAME,
+    IN_THE_MIDST,
+    ends_line,
+    own_words,
+    starts_line_or_sentence,
+)
 from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, Value
 from learnt.text.clean import clean, fold
 from learnt.text.titles import cut_title, first_sentence
@@ -37,7 +43,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    _Sigil = tuple[re.Match[str], re.Match[str] | None]  # its start tag, and the tag that closes it, if one does
+    _Sigil = tuple[re.Match[str], re.Match[str] | None]  # its start tag, and its end tag if it has one
 
 DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}
 
@@ -118,54 +124,54 @@ def read_sigils(output: str) -> Sigils:
     """Return the sigils of an output."""
     text = clean(output)
     own = own_words(text)
-    reading = _Reading()
-    for name, attributes, inside, flaw in _found(text, own):
-        reading.take(name, attributes, clean(inside).strip(), flaw)
-    return reading.sigils(quoted=_quoted(text, own))
+    reader = _SigilReader()
+    for name, attributes, inside, flaw in _find_sigils(text, own):
+        reader.take(name, attributes, clean(inside).strip(), flaw)
+    return reader.sigils(quoted=_count_quoted(text, own))
 
 
-def without_sigils(output: str) -> str:
-    """Return what an output says beside its sigils."""
+def remove_sigils(output: str) -> str:
+    """Return an output without its sigils."""
     rest, position = "", 0
-    for tag, end in _outermost(own_words(output)):
+    for tag, end in _find_outermost(own_words(output)):
         rest += output[position : tag.start()]
         position = (end or tag).end()
     return rest + output[position:]
 
 
 def is_sigil(line: str) -> bool:
-    """Say whether a line holds nothing but sigils, or the start or the end of one."""
-    return bool(line.strip()) and not _TAG.sub("", without_sigils(line)).strip()
+    """Say whether a line holds only sigils, or the start or the end of one."""
+    return bool(line.strip()) and not _TAG.sub("", remove_sigils(line)).strip()
 
 
 def kind_of(discovery: str) -> str:
-    """Return the kind of learning that a discovery makes."""
+    """Return the kind of learning that a type of discovery makes."""
     return {"blocker": "gotcha", "constraint": "constraint", "pattern": "best-practice"}.get(discovery, "solution")
 
 
 def discovery_of(category: str) -> str:
-    """Return the kind of discovery that a learning of this category is."""
-    return DISCOVERY_OF_CATEGORY.get(_key(category), "pattern")
+    """Return the type of discovery that a learning of this category is."""
+    return DISCOVERY_OF_CATEGORY.get(_normalise_key(category), "pattern")
 
 
-def _found(text: str, own: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
-    """Yield each outermost sigil: its name, its attributes, its text, and what is wrong with its tags or place."""
-    found = list(_outermost(own))
-    for place, (tag, end) in enumerate(found):
+def _find_sigils(text: str, own: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
+    """Yield each outermost sigil: its name, attributes and text, and what is wrong with its tags or place."""
+    sigils = list(_find_outermost(own))
+    for place, (tag, end) in enumerate(sigils):
         name = tag["opened"].lower()
         flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
-        if not flaw and name in _ONE_WORD and not _is_given(text, found, place):
+        if not flaw and name in _ONE_WORD and not _is_given(text, sigils, place):
             flaw = IN_THE_MIDST
         inside = text[tag.end() : end.start()] if end else ""
-        yield name, _attributes(tag, text), inside, flaw
+        yield name, _read_attributes(tag, text), inside, flaw
 
 
-def _is_given(text: str, found: list[_Sigil], place: int) -> bool:
-    """Say whether the sigil at a place among those found is given, and not only talked about."""
-    tag, end = found[place]
+def _is_given(text: str, sigils: list[_Sigil], place: int) -> bool:
+    """Say whether a sigil is given, and not only talked about."""
+    tag, end = sigils[place]
     if starts_line_or_sentence(text, tag.start()) or ends_line(text, (end or tag).end()):
         return True
-    return any(_are_beside(text, *pair) for pair in pairwise(found[max(0, place - 1) : place + 2]))
+    return any(_are_beside(text, *pair) for pair in pairwise(sigils[max(0, place - 1) : place + 2]))
 
 
 def _are_beside(text: str, first: _Sigil, second: _Sigil) -> bool:
@@ -174,15 +180,15 @@ def _are_beside(text: str, first: _Sigil, second: _Sigil) -> bool:
     return stop is not None and second[1] is not None and _BETWEEN.fullmatch(text, stop.end(), start) is not None
 
 
-def _quoted(text: str, own: str) -> int:
+def _count_quoted(text: str, own: str) -> int:
     """Return how many sigils were not read because they are quoted."""
-    return sum(own[tag.start()].isspace() for tag, end in _outermost(text) if end)
+    return sum(own[tag.start()].isspace() for tag, end in _find_outermost(text) if end)
 
 
-def _outermost(own: str) -> Iterator[_Sigil]:
-    """Yield the start tag of each sigil that stands in no other, and the tag that closes it, if one does."""
+def _find_outermost(own: str) -> Iterator[_Sigil]:
+    """Yield the start tag of each sigil that is not inside another one, and its end tag if it has one."""
     tags = list(_TAG.finditer(own))
-    ends = _ends(tags)
+    ends = _match_tags(tags)
     position = 0
     for tag in tags:
         if tag["closed"] or tag.start() < position:
@@ -192,8 +198,8 @@ def _outermost(own: str) -> Iterator[_Sigil]:
         position = (end or tag).end()
 
 
-def _ends(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
-    """Return for each start tag that is closed, by its position, the tag that closes it."""
+def _match_tags(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
+    """Return the end tags by the position of their start tags."""
     ends: dict[int, re.Match[str]] = {}
     waiting: dict[str, list[int]] = {}
     for tag in tags:
@@ -209,20 +215,20 @@ def _ends(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
     return ends
 
 
-def _attributes(tag: re.Match[str], text: str) -> dict[str, str]:
-    """Read the attributes where the own words have them, and their values from the text itself."""
-    found: dict[str, str] = {}
+def _read_attributes(tag: re.Match[str], text: str) -> dict[str, str]:
+    """Return the attributes that are in the own words, with their values from the text itself."""
+    attributes: dict[str, str] = {}
     if not tag["attributes"]:
-        return found
+        return attributes
     for attribute in _ATTRIBUTE.finditer(tag.string, *tag.span("attributes")):
         value = attribute.lastindex or 1
         if value > 1:
-            found.setdefault(attribute[1].lower(), fold(text[slice(*attribute.span(value))]))
-    return found
+            attributes.setdefault(attribute[1].lower(), fold(text[slice(*attribute.span(value))]))
+    return attributes
 
 
-class _Reading:
-    """What was read so far."""
+class _SigilReader:
+    """Collects the sigils of an output."""
 
     def __init__(self) -> None:
         self._learnings: list[LearningSigil] = []
@@ -231,23 +237,23 @@ class _Reading:
         self._ignored: list[str] = []
 
     def take(self, name: str, attributes: dict[str, str], text: str, flaw: str) -> None:
-        """Read one sigil, or note why it cannot be read."""
-        flaw = flaw or _flaw(name, text)
+        """Add a sigil, or note why it is ignored."""
+        flaw = flaw or _find_flaw(name, text)
         if not flaw and name == "learning":
-            self._learnings.append(_learning(attributes, text))
+            self._learnings.append(_make_learning(attributes, text))
         elif not flaw and (name in self._only or (name == "failure-report" and self._failure)):
             flaw = "came before, and the first one counts"
         elif not flaw and name == "failure-report":
-            self._failure, flaw = _failure(text)
+            self._failure, flaw = _read_failure(text)
         elif not flaw:
             self._only[name] = text
         if flaw:
             self._ignored.append(f"<{name}> {flaw}")
         else:
-            self._ignored += _left_out(name, attributes, text)
+            self._ignored += _list_ignored(name, attributes, text)
 
     def sigils(self, *, quoted: int) -> Sigils:
-        """Return all that was read."""
+        """Return everything that was read."""
         more = len(self._learnings) - MOST_LEARNINGS
         if more > 0:
             self._ignored.insert(0, f"{more:,} <learning> beyond the first {MOST_LEARNINGS}")
@@ -264,12 +270,12 @@ class _Reading:
             result=result,
             note=self._only.get(f"task-{result}", ""),
             next_model=self._only.get("next-model", ""),
-            ignored=_shortened(self._ignored),
+            ignored=_shorten(self._ignored),
         )
 
 
-def _flaw(name: str, text: str) -> str:
-    """Say what is wrong with the text of a sigil, if anything is."""
+def _find_flaw(name: str, text: str) -> str:
+    """Return what is wrong with the text of a sigil, if anything."""
     if not text and name not in ("task-done", "task-failed"):
         return "is empty"
     if len(text) > TEXT_LIMIT:
@@ -281,75 +287,75 @@ def _flaw(name: str, text: str) -> str:
     return ""
 
 
-def _left_out(name: str, attributes: dict[str, str], text: str) -> list[str]:
-    """Name what is left out of a sigil that is read otherwise."""
-    if name == "learning" and attributes.get("kind") and not _kind(attributes):
+def _list_ignored(name: str, attributes: dict[str, str], text: str) -> list[str]:
+    """Return what is ignored of a sigil that is otherwise read."""
+    if name == "learning" and attributes.get("kind") and not _read_kind(attributes):
         return [f"<learning> has a kind that is none of {', '.join(KINDS)}"]
     if name == "failure-report":
-        return [f"<failure-report> has a key that is not read: {key}" for key in _fields(text)[1]]
+        return [f"<failure-report> has a key that is not read: {key}" for key in _read_fields(text)[1]]
     return []
 
 
-def _shortened(reasons: list[str]) -> tuple[str, ...]:
+def _shorten(reasons: list[str]) -> tuple[str, ...]:
     more = len(reasons) - _IGNORED_LIMIT
     return (*reasons[:_IGNORED_LIMIT], f"and {more:,} more") if more > 0 else tuple(reasons)
 
 
-def _learning(attributes: dict[str, str], text: str) -> LearningSigil:
+def _make_learning(attributes: dict[str, str], text: str) -> LearningSigil:
     return LearningSigil(
-        title=cut_title(attributes.get("title", "") or _first_sentence(text)),
+        title=cut_title(attributes.get("title", "") or _find_first_sentence(text)),
         text=text,
-        category=cut_title(_key(attributes.get("category", ""))),
-        tags=_listed(attributes.get("tags", "").split(",")),
+        category=cut_title(_normalise_key(attributes.get("category", ""))),
+        tags=_clean_list(attributes.get("tags", "").split(",")),
         domain=cut_title(attributes.get("domain", "")),
-        kind=_kind(attributes),
+        kind=_read_kind(attributes),
     )
 
 
-def _kind(attributes: dict[str, str]) -> str:
-    kind = _key(attributes.get("kind", "")).replace("_", "-")
+def _read_kind(attributes: dict[str, str]) -> str:
+    kind = _normalise_key(attributes.get("kind", "")).replace("_", "-")
     return kind if kind in KINDS else ""
 
 
-def _first_sentence(text: str) -> str:
-    """Return the first sentence of the first line that says something in own words, or else of the first line."""
+def _find_first_sentence(text: str) -> str:
+    """Return the first sentence of the first line with own words, or else of the first line."""
     lines = text.split("\n")
     saying = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
     return first_sentence(fold(next(saying, "") or text.partition("\n")[0]))
 
 
-def _listed(words: Iterable[str]) -> tuple[str, ...]:
-    """Return the words without white space around them and without empty ones, each once."""
+def _clean_list(words: Iterable[str]) -> tuple[str, ...]:
+    """Return the words stripped, without empty ones, each once."""
     return tuple(dict.fromkeys(cut_title(fold(word)) for word in words if fold(word)))[:TAG_LIMIT]
 
 
-def _key(text: str) -> str:
-    """Return a name in the one way in which names are compared: `Code structure` is `code_structure`."""
+def _normalise_key(text: str) -> str:
+    """Return a name in the form in which names are compared: `Code structure` is `code_structure`."""
     return re.sub(r"[\s_-]+", "_", text.strip().lower())
 
 
-def _failure(text: str) -> tuple[FailureSigil | None, str]:
+def _read_failure(text: str) -> tuple[FailureSigil | None, str]:
     """Return the report, or what is missing in it."""
-    fields, _ = _fields(text)
+    fields, _ = _read_fields(text)
     for field, key in (("tried", "what_tried"), ("reason", "why_failed")):
         if not fields.get(field):
             return None, f"has no {key}"
-    category = _key(fields.get("category", "").strip("`'\"*. "))
+    category = _normalise_key(fields.get("category", "").strip("`'\"*. "))
     report = FailureSigil(
         tried=fields["tried"],
         reason=fields["reason"],
         category=_CATEGORIES.get(category, "unknown"),
-        files=_files(fields.get("files", "")),
+        files=_read_files(fields.get("files", "")),
         error=fields.get("error", ""),
         avoid=fields.get("avoid", ""),
     )
     return report, ""
 
 
-def _fields(text: str) -> tuple[dict[str, str], list[str]]:
-    """Return the fields of a report, of one that comes twice the first, and the keys that are not ours."""
-    lines = [_Line(line) for line in text.split("\n")]
-    # The text was stripped, so the depth of its first line says nothing. One column more is a slip.
+def _read_fields(text: str) -> tuple[dict[str, str], list[str]]:
+    """Return the fields of a report, the first where one comes twice, and the unknown keys."""
+    lines = [_ReportLine(line) for line in text.split("\n")]
+    # The text was stripped, so the depth of its first line says nothing. One column more is tolerated.
     deepest = min((line.depth for line in lines[1:] if line.name), default=0) + 1
     fields: dict[str, list[str]] = {}
     foreign: list[str] = []
@@ -367,19 +373,19 @@ def _fields(text: str) -> tuple[dict[str, str], list[str]]:
     return {name: "\n".join(values).strip() for name, values in fields.items()}, foreign
 
 
-class _Line:
-    """A line of a report: how deep it is indented, and the field that it starts, if it starts one."""
+class _ReportLine:
+    """A line of a report: its depth, and the field that it starts, if any."""
 
     def __init__(self, text: str) -> None:
-        found = _FIELD.match(text)
-        self.key = found[1] if found else ""
+        match = _FIELD.match(text)
+        self.key = match[1] if match else ""
         self.text = text
         self.depth = len(text.expandtabs(4)) - len(text.expandtabs(4).lstrip())
-        self.name = _KEYS.get(_key(self.key), "")
-        self.value = found[2] if found else ""
+        self.name = _KEYS.get(_normalise_key(self.key), "")
+        self.value = match[2] if match else ""
         self.has_foreign_key = not self.name and _FOREIGN_KEY.fullmatch(self.key) is not None
 
 
-def _files(text: str) -> tuple[str, ...]:
+def _read_files(text: str) -> tuple[str, ...]:
     names = (name.strip(" \t`'\"[]()*").removeprefix("- ").strip(" `'\"") for name in re.split(r"[,\n]", text))
     return tuple(dict.fromkeys(name for name in names if name.lower() not in _NO_FILE))[:TAG_LIMIT]

@@ -1,7 +1,7 @@
-"""Find what a text is about in passing: files, kinds of errors and tools, as tags to find a learning by.
+"""Find the files, kinds of errors and tools that a text mentions, as tags to find a learning by.
 
-In doubt a word is no tag: a file has an ending that files have, and a tool whose name is also a word of prose (`make`,
-`go`) stands where a command is meant.
+When in doubt a word is not a tag: a file must have a known ending, and a tool whose name is also an English word
+(`make`, `go`) must be used as a command.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _ENDINGS = (
     "rb|rs|rst|"
     "sass|scala|scss|sh|so|sql|sqlite|svelte|svg|swift|tex|tf|toml|ts|tsx|txt|vue|wasm|xml|yaml|yml|zig|zsh"
 )
-_NO_FILES = r"(?:self|this|cls)\.|(?:d3|express|nest|next|node|nuxt|react|three|vue)\.js\b"
+_NOT_FILES = r"(?:self|this|cls)\.|(?:d3|express|nest|next|node|nuxt|react|three|vue)\.js\b"
 # Without backtracking (`*+`): a text may be long.
 _FILE = re.compile(
-    rf"(?<![\w/.:~-])(?!{_NO_FILES})((?:~?/)?+(?:[\w.-]++/)*+[\w-][\w.-]*?\.(?:{_ENDINGS}))(?![\w/-]|\.\w)",
+    rf"(?<![\w/.:~-])(?!{_NOT_FILES})((?:~?/)?+(?:[\w.-]++/)*+[\w-][\w.-]*?\.(?:{_ENDINGS}))(?![\w/-]|\.\w)",
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception|Warning)|E\d{3,5}|ERR_[A-Z_]+|SIG[A-Z]{3,6})\b")
@@ -31,22 +31,22 @@ _TOOL = re.compile(
     r"psql|sqlite3|redis|aws|az|gcloud|ssh)(?![\w/-]|\.\w)"
 )
 _ALSO_PROSE = ("cargo", "curl", "go", "jest", "make", "playwright", "poetry", "yarn")
-_TOLD_TO_RUN = re.compile(r"\b(?:re)?run(?:s|ning)?\s+(\w+)(?![/-]|\.\w)", re.IGNORECASE)
+_RUN_COMMAND = re.compile(r"\b(?:re)?run(?:s|ning)?\s+(\w+)(?![/-]|\.\w)", re.IGNORECASE)
 _MOST = 5
 
 
-def tags_in(text: str) -> tuple[str, ...]:
+def find_tags(text: str) -> tuple[str, ...]:
     """Return a few tags for what the text mentions, in the order of their kinds."""
-    found = [*(path.removeprefix("./") for path in _FILE.findall(text)), *_ERROR.findall(text), *_tools(text)]
-    return tuple(dict.fromkeys(word.lower() for word in found if len(word) <= TITLE_LIMIT))[:_MOST]
+    words = [*(path.removeprefix("./") for path in _FILE.findall(text)), *_ERROR.findall(text), *_find_tools(text)]
+    return tuple(dict.fromkeys(word.lower() for word in words if len(word) <= TITLE_LIMIT))[:_MOST]
 
 
-def files_in(text: str) -> tuple[str, ...]:
-    """Return the files of a project that a text names."""
-    found = (path.removeprefix("./") for path in _FILE.findall(text))
-    return tuple(dict.fromkeys(path for path in found if not path.startswith(("/", "~"))))[:_MOST]
+def find_files(text: str) -> tuple[str, ...]:
+    """Return the files of a project that a text mentions."""
+    paths = (path.removeprefix("./") for path in _FILE.findall(text))
+    return tuple(dict.fromkeys(path for path in paths if not path.startswith(("/", "~"))))[:_MOST]
 
 
-def _tools(text: str) -> list[str]:
-    started = {*started_commands(text), *_TOLD_TO_RUN.findall(text)}
+def _find_tools(text: str) -> list[str]:
+    started = {*started_commands(text), *_RUN_COMMAND.findall(text)}
     return [*_TOOL.findall(text), *(tool for tool in _ALSO_PROSE if tool in started)]

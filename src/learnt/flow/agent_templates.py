@@ -11,7 +11,7 @@ from learnt.brief.select import Choice
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.agent_categories import Remark, remarks
 from learnt.flow.briefs import BriefRequest, Draft, assemble, given_to_others, record, task_for
-from learnt.flow.sandbox import fill_in
+from learnt.flow.fill_template import fill_template
 from learnt.flow.standing import CacheState, Looked, cache_state, look, standing
 from learnt.model import LONG_TEXT_LIMIT, Hit, new_id
 
@@ -58,9 +58,9 @@ class AgentTemplates:
         text = _text_of(template)
         given = _variables_of(variables)
         if not inject_learnings or LEARNINGS in given:
-            return fill_in(text, {LEARNINGS: "", **given})
+            return fill_template(text, {LEARNINGS: "", **given})
         known, brief = self._brief(self._context.redact_line(agent), task)
-        filled = fill_in(text, {LEARNINGS: brief.text, **given})
+        filled = fill_template(text, {LEARNINGS: brief.text, **given})
         # A filter may change how it is written; what names the brief survives most of them.
         if brief.text and brief.id in filled.casefold():
             record(self._context, known, brief, began_ns=began_ns)

@@ -13,9 +13,9 @@ from learnt.flow.briefs import injected
 from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Escalation, Task, Value, new_id, text_id
 from learnt.store import claims, escalations, happened, tasks
-from learnt.strategy.choose_model import Choice, Facts, choose
-from learnt.strategy.figures import Figure, Outcome, Record, Share, figures
-from learnt.strategy.stuck import Stuck, stuck_run
+from learnt.strategy.choose_model import Facts, ModelChoice, choose
+from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, make_figures
+from learnt.strategy.stuck import Stuck, find_stuck_run
 from learnt.text.titles import normalised_error
 from learnt.text.words import words
 
@@ -33,7 +33,7 @@ class Picture(Value):
 
     figures: tuple[Figure, ...]
     by_type: tuple[Figure, ...]
-    choices: tuple[tuple[str, Choice], ...]
+    choices: tuple[tuple[str, ModelChoice], ...]
 
 
 class Work:
@@ -138,13 +138,13 @@ class Work:
                 set_status(self._context, task, waiting_or_ready(self._store.database, task.id))
         return True
 
-    def choose_model(self, task: Task) -> Choice:
+    def choose_model(self, task: Task) -> ModelChoice:
         """Return the model for the next attempt at a task, and why; without configured models, the client's own."""
         is_fixed = self._settings.strategy == "fixed" or not self._settings.models
         fixed = task.model or (self._settings.work_model if is_fixed else "")
         if not self._settings.models:
             reason = f"{fixed} is named" if fixed else "no models are configured"
-            return Choice(model=fixed, reason=reason, last=True)
+            return ModelChoice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
         strategy = "fixed" if task.model else self._settings.strategy
         # A person's choice stands, and whoever asks for a model that has failed already is asked no more.
@@ -157,8 +157,8 @@ class Work:
         kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
         fresh = [Task(id=new_id("task", self._context.clock()), title="-", type=kind) for kind in kinds]
         return Picture(
-            figures=tuple(figures(outcomes)),
-            by_type=tuple(figures(outcomes, by_type=True)),
+            figures=tuple(make_figures(outcomes)),
+            by_type=tuple(make_figures(outcomes, by_type=True)),
             choices=tuple((task.type, self.choose_model(task)) for task in fresh),
         )
 
@@ -171,7 +171,7 @@ class Work:
             task: [id for id, held_out in injected(self._context, task).items() if not held_out]
             for task in {outcome.task for outcome in made}
         }
-        return stuck_run(made, given, times=self._settings.stuck_after)
+        return find_stuck_run(made, given, times=self._settings.stuck_after)
 
     def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
         """Ask a person whether a learning that failing tasks share should be hidden."""
@@ -194,7 +194,7 @@ class Work:
         """Return the time that all workers go by."""
         return self._store.database.now_ms(self._context.clock())
 
-    def _facts(self, task: Task) -> tuple[Record, Facts]:
+    def _facts(self, task: Task) -> tuple[TrackRecord, Facts]:
         """Return the record of past attempts, and what is known of the task at hand."""
         outcomes = self._outcomes(like=task)
         own = [outcome for outcome in outcomes if outcome.task == task.id]
@@ -207,9 +207,9 @@ class Work:
             similar=tuple(one for one in outcomes if one.task != task.id and one.likeness >= _SIMILAR),
             recent=Share(done=sum(one.done for one in recent), attempts=len(recent)) if recent else None,
         )
-        return Record(outcomes), facts
+        return TrackRecord(outcomes), facts
 
-    def _outcomes(self, *, like: Task | None = None) -> list[Outcome]:
+    def _outcomes(self, *, like: Task | None = None) -> list[PastAttempt]:
         """Return past attempts, the newest first, each with how much its task is like this one."""
         made = tasks.record(self._store.database, limit=_RECORD)
         wanted = set(words(f"{like.title} {like.goal}")) if like else set()
@@ -219,7 +219,7 @@ class Work:
             attempt = one.attempt
             theirs = set(words(f"{one.title} {one.goal}")) if like else set()
             outcomes.append(
-                Outcome(
+                PastAttempt(
                     model=attempt.model,
                     task=attempt.task,
                     result=attempt.result,

@@ -7,9 +7,9 @@ The redacted output is on the disk before anything is read from it. It takes eff
 from __future__ import annotations
 
 from learnt.debrief.marks import Marks, read_marks
-from learnt.debrief.reports import report_of
+from learnt.debrief.reports import make_report
 from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, read_sigils
-from learnt.debrief.tags import files_in, tags_in
+from learnt.debrief.tags import find_files, find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
 from learnt.flow.learnings import count_recurrence
@@ -226,12 +226,12 @@ def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
     discovery = discovery_of(sigil.category)
     kind = sigil.kind or kind_of(discovery)
     # A gotcha is shown at the files that it names first.
-    files = files_in(" ".join((*sigil.tags, sigil.title))) if kind == "gotcha" else ()
+    files = find_files(" ".join((*sigil.tags, sigil.title))) if kind == "gotcha" else ()
     return Learning(
         id=new_id("learn", at),
         title=sigil.title,
         observation=sigil.text,
-        tags=_tags(sigil.tags, tags_in(f"{task.title} {task.text} {sigil.text}")),
+        tags=_tags(sigil.tags, find_tags(f"{task.title} {task.text} {sigil.text}")),
         domain=sigil.domain,
         category=sigil.category,
         kind=kind,
@@ -256,7 +256,7 @@ def _report(reading: _Reading, task: Task, attempt: Attempt) -> Failure | None:
     """Return the report on a failed attempt; what a verification found overrules what the agent says."""
     if task.type == "session" and reading.sigils.failure is None and reading.result != "failed":
         return None  # a turn of a conversation is no failed attempt
-    failure = report_of(
+    failure = make_report(
         reading.sigils, reading.output, attempt=attempt.id, task=task.id, result=reading.result, at=reading.at
     )
     if failure is None or not reading.failure:

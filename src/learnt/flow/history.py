@@ -176,12 +176,12 @@ class Transcripts(Mining):
 
     def _seen(self, path: str, last: str, *, folder: str) -> Iterator[Discovery]:
         from learnt.clients.kit.transcript import steps
-        from learnt.debrief.sigils import without_sigils
+        from learnt.debrief.sigils import remove_sigils
         from learnt.mine.lessons import observe_words
         from learnt.mine.observe import observe_steps
 
         # What is said on the way is mostly a plan or a guess; what is said last is what was found.
-        words = observe_words(without_sigils(last))
+        words = observe_words(remove_sigils(last))
         return chain(observe_steps(steps(path, session_database), folder=folder or self.root), words)
 
     def _forecast(self, sizes: Sequence[int]) -> float | None:

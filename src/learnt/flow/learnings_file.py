@@ -33,16 +33,16 @@ from learnt.learnings_file import (
     Bullet,
     Delta,
     Edits,
-    Loose,
-    Parsed,
+    LooseText,
+    ParsedFile,
     Rendering,
     category_of,
-    churn,
+    compare_renderings,
     diff,
-    edited,
+    edit_fields,
     fields_of,
-    for_prompt,
     line_of,
+    lines_for_prompt,
     merge,
     parse,
     render,
@@ -140,7 +140,7 @@ class _Merged:
         self.text = (before or b"").decode("utf-8")
         # What is stored has no secrets: only without them are texts the same.
         self.safe, self.redactions = redact(self.text)
-        self.parsed: Parsed = parse(self.safe)
+        self.parsed: ParsedFile = parse(self.safe)
         self.base: Rendering | None = None
         self.edits = Edits()
         self.taken: list[Taken] = []
@@ -252,7 +252,7 @@ class LearningsFile(Mining):
             # Else it was purged, or it is of another store, and nobody has taken it over yet.
             return False if regenerations.was_shown(self.store.database, bullet.id, bullet.text) else None
 
-        files = [for_prompt(text, is_given) for text in texts if text.strip()]
+        files = [lines_for_prompt(text, is_given) for text in texts if text.strip()]
         files = _within(files, self.settings.learnings_max_tokens)
         shown = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
         text = "\n\n".join(part for part in shown if part)
@@ -393,7 +393,7 @@ class LearningsFile(Mining):
         is_new = is_new or (not rendering.crowded and estimate_tokens(file.text) > self.settings.learnings_max_tokens)
         if file.before is None and not rendering.bullets:
             is_new = False  # there is nothing to show yet
-        delta = churn(file.base, rendering)
+        delta = compare_renderings(file.base, rendering)
         made = File(
             goal=file.goal,
             path=file.path,
@@ -534,7 +534,7 @@ def _reworded(text: str) -> Callable[[Learning], dict[str, Any]]:
     """Let a bullet say this; advice that belonged to another statement goes."""
 
     def decide(learning: Learning) -> dict[str, Any]:
-        changes: dict[str, Any] = dict(edited(learning, text))
+        changes: dict[str, Any] = dict(edit_fields(learning, text))
         if changes and says_otherwise(line_of(learning), text):
             changes |= {"implication": "", "action": ""}
         return changes
@@ -570,7 +570,7 @@ def _rendering(regeneration: Regeneration) -> Rendering:
         id=regeneration.id,
         goal=regeneration.goal,
         bullets=tuple(Bullet(id=id, text=text, section=section) for id, text, section in regeneration.bullets),
-        loose=tuple(Loose(section=section, text=text, below=below) for section, text, below in regeneration.loose),
+        loose=tuple(LooseText(section=section, text=text, below=below) for section, text, below in regeneration.loose),
         text=regeneration.text,
     )
 

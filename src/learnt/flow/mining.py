@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from learnt.clients.kit.steps import Step
-    from learnt.mine.ask import Changes, Proposed
-    from learnt.mine.extract import Draft
+    from learnt.mine.ask import ProposedChange, ProposedChanges
+    from learnt.mine.extract import LearningDraft
     from learnt.model import Task
     from learnt.store.database import Database
     from learnt.store.mined import Material
@@ -73,7 +73,7 @@ class Reading(Value):
     """Whether it is made of material that waits: somebody else may take it in first."""
     found: tuple[Discovery, ...] = ()
     """What rules see in it."""
-    changes: Changes | None = None
+    changes: ProposedChanges | None = None
     """What the model says about it; None where none is asked."""
 
 
@@ -125,13 +125,13 @@ class Mining(Asking):
 
     def _observed(self, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
         """Yield what rules find in the attempts at a task."""
-        from learnt.debrief.sigils import without_sigils
+        from learnt.debrief.sigils import remove_sigils
         from learnt.mine.lessons import observe_attempts, observe_words
         from learnt.mine.observe import observe_steps
 
         attempts = tasks.attempts(self.store.database, task.id)
         reports = tasks.failures(self.store.database, task.id)
-        said = {one.attempt: without_sigils(one.text) for one in material}
+        said = {one.attempt: remove_sigils(one.text) for one in material}
         commits = {one.attempt: one.commit for one in material}
         for attempt in reversed(attempts):
             if attempt.id in said and attempt.transcript:
@@ -156,14 +156,14 @@ class Mining(Asking):
 
     def _reviewed(self, task: Task, said: str, summary: str) -> Iterator[Discovery]:
         """Yield what a review found, what recurs over reviews, and what an improvement closed."""
-        from learnt.mine.reviews import findings, observe_reviews, recurring
+        from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 
         database = self.store.database
         if task.type == "review":
-            found = findings(said)
-            earlier = [findings(_listed(texts)) for texts in mined.found_elsewhere(database, FINDING, but=task.id)]
+            found = read_findings(said)
+            earlier = [read_findings(_listed(texts)) for texts in mined.found_elsewhere(database, FINDING, but=task.id)]
             told = {finding.text for finding in found}
-            yield from (one for one in recurring([found, *earlier]) if one.excerpt in told)
+            yield from (one for one in find_recurring([found, *earlier]) if one.excerpt in told)
             yield from (Discovery(type="pattern", text=finding.text, rule=FINDING) for finding in found)
         elif task.based_on:
             texts = [one.text for one in mined.findings_of(database, task.based_on, FINDING)]
@@ -193,27 +193,27 @@ class Mining(Asking):
 
     def _take_up(self, database: Database, discovery: Discovery, task: Task, outcome: _Outcome) -> None:
         """Within a transaction: make a learning of a discovery, or say why none."""
-        from learnt.mine.extract import Skipped, extract
-        from learnt.mine.quality import flaw
+        from learnt.mine.extract import NoDraft, extract
+        from learnt.mine.quality import find_flaw
 
         now = self._clock()
         drafted = extract(discovery, task_title=task.title, goal=task.goal)
-        reason = drafted.reason if isinstance(drafted, Skipped) else flaw(drafted)
+        reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
         if discovery.rule == FINDING:
             mined.add(database, discovery, at=now, skipped=_WAITS)
             return
         if not reason and len(outcome.learnings) >= _MOST_BY_RULES:
             reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
-        known = self._known(database, discovery, "" if isinstance(drafted, Skipped) else drafted.title)
+        known = self._known(database, discovery, "" if isinstance(drafted, NoDraft) else drafted.title)
         if known is not None:
             mined.add(database, discovery, at=now, learning=known.id)
             change = Change(what="recur", who=task.agent or "agent", at=now, reason=task.id)
             count_recurrence(database, known.id, change)
             outcome.repeated.append(known.id)
         elif reason:
-            draft = None if isinstance(drafted, Skipped) else drafted
+            draft = None if isinstance(drafted, NoDraft) else drafted
             self._reject(database, draft, discovery, task=task, outcome=outcome, reason=reason)
-        elif not isinstance(drafted, Skipped):
+        elif not isinstance(drafted, NoDraft):
             made = self._new(database, drafted, discovery, task)
             mined.add(database, discovery, at=now, learning=made.id)
             outcome.learnings.append(made.id)
@@ -221,7 +221,7 @@ class Mining(Asking):
     def _reject(
         self,
         database: Database,
-        draft: Draft | Proposed | None,
+        draft: LearningDraft | ProposedChange | None,
         discovery: Discovery,
         *,
         task: Task,
@@ -248,7 +248,7 @@ class Mining(Asking):
     def _new(
         self,
         database: Database,
-        draft: Draft | Proposed,
+        draft: LearningDraft | ProposedChange,
         discovery: Discovery,
         task: Task,
         *,
@@ -282,20 +282,19 @@ class Mining(Asking):
         learnings.add(database, learning, change)
         return learning
 
-    def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> Changes:
+    def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> ProposedChanges:
         from learnt.llm import ModelRequest
-        from learnt.mine.ask import extraction_request, read_changes
-        from learnt.mine.excerpt import material
+        from learnt.mine.ask import cut_material, make_request, read_changes
         from learnt.text.redact import redact
 
         if limit_s <= 0:
             raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
         task, found = reading.task, reading.found
-        read = material(redact(reading.said)[0], limit_chars=LONGEST_READ)
+        read = cut_material(redact(reading.said)[0], limit_chars=LONGEST_READ)
         query = "\n".join((task.title, task.text, *(one.text for one in found), read))[:_LONGEST_QUERY]
         near = search(self.context, SearchRequest(query=query, limit=4 * _NEAREST, min_confidence=0.0))
         nearest = [hit.learning for hit in near if hit.learning.scope == "project"][:_NEAREST]
-        system, prompt, schema = extraction_request(
+        system, prompt, schema = make_request(
             task_title=task.title,
             task_text=task.text,
             task_type=task.type,
@@ -316,9 +315,9 @@ class Mining(Asking):
 
         return read_template(name, (os.path.join(self.store.place.folder, "prompts"), TEMPLATES))
 
-    def _take_change(self, database: Database, change: Proposed, task: Task, outcome: _Outcome) -> None:
+    def _take_change(self, database: Database, change: ProposedChange, task: Task, outcome: _Outcome) -> None:
         """Within a transaction: do what the model says, as far as it may decide."""
-        from learnt.mine.quality import flaw_of
+        from learnt.mine.quality import find_flaw_in
 
         now = self._clock()
         known = learnings.find(database, change.id) if change.id else None
@@ -337,7 +336,7 @@ class Mining(Asking):
             Discovery(type=change.type, text=change.observation or change.title, rule="model", excerpt=change.reason),
             task,
         )
-        reason = flaw_of(title=change.title, observation=change.observation, action=change.action)
+        reason = find_flaw_in(title=change.title, observation=change.observation, action=change.action)
         if reason:
             self._reject(database, change, discovery, task=task, outcome=outcome, reason=reason, origin="model")
         elif change.do == "REVISE" and _is_proposed(database, change):
@@ -357,7 +356,7 @@ class Mining(Asking):
                 outcome.learnings.append(known.id)
             mined.add(database, discovery, at=now, learning=known.id)
 
-    def _propose_removal(self, database: Database, learning: Learning, change: Proposed, task: Task) -> str:
+    def _propose_removal(self, database: Database, learning: Learning, change: ProposedChange, task: Task) -> str:
         why = self._line(change.reason, 500) or "it does not hold any more"
         escalation = Escalation(
             id=text_id("esc", f"remove {learning.id}"),  # whoever said once that it stays is not asked again
@@ -411,13 +410,13 @@ def _asking(task: Task) -> str:
     return f"asked about {task.id}"
 
 
-def _completed(change: Proposed, known: Learning) -> Proposed:
+def _completed(change: ProposedChange, known: Learning) -> ProposedChange:
     """Return a revision with the type and the texts that it leaves as they are."""
     kept = {name: getattr(change, name) or getattr(known, name) for name in ("title", "observation", "action")}
     return change.replace(type=change.type or known.discovery or "pattern", **kept)
 
 
-def _is_proposed(database: Database, change: Proposed) -> bool:
+def _is_proposed(database: Database, change: ProposedChange) -> bool:
     """Say whether a person has a revision of this learning to decide on, or has refused this very one."""
     alike = [one for one in learnings.with_title(database, change.title) if one.replaces == (change.id,)]
     return bool(alike) or learnings.has_proposal(database, change.id)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
-from learnt.learnings_file import purged
+from learnt.learnings_file import remove_learning
 from learnt.model import Brief, is_id
 from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror, missteps
 from learnt.store.backup import purge_from_backups
@@ -140,7 +140,7 @@ def _purge_from_file(path: str, root: str, id: str, texts: Collection[str]) -> N
     for _ in range(_MOST_TRIES):
         content = disk.read(path, root)
         text = (content or b"").decode("utf-8")
-        remaining = purged(text, id, texts)
+        remaining = remove_learning(text, id, texts)
         if content is None or remaining == text or disk.replace(path, root, content, remaining):
             return
     raise TryAgain(f"somebody keeps changing {path}", hint="save it, then run the same command again")

@@ -9,8 +9,8 @@ from learnt.errors import NotFound, WrongRequest
 from learnt.flow.learnings import alter
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Escalation, Task, is_id, new_id, text_id
 from learnt.store import escalations, tasks
-from learnt.strategy.figures import Outcome
-from learnt.strategy.stuck import Stuck, stuck_task
+from learnt.strategy.figures import PastAttempt
+from learnt.strategy.stuck import Stuck, find_stuck_task
 from learnt.text.clean import fold
 from learnt.text.redact import redact_text
 from learnt.text.titles import normalised_error
@@ -340,10 +340,10 @@ def next_number(database: Database, task: str) -> int:
 def find_stuck(context: Context, task: Task) -> Stuck | None:
     """Say why a task is stuck, if it is."""
     failed = failed_attempts(context, task)
-    return stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
+    return find_stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
 
 
-def failed_attempts(context: Context, task: Task) -> list[Outcome]:
+def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
     """Return the failed attempts at a task that still count, the oldest first."""
     database = context.store.database
     reports = tasks.failures(database, task.id)
@@ -352,7 +352,7 @@ def failed_attempts(context: Context, task: Task) -> list[Outcome]:
         if attempt.result != "interrupted":
             report = reports.get(attempt.id)
             failed.append(
-                Outcome(
+                PastAttempt(
                     model=attempt.model if context.settings.models else "",
                     task=task.id,
                     result=attempt.result,
@@ -390,10 +390,10 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
 def _stuck_before(context: Context, task: Task) -> Stuck | None:
     """Say why only a person can help now, if so: the task was stuck before its last failure already."""
     failed = failed_attempts(context, task)[:-1]
-    return stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
+    return find_stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
 
 
-def _strongest(context: Context, failed: Sequence[Outcome]) -> str:
+def _strongest(context: Context, failed: Sequence[PastAttempt]) -> str:
     """Return the strongest model that failed; where no models are configured, all count as one."""
     order = {model.name: place for place, model in enumerate(context.settings.models)}
     return max((outcome.model for outcome in failed), key=lambda name: order.get(name, -1), default="")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from learnt.brief.render import FailedBefore
 from learnt.flow.hook_events import LONGEST_COMMAND
-from learnt.mine.complaint import first_line, is_conflict, is_no_error, why
+from learnt.mine.complaint import find_error, find_first_line, is_conflict, is_no_error
 from learnt.mine.missteps import (
-    asked_by,
-    counts,
+    find_wrong_words,
+    has_succeeded,
+    is_misstep,
     is_question,
+    list_requests,
     may_replace,
     repeats,
     replaces,
     sign_of,
-    succeeded,
-    wrong_words,
 )
 from learnt.model import Hit, Value
 from learnt.store import learnings, missteps
@@ -100,8 +100,13 @@ class Call:
     def record_failure(self) -> None:
         """Remember that a command failed; the failure of a test or a linter says nothing about the command."""
         event = self._event
-        error = why(event.output) or first_line(event.output)
-        if not self._sign or not counts(event.command, error) or is_no_error(event.output) or is_conflict(event.output):
+        error = find_error(event.output) or find_first_line(event.output)
+        if (
+            not self._sign
+            or not is_misstep(event.command, error)
+            or is_no_error(event.output)
+            or is_conflict(event.output)
+        ):
             return
         if not error and is_question(event.command):
             return
@@ -110,7 +115,7 @@ class Call:
 
     def record_success(self) -> None:
         """Remember that a command succeeded, if that changes anything."""
-        if not succeeded(self._event.command, self._event.output):
+        if not has_succeeded(self._event.command, self._event.output):
             return
         replaced = self._replaced_missteps()
         if replaced or self._missteps():
@@ -156,7 +161,7 @@ class Call:
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
             same = missteps.find(database, sign) if sign else None
-            alike = missteps.of_asked(database, asked_by(command, **self._where)) if sign else []
+            alike = missteps.of_asked(database, list_requests(command, **self._where)) if sign else []
             others = [
                 misstep
                 for misstep in alike
@@ -174,7 +179,9 @@ class Call:
             return {}
         line = conversation.redact_line(command, LONGEST_COMMAND)
         return {
-            misstep.sign: wrong_words(misstep.command, command, misstep.error, self._context.root, self._event.folder)
+            misstep.sign: find_wrong_words(
+                misstep.command, command, misstep.error, self._context.root, self._event.folder
+            )
             for misstep in others
             # The same words in another folder: that they worked there would help nobody.
             if misstep.command != line and replaces(misstep.command, command, misstep.error)

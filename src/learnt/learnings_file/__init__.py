@@ -1,4 +1,4 @@
-"""`learnings.md`, a file that people and the program share: read, written and merged without losing either's word.
+"""`learnings.md`, a file that people and the program share: read, written and merged without losing anybody's text.
 
     # Project Learnings
 
@@ -9,13 +9,13 @@
 
     <!-- learnt: r_… -->
 
-Nothing here touches the disk, the store or the clock. Any text can be read; what was written reads back as what was
-meant; a merge that was applied changes nothing when it is made again. Doubt never hides a learning.
+Nothing here touches the disk, the store or the clock. Any text can be read; what was written reads back as it was
+meant; a merge that was applied changes nothing when it is repeated. When in doubt no learning is hidden.
 """
 
 from learnt.learnings_file.lines import (
     category_of,
-    edited,
+    edit_fields,
     fields_of,
     heading_of,
     line_of,
@@ -23,28 +23,28 @@ from learnt.learnings_file.lines import (
     says_otherwise,
 )
 from learnt.learnings_file.merge import Edits, merge
-from learnt.learnings_file.purge import purged
-from learnt.learnings_file.read import Bullet, Loose, Parsed, for_prompt, parse
-from learnt.learnings_file.write import Delta, Rendering, churn, diff, render, select
+from learnt.learnings_file.purge import remove_learning
+from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_prompt, parse
+from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 
 __all__ = [
     "Bullet",
     "Delta",
     "Edits",
-    "Loose",
-    "Parsed",
+    "LooseText",
+    "ParsedFile",
     "Rendering",
     "category_of",
-    "churn",
+    "compare_renderings",
     "diff",
-    "edited",
+    "edit_fields",
     "fields_of",
-    "for_prompt",
     "heading_of",
     "line_of",
+    "lines_for_prompt",
     "merge",
     "parse",
-    "purged",
+    "remove_learning",
     "render",
     "same_text",
     "says_otherwise",

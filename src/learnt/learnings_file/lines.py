@@ -1,7 +1,7 @@
 """A learning as one line of the file, and a line as the fields of a learning.
 
-Both ways give the same line: `line_of(Learning(**fields_of(line), …))` is the line, folded. An agent's learning is its
-title; what a person wrote comes back whole, however long.
+Both directions agree: `line_of(Learning(**fields_of(line), …))` is the line, folded. The line of an agent's learning is
+its title; what a person wrote comes back in full, however long.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ def line_of(learning: Learning) -> str:
 
 
 def fields_of(line: str) -> dict[str, str]:
-    """Return the fields of the learning that a person's bullet makes; only an empty line makes none."""
+    """Return the fields of the learning that a person's bullet makes; an empty line makes none."""
     text = fold(line)
-    title = _title(text)
+    title = _make_title(text)
     return {"title": title} if title == text else {"title": title, "observation": text, "origin": "person"}
 
 
-def edited(learning: Learning, line: str) -> dict[str, str]:
+def edit_fields(learning: Learning, line: str) -> dict[str, str]:
     """Return the fields to change so that the learning's bullet has this text.
 
-    What an agent saw stays below a title that a person only rewords; a longer text takes its place and is the person's.
+    If a person only rewords the title, the agent's observation stays; a longer text replaces it and is the person's.
     """
     text = fold(line)
     changes = {}
@@ -63,52 +63,52 @@ def edited(learning: Learning, line: str) -> dict[str, str]:
     return {name: value for name, value in changes.items() if getattr(learning, name) != value}
 
 
-def without_ids(text: str) -> str:
-    """Return the text of a bullet without comments that name learnings: so it is written, and so it is read."""
+def drop_ids(text: str) -> str:
+    """Return the text of a bullet without comments that name learnings, as it is written and read."""
     return fold(ID_COMMENT.sub(" ", text))
 
 
 def same_text(text: str) -> str:
-    """Return what is equal for equal texts: lower case, white space folded, without comments of ours."""
-    return without_ids(text).lower()
+    """Return a key that is equal for equal texts: lower case, white space folded, without our comments."""
+    return drop_ids(text).lower()
 
 
 def says_otherwise(before: str, after: str) -> bool:
-    """Say whether a new text says another thing, or the opposite, so that advice for the old one does not fit it."""
+    """Say whether a new text says something else or the opposite, so that advice for the old one does not fit."""
     old, new = (set(_WORD.findall(text.lower())) for text in (before, after))
-    turned = bool(old & _NEGATIONS) != bool(new & _NEGATIONS)
-    return turned or 2 * len(old & new) < len(old)
+    is_negated = bool(old & _NEGATIONS) != bool(new & _NEGATIONS)
+    return is_negated or 2 * len(old & new) < len(old)
 
 
 def heading_of(category: str) -> str:
-    """Return the heading under which learnings of a category stand: `Code structure` for `code_structure`."""
+    """Return the heading of a category: `Code structure` for `code_structure`."""
     if _NAME.fullmatch(category):
         return category.replace("_", " ").capitalize()
-    return _folded(category) or GENERAL
+    return _fold_heading(category) or GENERAL
 
 
 def category_of(heading: str) -> str:
-    """Return the category that a heading means: a name if it is written as we write names, else the words themselves.
+    """Return the category of a heading: a name if the heading is the one of a name, else the words themselves.
 
-    What a category's heading means is the category, or one with the same heading.
+    For the heading of a category this is that category, or one with the same heading.
     """
-    heading = _folded(heading)
+    heading = _fold_heading(heading)
     name = heading.lower().replace(" ", "_")
     if heading in ("", GENERAL):
         return ""
     return name if _NAME.fullmatch(name) and heading_of(name) == heading else heading
 
 
-def _folded(heading: str) -> str:
+def _fold_heading(heading: str) -> str:
     """Return a heading on one line, no longer than a category."""
     return fold(fold(heading)[:TITLE_LIMIT])
 
 
 def _is_whole(learning: Learning) -> bool:
-    """Say whether the observation is all that a person's bullet says, of which the title is only the start."""
+    """Say whether the observation is the full text of a person's bullet, and the title only its start."""
     text = learning.observation
-    return learning.origin == "person" and bool(text) and fold(text) == text and _title(text) == learning.title
+    return learning.origin == "person" and bool(text) and fold(text) == text and _make_title(text) == learning.title
 
 
-def _title(text: str) -> str:
+def _make_title(text: str) -> str:
     return cut_title(first_sentence(text))

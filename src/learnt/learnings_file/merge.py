@@ -1,31 +1,27 @@
-"""Merge three ways: what stands in the file, what its rendering said, and what the store says now.
+"""Merge three ways: what the file says, what its rendering said, and what the store says now.
 
-The rendering is the one that the file itself names: only what stood in it and is gone was removed by a person. Without
-one nothing is hidden. A person's text wins over the store's; but what the store has put away stays away, whatever a
-merge of branches brings back, and the person is told how to restore it. Texts that an earlier rendering showed are
-nobody's edit.
+The rendering is the one that the file itself names: only what was in it and is gone was removed by a person. Without a
+rendering nothing is hidden. A person's text wins over the store's; but what is hidden in the store stays hidden, even
+if a merge of branches brings it back, and the person is told how to restore it. A text that an earlier rendering showed
+is not an edit.
 
-Merging the same file again after its edits were applied gives no edits: what the file asks for is then what the store
-has.
+Merging the same file again after its edits were applied gives no edits: the store then says what the file says.
 """
 
 from __future__ import annotations
 
-from learnt.learnings_file.lines import category_of, heading_of, line_of, same_text, without_ids
-from learnt.learnings_file.read import Bullet, Parsed
+from collections.abc import Callable, Mapping, Sequence
+
+from learnt.learnings_file.lines import category_of, drop_ids, heading_of, line_of, same_text
+from learnt.learnings_file.read import Bullet, ParsedFile
+from learnt.learnings_file.write import Rendering
 from learnt.model import Learning, Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from learnt.learnings_file.write import Rendering
-
-_QUOTED = 60
+_LONGEST_QUOTE = 60
 
 
 class Edits(Value):
-    """What people did to the file, to be done to the store."""
+    """What people changed in the file, to be applied to the store."""
 
     added: tuple[tuple[str, str, str], ...] = ()
     """The section and the text of each new bullet, and the id that another store gave it."""
@@ -43,31 +39,31 @@ class Edits(Value):
 
 
 def merge(
-    parsed: Parsed,
+    parsed: ParsedFile,
     base: Rendering | None,
     *,
     store: Mapping[str, Learning],
     known_text: Callable[[str, str], bool],
     find: Callable[[str], Learning | None],
 ) -> Edits:
-    """Return what people did to the file since its rendering `base`; None if that is not known.
+    """Return what people changed in the file since its rendering `base`, which is None if it is not known.
 
     `store` holds the learnings that file and base name, of any status. `known_text` says whether some rendering showed
     a learning with a text; `find` gives a learning whose line is the same text by `same_text`, an active one first.
     """
     if parsed.conflict:
         return Edits(remarks=("the file holds the markers of a merge conflict: nothing was read from it",))
-    merging = _Merging(base, store, known_text, find)
-    by_id, nameless = merging.sorted_out(parsed.bullets)
+    merge_state = _Merge(base, store, known_text, find)
+    by_id, nameless = merge_state.sort_bullets(parsed.bullets)
     for id, bullets in by_id.items():
-        merging.take_known(store[id], bullets)
-    for bullet in [*nameless, *merging.more]:
-        merging.take_nameless(bullet, by_id)
-    return merging.edits(by_id)
+        merge_state.take_known(store[id], bullets)
+    for bullet in [*nameless, *merge_state.extra]:
+        merge_state.take_nameless(bullet, by_id)
+    return merge_state.edits(by_id)
 
 
-class _Merging:
-    """What was decided so far."""
+class _Merge:
+    """Collects the decisions of a merge."""
 
     def __init__(
         self,
@@ -84,15 +80,15 @@ class _Merging:
         self._changed: dict[str, str] = {}
         self._moved: dict[str, str] = {}
         self._remarks: list[str] = []
-        self._told: set[str] = set()  # texts that stand in the file by an id
-        self._kept: set[str] = set()
-        self.more: list[Bullet] = []
+        self._texts: set[str] = set()  # texts of bullets with an id
+        self._recognised: set[str] = set()
+        self.extra: list[Bullet] = []
         """Further texts under an id that others have already."""
 
-    def sorted_out(self, bullets: Sequence[Bullet]) -> tuple[dict[str, list[Bullet]], list[Bullet]]:
+    def sort_bullets(self, bullets: Sequence[Bullet]) -> tuple[dict[str, list[Bullet]], list[Bullet]]:
         """Return the bullets of known learnings, and those that may be new.
 
-        One that only lost its comment is known by its text. What we wrote of a learning that is no more is neither.
+        A bullet that only lost its comment is recognised by its text. Bullets of deleted learnings are neither.
         """
         by_id: dict[str, list[Bullet]] = {}
         for bullet in bullets:
@@ -100,7 +96,7 @@ class _Merging:
                 by_id.setdefault(bullet.id, []).append(bullet)
         lost: dict[str, str] = {}
         for id in [id for id in self._was if id in self._store and id not in by_id]:
-            for text in (self._was[id].text, _present(self._store[id])):
+            for text in (self._was[id].text, _present_text(self._store[id])):
                 lost.setdefault(same_text(text), id)
         nameless = []
         for bullet in bullets:
@@ -118,39 +114,39 @@ class _Merging:
         was = self._was.get(learning.id)
         self._take_texts(learning, was, bullets)
         if was is None and learning.status != "active" and learning.id not in self._changed:
-            self._stays_away(learning, bullets[0].text)
-        self._told.add(same_text(self._changed.get(learning.id, _present(learning))))
+            self._remark_hidden(learning, bullets[0].text)
+        self._texts.add(same_text(self._changed.get(learning.id, _present_text(learning))))
         if was is None or learning.status != "active":
             return
         if learning.id not in self._changed:
-            self._told.add(same_text(was.text))
+            self._texts.add(same_text(was.text))
         places = [category_of(bullet.section) for bullet in bullets]
-        if not {category_of(was.section), _place(learning)} & set(places):
+        if not {category_of(was.section), _place_of(learning)} & set(places):
             self._moved[learning.id] = places[0]
 
     def take_nameless(self, bullet: Bullet, by_id: Mapping[str, object]) -> None:
-        """Decide on a bullet without an id: new, or the text of a learning that there is."""
+        """Decide on a bullet without an id: it is new, or the text of an existing learning."""
         same = same_text(bullet.text)
-        if same in self._told or same in self._added:
+        if same in self._texts or same in self._added:
             return
-        found = self._find(bullet.text)
-        if found is None or found.id in self._changed:
+        learning = self._find(bullet.text)
+        if learning is None or learning.id in self._changed:
             taken = {id for _, _, id in self._added.values()}
             self._added[same] = (bullet.section, bullet.text, "" if bullet.id in taken else bullet.id)
-        elif found.id in by_id or found.id in self._kept:
+        elif learning.id in by_id or learning.id in self._recognised:
             return
-        elif found.status != "active":
-            self._kept.add(found.id)
-            self._stays_away(found, bullet.text)
+        elif learning.status != "active":
+            self._recognised.add(learning.id)
+            self._remark_hidden(learning, bullet.text)
         else:
-            self._kept.add(found.id)
+            self._recognised.add(learning.id)
             place = category_of(bullet.section)
-            if place and place != _place(found):
-                self._moved[found.id] = place
+            if place and place != _place_of(learning):
+                self._moved[learning.id] = place
 
     def edits(self, by_id: Mapping[str, object]) -> Edits:
-        """Return all that was decided."""
-        gone = [id for id in self._was if id in self._store and id not in by_id and id not in self._kept]
+        """Return all decisions."""
+        gone = [id for id in self._was if id in self._store and id not in by_id and id not in self._recognised]
         return Edits(
             added=tuple(self._added.values()),
             changed=tuple(self._changed.items()),
@@ -160,55 +156,57 @@ class _Merging:
         )
 
     def _take_texts(self, learning: Learning, was: Bullet | None, bullets: Sequence[Bullet]) -> None:
-        present = _present(learning)
+        present = _present_text(learning)
         texts: dict[str, Bullet] = {}
         for bullet in bullets:
             texts.setdefault(bullet.text, bullet)
         fresh = [text for text in texts if text != present and not self._was_shown(learning.id, text)]
         if was and len(texts) == 1:
-            # The person had another text before them: even an old one is then their word.
+            # The person saw another text: even an old one is then their edit.
             fresh = [text for text in texts if text not in (present, was.text)]
         elif len(texts) > 1:
-            # The present text, if never rendered, comes from this very file: then its first new text is taken already.
+            # If the present text was never rendered, it comes from this file: its first new text was applied already.
             is_taken = present in texts and not self._was_shown(learning.id, present)
             others = [text for text in fresh if is_taken or self._belongs_to_another(text, learning)]
             others += [text for text in fresh if text not in others][1:]
-            self.more += [texts[text].replace(id="") for text in texts if text in others]
+            self.extra += [texts[text].replace(id="") for text in texts if text in others]
             fresh = [text for text in fresh if text not in others]
         if fresh:
             self._change(learning, was, fresh[0])
 
     def _change(self, learning: Learning, was: Bullet | None, text: str) -> None:
         self._changed[learning.id] = text
-        if was and _present(learning) != was.text:
+        if was and _present_text(learning) != was.text:
             self._remarks.append(
-                f"{learning.id} was changed here and in the file: the file's `{_short(text)}` replaces "
-                f"`{_short(_present(learning))}`; `learnt undo {learning.id}` takes that back"
+                f"{learning.id} was changed here and in the file: the file's `{_shorten(text)}` replaces "
+                f"`{_shorten(_present_text(learning))}`; `learnt undo {learning.id}` takes that back"
             )
         if learning.status != "active":
-            self._stays_away(learning, text)
+            self._remark_hidden(learning, text)
 
-    def _stays_away(self, learning: Learning, text: str) -> None:
-        self._remarks.append(f"`{_short(text)}` stays {learning.status}: `learnt restore {learning.id}` brings it back")
+    def _remark_hidden(self, learning: Learning, text: str) -> None:
+        self._remarks.append(
+            f"`{_shorten(text)}` stays {learning.status}: `learnt restore {learning.id}` brings it back"
+        )
 
     def _was_shown(self, id: str, text: str) -> bool:
         was = self._was.get(id)
         return (was is not None and was.text == text) or self._known_text(id, text)
 
     def _belongs_to_another(self, text: str, learning: Learning) -> bool:
-        found = self._find(text)
-        return found is not None and found.id != learning.id
+        other = self._find(text)
+        return other is not None and other.id != learning.id
 
 
-def _present(learning: Learning) -> str:
+def _present_text(learning: Learning) -> str:
     """Return the learning's text as it is read from a file."""
-    return without_ids(line_of(learning))
+    return drop_ids(line_of(learning))
 
 
-def _place(learning: Learning) -> str:
-    """Return the learning's category as its heading is read: two categories may share one."""
+def _place_of(learning: Learning) -> str:
+    """Return the category that the learning's heading is read as: two categories may share one heading."""
     return category_of(heading_of(learning.category))
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"

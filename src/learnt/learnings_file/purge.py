@@ -1,40 +1,37 @@
-"""Take a purged learning out of the file, and nothing else: its bullets go, all other lines stay as they are.
+"""Remove a purged learning from the file and nothing else: its bullets go, all other lines stay as they are.
 
-A bullet is the learning's by its id, or, where a person's bullet has none, by saying the same as one of its texts. Text
-of people beside bullets stays, but for texts of the learning that it repeats in whole.
+A bullet belongs to the learning by its id, or, where it has none, by having one of its texts. Other text of people
+stays, except where it repeats a text of the learning in full.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import groupby
 
 from learnt.learnings_file.lines import AVOID, same_text
 from learnt.learnings_file.read import bullets_by_line, split_lines
 from learnt.text.purged import black_out
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
-
-def purged(text: str, id: str, texts: Collection[str]) -> str:
+def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
     """Return the file without a learning, given its id and all texts that it ever had."""
     lines = split_lines(text)
-    same = {same_text(start + one) for one in texts for start in ("", AVOID)} - {""}
-    theirs: set[int] = set()
-    others: set[int] = set()
+    keys = {same_text(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}
+    own_lines: set[int] = set()
+    other_lines: set[int] = set()
     for places, bullet in bullets_by_line(lines):
-        is_theirs = bullet.id == id or (not bullet.id and same_text(bullet.text) in same)
-        (theirs if is_theirs else others).update(places)
-    kept = [place for place in range(len(lines)) if place not in theirs]
+        is_own = bullet.id == id or (not bullet.id and same_text(bullet.text) in keys)
+        (own_lines if is_own else other_lines).update(places)
+    kept = [place for place in range(len(lines)) if place not in own_lines]
     parts = []
-    for is_bullet, run in groupby(kept, key=others.__contains__):
+    for is_bullet, run in groupby(kept, key=other_lines.__contains__):
         part = "\n".join(lines[place] for place in run)
         parts.append(part if is_bullet else black_out(part, texts))
-    left = "\n".join(parts)
-    return text if left == "\n".join(lines) else _as_it_was(text, left)
+    rest = "\n".join(parts)
+    return text if rest == "\n".join(lines) else _restore_format(text, rest)
 
 
-def _as_it_was(text: str, left: str) -> str:
-    """Return what is left with the line ends and the mark of the file."""
-    return ("\ufeff" if text.startswith("\ufeff") else "") + left.replace("\n", "\r\n" if "\r\n" in text else "\n")
+def _restore_format(text: str, rest: str) -> str:
+    """Return the rest with the line ends and the byte order mark of the file."""
+    return ("\ufeff" if text.startswith("\ufeff") else "") + rest.replace("\n", "\r\n" if "\r\n" in text else "\n")

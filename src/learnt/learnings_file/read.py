@@ -1,31 +1,28 @@
-"""Read the file as people leave it. No text is an error; what is no bullet is kept as it stands.
+"""Read the file as people leave it. No text is an error; what is not a bullet is kept as it is.
 
-A bullet is a list item with all that is indented below it, on one line. Its last `<!-- learn_… -->` names its learning,
-wherever it stands in the item. Text beside bullets (paragraphs, tables, code) is loose: it belongs to its section and
-is written back verbatim. Inside a code fence or a comment of several lines nothing is a bullet; but a fence that nobody
-closes, and one with a bullet of ours inside, is none, so that a stray one cannot make learnings disappear.
+A bullet is a list item with everything indented below it, on one line. Its last `<!-- learn_… -->` names its learning,
+wherever it is in the item. Other text (paragraphs, tables, code) is loose: it belongs to its section and is written
+back verbatim. Nothing inside a code fence or a comment of several lines is a bullet. But a fence that is not closed, or
+that has one of our bullets inside, does not count, so that a stray one cannot make learnings disappear.
 
-The rendering is named only if all trailers agree. Two that differ come from a merge of texts, and neither tells what
-the people who wrote the two sides had before them: then nothing may be taken for removed.
+The rendering is named only if all trailers agree. Different trailers come from a merge of texts, and neither says what
+the authors of the two sides saw: then nothing counts as removed.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
-from learnt.learnings_file.lines import ID_COMMENT, category_of, heading_of, without_ids
+from learnt.learnings_file.lines import ID_COMMENT, category_of, drop_ids, heading_of
 from learnt.model import TEXT_LIMIT, Value, is_id
 from learnt.text.clean import fold
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
 UPDATED = "Last updated:"
 
-# What is left of such a comment when a sign of it was lost.
+# What is left of such a comment when a character of it was lost.
 _DAMAGED_ID = re.compile(r"(?:<!-*\s*learn_?\w*\s*-*>?|<?!?-*\s*\blearn_\w*\s*-+>)$")
 _LONGEST_COMMENT = 200
 _TRAILER = re.compile(r"\s*<!--\s*learnt:([^<>]*)-->")
@@ -39,81 +36,80 @@ _NO_PARAGRAPH = ("|", ">", "<!--")
 
 
 class Bullet(Value):
-    """A list item: what it says, whose it is, and where it stands."""
+    """A list item: its text, its learning and its section."""
 
     id: str = ""
-    """The learning that it shows; empty where a person wrote it."""
+    """The learning that it shows; empty if a person wrote it."""
     text: str
     section: str = ""
     """The heading above it."""
 
 
-class Loose(Value):
-    """Text of people that is no bullet, verbatim."""
+class LooseText(Value):
+    """Text of people that is not a bullet, verbatim."""
 
     section: str = ""
     text: str
     below: bool = False
-    """Whether it stands below bullets of its section."""
+    """Whether it comes below the bullets of its section."""
 
 
-class Parsed(Value):
+class ParsedFile(Value):
     """What a file says."""
 
     rendering: str = ""
     bullets: tuple[Bullet, ...] = ()
-    loose: tuple[Loose, ...] = ()
+    loose: tuple[LooseText, ...] = ()
     sections: tuple[str, ...] = ()
-    """The headings, each once, in their order."""
+    """The headings, each once, in order."""
     conflict: bool = False
-    """Whether git left its markers in it."""
+    """Whether it contains the conflict markers of git."""
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedFile:
     """Return what a file says."""
-    reading, conflict = _read(split_lines(text))
-    return reading.parsed(conflict=conflict)
+    reader, conflict = _read(split_lines(text))
+    return reader.parsed(conflict=conflict)
 
 
 def bullets_by_line(lines: Sequence[str]) -> list[tuple[tuple[int, ...], Bullet]]:
-    """Return the bullets of a file, each with the places of its lines."""
-    reading, conflict = _read(lines)
-    bullets = reading.parsed(conflict=conflict).bullets  # ends the last one
-    return list(zip(reading.places, bullets, strict=True))
+    """Return the bullets of a file, each with its line numbers."""
+    reader, conflict = _read(lines)
+    bullets = reader.parsed(conflict=conflict).bullets  # ends the last one
+    return list(zip(reader.places, bullets, strict=True))
 
 
-def _read(lines: Sequence[str]) -> tuple[_Reading, bool]:
-    """Return what was read of all lines, and whether git left its markers in them."""
-    blocks = _blocks(lines)
-    reading = _Reading()
+def _read(lines: Sequence[str]) -> tuple[_FileReader, bool]:
+    """Return a reader that has read all lines, and whether they contain conflict markers."""
+    blocks = _find_blocks(lines)
+    reader = _FileReader()
     conflict = _has_conflict(lines, blocks)
     place = 0
     while place < len(lines):
         end = blocks.get(place)
-        reading.place = place
+        reader.place = place
         if end is not None:
-            reading.take_block(lines[place : end + 1])
+            reader.take_block(lines[place : end + 1])
         elif not (conflict and _MARKER.match(lines[place])):
-            reading.take(lines[place])
+            reader.take(lines[place])
         place = place + 1 if end is None else end + 1
-    return reading, conflict
+    return reader, conflict
 
 
-def for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
-    """Return the lines of the file that a prompt carries, each with the id of the learning that it gives, if it does.
+def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
+    """Return the lines of the file for a prompt, each with the id of the learning that it gives, if any.
 
-    `is_given` is asked of every bullet with an id: one that is given ends with its id, so that an agent can say whether
-    it helped; one that is not (False) is left out; of None the text alone stays. Comments are left out, but for those
-    in code, which are none.
+    `is_given` is called for every bullet with an id. True: the line ends with the id, so that an agent can say whether
+    it helped. False: the bullet is left out. None: only its text stays. Comments are left out, except in code.
     """
     lines = split_lines(text)
-    blocks = _blocks(lines)
+    blocks = _find_blocks(lines)
     of_bullets: dict[int, tuple[tuple[str, str], ...]] = {}
     for places, bullet in bullets_by_line(lines):
         given = is_given(bullet) if bullet.id else None
         if given is not None:
-            said = ((f"- {_without_comments(bullet.text)} ({bullet.id})", bullet.id),) if given else ()
-            of_bullets |= dict.fromkeys(places, ()) | {places[0]: said}
+            lines_of_bullet = ((f"- {_drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if given else ()
+            of_bullets |= dict.fromkeys(places, ()) | {places[0]: lines_of_bullet}
     kept: list[tuple[str, str]] = []
     place = 0
     while place < len(lines):
@@ -121,27 +117,27 @@ def for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tup
         if place in of_bullets:
             kept += of_bullets[place]
         else:
-            kept += [(line, "") for line in _without_comment(lines[place : end + 1], is_block=place in blocks)]
+            kept += [(line, "") for line in _strip_comments(lines[place : end + 1], is_block=place in blocks)]
         place = end + 1
     return kept
 
 
-def _without_comment(lines: Sequence[str], *, is_block: bool) -> list[str]:
-    """Return what is left of a line, or of a block of several, without comments."""
-    if is_block and _fence_at(lines[0]):
+def _strip_comments(lines: Sequence[str], *, is_block: bool) -> list[str]:
+    """Return a line, or a block of several, without comments."""
+    if is_block and _find_fence(lines[0]):
         return list(lines)
-    line = lines[-1].partition("-->")[2] if is_block else _without_comments(lines[0])
+    line = lines[-1].partition("-->")[2] if is_block else _drop_comments(lines[0])
     return [line] if line.strip() or not lines[0].strip() else []
 
 
-def closed(text: str) -> str:
-    """Return loose text with the code or comment closed that nobody closed: it must not swallow what comes below."""
+def close_blocks(text: str) -> str:
+    """Return loose text with unclosed code or comments closed: they must not swallow what comes below."""
     lines = split_lines(text)
-    blocks = _blocks(lines)
+    blocks = _find_blocks(lines)
     place = 0
     while place < len(lines):
-        end = _fence_at(lines[place]) or "-->"
-        if place not in blocks and _block_end([*lines, end], place, {}) is not None:
+        end = _find_fence(lines[place]) or "-->"
+        if place not in blocks and _find_block_end([*lines, end], place, {}) is not None:
             return f"{text}\n{end}"
         place = blocks.get(place, place) + 1
     return text
@@ -152,14 +148,14 @@ def split_lines(text: str) -> list[str]:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-class _Reading:
-    """What was read so far."""
+class _FileReader:
+    """Collects what the lines of a file say."""
 
     def __init__(self) -> None:
         self.place = 0
-        """The line that is being read."""
+        """The number of the current line."""
         self.places: list[tuple[int, ...]] = []
-        """The lines of each bullet."""
+        """The line numbers of each bullet."""
         self._section = ""
         self._sections: dict[str, None] = {}
         self._bullets: list[Bullet] = []
@@ -168,7 +164,7 @@ class _Reading:
         self._trailers: set[str] = set()
         self._titled = False
         self._dated = False
-        self._item: list[str] = []  # the lines of the bullet that is being read
+        self._item: list[str] = []  # the lines of the current bullet
         self._item_places: list[int] = []
         self._depth = 0
         self._paragraph: list[str] = []
@@ -191,19 +187,19 @@ class _Reading:
             self._take_text(line)
 
     def take_block(self, lines: Sequence[str]) -> None:
-        """Read code or a comment of several lines: loose text, whatever it holds."""
+        """Read code or a comment of several lines: loose text, whatever it contains."""
         self._end_item()
         self._paragraph += lines
         self._after_blank = False
 
-    def parsed(self, *, conflict: bool) -> Parsed:
-        """Return all that was read."""
+    def parsed(self, *, conflict: bool) -> ParsedFile:
+        """Return everything that was read."""
         self._end_section()
         loose = [
-            Loose(section=section, text="\n\n".join(dict.fromkeys(texts)), below=below)
+            LooseText(section=section, text="\n\n".join(dict.fromkeys(texts)), below=below)
             for (section, below), texts in self._loose.items()
         ]
-        return Parsed(
+        return ParsedFile(
             rendering=next(iter(self._trailers)) if len(self._trailers) == 1 else "",
             bullets=tuple(self._bullets),
             loose=tuple(loose),
@@ -212,7 +208,7 @@ class _Reading:
         )
 
     def _take_trailer(self, trailer: re.Match[str], rest: str) -> None:
-        # What somebody appended below the last line belongs to no section.
+        # What was appended below the last line belongs to no section.
         self._end_section()
         self._section = ""
         if is_id("r", trailer[1].strip()):
@@ -224,7 +220,7 @@ class _Reading:
         self._end_section()
         line = heading[0].strip()
         first = len(heading[1]) == 1 and not (self._titled or self._sections or self._bullets)
-        self._section = _section(heading[2] or "")
+        self._section = _normalise_heading(heading[2] or "")
         if first or line == TITLE or line.startswith(GOAL_TITLE):
             self._titled, self._section = True, ""
         elif self._section:
@@ -255,7 +251,7 @@ class _Reading:
         return lazy and not line.lstrip().startswith(_NO_PARAGRAPH)
 
     def _is_generated(self, line: str) -> bool:
-        """Say whether a line is the date of the file, also one that a person changed: then it stands first."""
+        """Say whether a line is the date of the file; one that a person changed must come first."""
         started = self._dated or self._bullets or self._item or self._sections or self._paragraph or self._loose
         return line.startswith(UPDATED) and (not started or line.rstrip().endswith(" recent tasks)"))
 
@@ -268,10 +264,10 @@ class _Reading:
         lines, self._item = self._item, []
         if not lines:
             return
-        found = _ITEM.match(lines[0])
-        raw = fold("\n".join([(found and found[2]) or "", *lines[1:]]))
+        item = _ITEM.match(lines[0])
+        raw = fold("\n".join([(item and item[2]) or "", *lines[1:]]))
         ids = ID_COMMENT.findall(raw)
-        text = without_ids(raw) if ids else _without_damaged_id(raw)
+        text = drop_ids(raw) if ids else _drop_damaged_id(raw)
         if len(text) > TEXT_LIMIT:
             self._paragraph += lines  # too long for a learning, but still a person's text
         elif text:
@@ -284,17 +280,17 @@ class _Reading:
         text = "\n".join(self._paragraph).strip("\n")
         self._paragraph = []
         if text.strip():
-            # Written below a bullet, an indented line would belong to it.
+            # Below a bullet, an indented line would belong to it.
             below = self._section in self._with_bullets and (_depth(text) < 2 or _FENCE.match(text) is not None)
             self._loose.setdefault((self._section, below), []).append(text)
 
 
-def _section(heading: str) -> str:
-    """Return a heading as it will be written: two ways to write the same category are one section."""
+def _normalise_heading(heading: str) -> str:
+    """Return a heading as it will be written: two spellings of a category are one section."""
     return heading_of(category_of(heading)) if heading.strip() else ""
 
 
-def _without_damaged_id(text: str) -> str:
+def _drop_damaged_id(text: str) -> str:
     return fold(text[:-_LONGEST_COMMENT] + _DAMAGED_ID.sub("", text[-_LONGEST_COMMENT:]))
 
 
@@ -303,33 +299,33 @@ def _depth(line: str) -> int:
     return len(indented) - len(indented.lstrip())
 
 
-def _blocks(lines: Sequence[str]) -> dict[int, int]:
-    """Return where code and comments of several lines start, each with its last line."""
-    found: dict[int, int] = {}
+def _find_blocks(lines: Sequence[str]) -> dict[int, int]:
+    """Return the first and the last line numbers of code and of comments of several lines."""
+    blocks: dict[int, int] = {}
     unclosed: dict[str, tuple[int, int]] = {}
     place = 0
     while place < len(lines):
-        end = _block_end(lines, place, unclosed)
+        end = _find_block_end(lines, place, unclosed)
         if end is not None:
-            found[place] = end
+            blocks[place] = end
         place = (place if end is None else end) + 1
-    return found
+    return blocks
 
 
-def _fence_at(line: str) -> str:
-    """Return the signs of the code fence that a line opens, if it opens one."""
+def _find_fence(line: str) -> str:
+    """Return the characters of the code fence that a line opens; empty if it opens none."""
     fence = _FENCE.match(line)
     return fence[1] if fence and (fence[1][0] == "~" or "`" not in fence[2]) else ""
 
 
-def _block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, int]]) -> int | None:
+def _find_block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, int]]) -> int | None:
     """Return the last line of the block that starts here.
 
-    `unclosed` remembers by sign up to which line fences of at least how many signs are never closed.
+    `unclosed` remembers for each character up to which line fences of at least which length are never closed.
     """
-    signs = _fence_at(lines[start])
+    signs = _find_fence(lines[start])
     if not signs:
-        return _comment_end(lines, start)
+        return _find_comment_end(lines, start)
     until, least = unclosed.get(signs[0], (0, 0))
     if start < until and len(signs) >= least:
         return None
@@ -344,7 +340,7 @@ def _block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, 
     return None
 
 
-def _comment_end(lines: Sequence[str], start: int) -> int | None:
+def _find_comment_end(lines: Sequence[str], start: int) -> int | None:
     if not lines[start].lstrip().startswith("<!--") or "-->" in lines[start]:
         return None
     for place in range(start + 1, len(lines)):
@@ -361,7 +357,7 @@ def _is_ours(line: str) -> bool:
 
 
 def _has_conflict(lines: Sequence[str], blocks: dict[int, int]) -> bool:
-    """Say whether the markers of a conflict stand in the file in their order, and not all in one block of code."""
+    """Say whether the file has conflict markers in their order, not all within one block of code."""
     wanted, first = iter("<=>"), 0
     sign = next(wanted)
     for place, line in enumerate(lines):
@@ -373,10 +369,10 @@ def _has_conflict(lines: Sequence[str], blocks: dict[int, int]) -> bool:
     return False
 
 
-def _without_comments(line: str) -> str:
+def _drop_comments(line: str) -> str:
     if "-->" not in line:
         return line
-    # Behind the last end of a comment no other is looked for: it could not end.
+    # After the last end of a comment no other can be closed.
     stop = line.rfind("-->") + 3
-    kept = _CODE_OR_COMMENT.sub(lambda found: found[0] if found[1] else "", ID_COMMENT.sub("", line[:stop]))
+    kept = _CODE_OR_COMMENT.sub(lambda match: match[0] if match[1] else "", ID_COMMENT.sub("", line[:stop]))
     return (kept.rstrip() if kept != line[:stop] else kept) + line[stop:]

@@ -1,32 +1,31 @@
-"""Write the file: which learnings it shows, in which order and sections, within which bound.
+"""Write the file: which learnings it shows, in which order and sections, within which limit.
 
-The same arguments always give the same text. The bound holds for the whole file, comments included; only text of people
-can exceed it, because that is never cut. What a rendering says it shows is read from its own text, so that a merge
-compares what stands in a file with what stood in it, never with what was meant.
+The same arguments always give the same text. The limit holds for the whole file, comments included; only text of people
+can exceed it, because that is never cut. What a rendering shows is read back from its text, so that a merge compares
+what is in a file with what was in it, never with what was intended.
 """
 
 from __future__ import annotations
 
-from learnt.learnings_file.lines import GENERAL, heading_of, line_of, same_text, without_ids
+import difflib
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from learnt.learnings_file.lines import GENERAL, drop_ids, heading_of, line_of, same_text
 from learnt.learnings_file.read import (
     GOAL_TITLE,
     TITLE,
     UPDATED,
     Bullet,
-    Loose,
-    closed,
+    LooseText,
+    close_blocks,
     parse,
     split_lines,
 )
 from learnt.model import Learning, Value
 from learnt.text.tokens import estimate_tokens
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
 _A_FEW = 5
-_TOKENS_OF_A_TRAILER = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no name costs more
+_TOKENS_OF_A_TRAILER = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no id costs more
 _LEAST_TOKENS = 8  # no bullet with its comment costs less
 
 
@@ -36,12 +35,12 @@ class Rendering(Value):
     id: str
     goal: str = ""
     bullets: tuple[Bullet, ...] = ()
-    loose: tuple[Loose, ...] = ()
+    loose: tuple[LooseText, ...] = ()
     text: str
     left_out: tuple[str, ...] = ()
-    """The learnings for which there was no room, in their order."""
+    """The learnings for which there was no room, in order."""
     crowded: bool = False
-    """Whether what people wrote beside bullets is more than the bound allows, so that no learning is shown."""
+    """Whether the loose text alone exceeds the limit, so that no learning is shown."""
 
 
 class Delta(Value):
@@ -69,9 +68,8 @@ def select(
 ) -> list[Learning]:
     """Return the learnings that the file shows, most important first, equal texts once.
 
-    Pinned and proven ones, those of people and those that people have `cared_for` stay; others are shown while a task
-    of the window taught them, or while they are no older than the window and of no task, or were learnt again since it
-    began.
+    Pinned and proven learnings, those of people and those in `cared_for` are always shown; others while a task of the
+    window taught them, while they are of no task and not older than the window, or if they were learnt again in it.
     """
 
     def stands(learning: Learning) -> bool:
@@ -86,7 +84,9 @@ def select(
         worth = (-impact(learning), -learning.confidence) if stands(learning) else ()
         return (not learning.pinned, not stands(learning), *worth, -learning.created_at, learning.id)
 
-    shown = [one for one in candidates if one.status == "active" and (stands(one) or is_recent(one))]
+    shown = [
+        learning for learning in candidates if learning.status == "active" and (stands(learning) or is_recent(learning))
+    ]
     once: dict[str, Learning] = {}
     for learning in sorted(shown, key=rank):
         once.setdefault(same_text(line_of(learning)), learning)
@@ -102,22 +102,22 @@ def render(
     tasks: int,
     max_tokens: int,
     sections: Sequence[str] = (),
-    loose: Sequence[Loose] = (),
+    loose: Sequence[LooseText] = (),
 ) -> Rendering:
     """Return the file that shows as many of the learnings as fit, the first ones first.
 
     `sections` are the headings that the file has now: they keep their order, and a file with headings never loses them.
     """
-    page = _Page(goal=goal, updated=f"{UPDATED} {today} (from {tasks} recent tasks)", id=id, loose=loose)
+    layout = _Layout(goal=goal, updated=f"{UPDATED} {today} (from {tasks} recent tasks)", id=id, loose=loose)
     known = list(dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)]))
-    shown = page.fitting(learnings, known, max_tokens, sectioned=bool(known) or _is_long(learnings))
+    shown = layout.select_fitting(learnings, known, max_tokens, sectioned=bool(known) or _is_long(learnings))
     sectioned = bool(known) or _is_long(shown)
     if not sectioned:
-        shown = page.fitting(learnings, known, max_tokens, sectioned=False)
-    text = page.text(shown, known, sectioned=sectioned)
+        shown = layout.select_fitting(learnings, known, max_tokens, sectioned=False)
+    text = layout.text(shown, known, sectioned=sectioned)
     written = parse(text)
     if known and not written.sections:
-        # None of the headings is left: then this is a file without, as the next rendering would find it.
+        # None of the headings is left: the next rendering would find a file without headings.
         return render(learnings, id=id, goal=goal, today=today, tasks=tasks, max_tokens=max_tokens, loose=loose)
     ids = {bullet.id for bullet in written.bullets}
     return Rendering(
@@ -131,8 +131,8 @@ def render(
     )
 
 
-def churn(before: Rendering | None, after: Rendering) -> Delta:
-    """Return what a regeneration changed."""
+def compare_renderings(before: Rendering | None, after: Rendering) -> Delta:
+    """Return what changed between two renderings."""
     old = dict.fromkeys(bullet.id for bullet in (before.bullets if before else ()))
     new = dict.fromkeys(bullet.id for bullet in after.bullets)
     return Delta(
@@ -143,9 +143,7 @@ def churn(before: Rendering | None, after: Rendering) -> Delta:
 
 
 def diff(before: str | None, after: str | None, *, name: str = "learnings.md", done: bool = False) -> str:
-    """Return what would change in the file, or has, as a unified diff; empty if nothing would. None: there is none."""
-    import difflib
-
+    """Return a change of the file as a unified diff, empty if there is none; None stands for no file."""
     lines = difflib.unified_diff(
         split_lines(before) if before else [],
         split_lines(after) if after else [],
@@ -156,19 +154,19 @@ def diff(before: str | None, after: str | None, *, name: str = "learnings.md", d
     return "".join(f"{line}\n" for line in lines)
 
 
-class _Page:
-    """The parts of a file that stand whatever learnings it shows."""
+class _Layout:
+    """Lays out a file: the parts that do not depend on the learnings, and the learnings that fit between them."""
 
-    def __init__(self, *, goal: str, updated: str, id: str, loose: Sequence[Loose]) -> None:
+    def __init__(self, *, goal: str, updated: str, id: str, loose: Sequence[LooseText]) -> None:
         self._head = [f"{GOAL_TITLE}{goal}" if goal else TITLE, "", updated, ""]
         self._trailer = f"<!-- learnt: {id} -->"
         self._loose = loose
 
-    def fitting(
+    def select_fitting(
         self, learnings: Sequence[Learning], known: Sequence[str], max_tokens: int, *, sectioned: bool
     ) -> list[Learning]:
-        """Return the learnings that fit; each line counts by itself, which is never less than all of them together."""
-        # The name of a rendering is chance, and what it costs as well: what fits must not depend on it.
+        """Return the learnings that fit; the sum over single lines is never less than the cost of all together."""
+        # The id of a rendering is random, and so is its cost: what fits must not depend on it.
         empty = self.text((), known, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
         room = max_tokens - estimate_tokens(empty) - _TOKENS_OF_A_TRAILER
         headings = {piece.section for piece in self._loose}
@@ -178,9 +176,9 @@ class _Page:
                 break
             heading = heading_of(learning.category)
             new = sectioned and heading not in headings
-            cost = estimate_tokens(_line(learning) + "\n")
+            cost = estimate_tokens(_format_bullet(learning) + "\n")
             cost += estimate_tokens(f"## {heading}\n") if new else 0
-            if cost <= room and without_ids(line_of(learning)):
+            if cost <= room and drop_ids(line_of(learning)):
                 room -= cost
                 headings.add(heading)
                 shown.append(learning)
@@ -191,10 +189,10 @@ class _Page:
         lines = [*self._head]
         if sectioned:
             lines += self._part("", ())
-            for heading in _in_order(known, shown):
-                there = [one for one in shown if heading_of(one.category) == heading]
+            for heading in _order_headings(known, shown):
+                there = [learning for learning in shown if heading_of(learning.category) == heading]
                 part = self._part(heading, there)
-                # The list stands directly below its heading, as people write it.
+                # The list comes directly below its heading, as people write it.
                 gap = [""] if part and not part[0].startswith("- ") else []
                 lines += [f"## {heading}", *gap, *part] if part else []
         else:
@@ -203,14 +201,14 @@ class _Page:
 
     def _part(self, section: str, shown: Sequence[Learning]) -> list[str]:
         above, below = (
-            [closed(piece.text) for piece in self._loose if piece.section == section and piece.below is place]
+            [close_blocks(piece.text) for piece in self._loose if piece.section == section and piece.below is place]
             for place in (False, True)
         )
-        lists = ["\n".join(map(_line, shown))] if shown else []
+        lists = ["\n".join(map(_format_bullet, shown))] if shown else []
         return [line for block in (*above, *lists, *below) for line in (block, "")]
 
 
-def _in_order(known: Sequence[str], shown: Sequence[Learning]) -> list[str]:
+def _order_headings(known: Sequence[str], shown: Sequence[Learning]) -> list[str]:
     new = {heading_of(learning.category) for learning in shown} - set(known)
     return [*known, *sorted(new - {GENERAL}), *(new & {GENERAL})]
 
@@ -219,5 +217,5 @@ def _is_long(learnings: Sequence[Learning]) -> bool:
     return len(learnings) > _A_FEW and len({heading_of(learning.category) for learning in learnings}) > 1
 
 
-def _line(learning: Learning) -> str:
-    return f"- {without_ids(line_of(learning))} <!-- {learning.id} -->"
+def _format_bullet(learning: Learning) -> str:
+    return f"- {drop_ids(line_of(learning))} <!-- {learning.id} -->"

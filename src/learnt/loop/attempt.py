@@ -21,7 +21,7 @@ from learnt.loop.agents import AgentRun
 from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
 from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Model, Task, Value
-from learnt.strategy.choose_model import Choice
+from learnt.strategy.choose_model import ModelChoice
 from learnt.system.family import MARK
 from learnt.system.files import append_private
 from learnt.system.run import EXITED, INTERRUPTED, NOT_STARTED, TIME_LIMIT, Stop
@@ -126,7 +126,7 @@ class TaskAttempt:
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
-    def _begin(self) -> tuple[Choice, folders.Folder, programs.Call] | None:
+    def _begin(self) -> tuple[ModelChoice, folders.Folder, programs.Call] | None:
         """Return how to begin; None when we were stopped, or when a person must look at the task first."""
         try:
             choice = self._memory.work.choose_model(self.task)
@@ -146,7 +146,7 @@ class TaskAttempt:
             self.task = self._memory.tasks.get(self.task.id)
             return None
 
-    def _work(self, choice: Choice, folder: folders.Folder, call: programs.Call, *, began: float) -> AttemptResult:
+    def _work(self, choice: ModelChoice, folder: folders.Folder, call: programs.Call, *, began: float) -> AttemptResult:
         self._take_over_files()
         run = self._run(call, folder, "agent")
         if folder.path == self._root:
@@ -176,7 +176,7 @@ class TaskAttempt:
         for remark in update.remarks if update else ():
             self._say(remark)
 
-    def _request(self, folder: folders.Folder, choice: Choice) -> programs.RunRequest:
+    def _request(self, folder: folders.Folder, choice: ModelChoice) -> programs.RunRequest:
         prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)
         return _request(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
 
@@ -261,7 +261,7 @@ class TaskAttempt:
         failure: Failure | None,
         *,
         began: float,
-        choice: Choice | None = None,
+        choice: ModelChoice | None = None,
         answer: RunReport | None = None,
     ) -> AttemptResult:
         """Debrief the agent, which also gives the task back; return what became of it."""
@@ -308,7 +308,7 @@ class TaskAttempt:
         return debrief
 
     def _result(
-        self, result: str, choice: Choice | None, answer: RunReport, *, began: float, reason: str = ""
+        self, result: str, choice: ModelChoice | None, answer: RunReport, *, began: float, reason: str = ""
     ) -> AttemptResult:
         chosen = choice.model if choice else ""
         cost_usd = self._cost(chosen, answer)
@@ -377,7 +377,7 @@ def _append(path: str, text: str) -> None:
 
 
 def prompt_of(
-    memory: Memory, task: Task, *, root: str, choice: Choice, unmerged: tuple[str, ...] = (), keep: bool = True
+    memory: Memory, task: Task, *, root: str, choice: ModelChoice, unmerged: tuple[str, ...] = (), keep: bool = True
 ) -> str:
     """Return the prompt of the next attempt at a task; `keep=False` leaves no record of it."""
     learnings, beside = memory.file.for_prompt(task)
@@ -434,7 +434,7 @@ def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> Non
         raise _not_startable(settings, f"there is no program `{program}`")
 
 
-def _request(settings: Settings, prompt: str, choice: Choice, *, folder: str, scratch: str) -> programs.RunRequest:
+def _request(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, scratch: str) -> programs.RunRequest:
     return programs.RunRequest(
         prompt=prompt,
         folder=folder,

@@ -1,15 +1,15 @@
-"""Learn with a model, one call for a task: what it is asked, and what is taken from its answer.
+"""The request that asks a model what a task taught, and what is accepted of its answer.
 
-Pure: the caller makes the call. Everything that goes into the prompt is foreign and stands fenced, as data. Of the
-answer nothing is believed: each change is read by itself, so that a malformed one costs no other, and every limit that
-the prompt asks for is held here again.
+Pure: the caller makes the call. Everything in the prompt comes from elsewhere and is fenced as data; a long output is
+cut to its beginning, its end and the lines around errors. Nothing in the answer is trusted: each change is read by
+itself, so that a malformed one spoils no other, and every limit that the prompt names is enforced here again.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from string import Template
 from typing import Any
 
@@ -33,14 +33,14 @@ _LONGEST_FINDING = 400
 _MOST_FINDINGS = 10
 _MOST_NEAREST = 20
 _MOST_CHANGES = 50
-# How many sentences each text may have at most.
+# The largest number of sentences of each text.
 _SENTENCES = {"title": 1, "context": 2, "observation": 3, "implication": 2, "action": 2, "reason": 2}
 _WORDS = ("domain", "category")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[\"'(`\[]?[^\Wa-z])")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _DIVIDER = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
-_CHANGE: Mapping[str, Any] = {
+_CHANGE_SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "required": ["do"],
     "properties": {
@@ -54,17 +54,30 @@ _CHANGE: Mapping[str, Any] = {
         "reason": {"type": "string", "maxLength": _LONGEST_LINE},
     },
 }
-# The reference speaks to the model alone: checked with the whole, one malformed change would discard all others.
+# Only the model reads the reference: checked with the whole answer, one malformed change would discard all others.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "required": ["changes"],
     "properties": {"changes": {"type": "array", "items": {"$ref": "#/$defs/change"}}},
-    "$defs": {"change": _CHANGE},
+    "$defs": {"change": _CHANGE_SCHEMA},
 }
+# Shares of the limit for the beginning and for the end; the rest is for errors.
+_BEGINNING = 0.25
+_END = 0.45
+_AROUND = 2
+_LEAST_LINES = 10  # a line takes at most this part of the limit
+_NOTE_ROOM = 40
+_ERROR = re.compile(
+    r"\b(?:error|exception|traceback|fatal|panic(?:ked)?|fail(?:ed|ure|s)?|cannot|can't|not found|denied|undefined)\b"
+    r"|[a-z](?:Error|Exception)\b|^E  |--- FAIL|\bexit (?:code|status) [1-9]",
+    re.IGNORECASE,
+)
+_NO_ERROR = re.compile(r"\b(?:0|no) (?:errors?|fail(?:ed|ures?))\b", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
 
 
-class Proposed(Value):
-    """A change that a model proposes; of a revision, empty fields stay as they are."""
+class ProposedChange(Value):
+    """A change that a model proposes; empty fields of a revision leave the learning as it is."""
 
     do: str
     id: str = ""
@@ -80,14 +93,14 @@ class Proposed(Value):
     reason: str = ""
 
 
-class Changes(Value):
-    """What an answer proposes, and why parts of it are not taken."""
+class ProposedChanges(Value):
+    """The changes that an answer proposes, and why parts of it are skipped."""
 
-    changes: tuple[Proposed, ...] = ()
+    changes: tuple[ProposedChange, ...] = ()
     skipped: tuple[str, ...] = ()
 
 
-def extraction_request(
+def make_request(
     *,
     task_title: str,
     task_text: str,
@@ -103,67 +116,71 @@ def extraction_request(
     The template's part above the first line `---` is the system text; without such a line there is none.
     """
     parts = {
-        "task": _fenced("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_LONGEST_TASK]),
-        "type": _word(task_type),
-        "result": _word(result),
-        "material": _fenced("material", clean(material)),
-        "findings": _listed("What rules found in it, as hints", "findings", [_hint(found) for found in findings]),
-        "nearest": _listed("Learnings that are known already", "known", [_known(learning) for learning in nearest]),
+        "task": _fence_off("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_LONGEST_TASK]),
+        "type": _plain_word(task_type),
+        "result": _plain_word(result),
+        "material": _fence_off("material", clean(material)),
+        "findings": _list_entries(
+            "What rules found in it, as hints", "findings", [_format_hint(discovery) for discovery in findings]
+        ),
+        "nearest": _list_entries(
+            "Learnings that are known already", "known", [_format_learning(learning) for learning in nearest]
+        ),
         "most_added": str(MOST_ADDED),
         "most_words": str(MOST_WORDS),
     }
-    above, divider, below = _divided(template)
+    above, divider, below = _divide(template)
     system, prompt = (above, below) if divider else ("", above)
-    return _filled(system, parts), _filled(prompt, parts), SCHEMA
+    return _fill(system, parts), _fill(prompt, parts), SCHEMA
 
 
-def read_changes(data: object, *, known_ids: Collection[str]) -> Changes:
-    """Return the changes that can be taken from an answer; each of the others is named with its reason."""
+def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges:
+    """Return the changes of an answer that are accepted, and for each of the others the reason."""
     entries = data.get("changes") if isinstance(data, Mapping) else None
     if not isinstance(entries, list):
-        return Changes(skipped=("the answer has no list of changes",))
-    taken: list[Proposed] = []
+        return ProposedChanges(skipped=("the answer has no list of changes",))
+    accepted: list[ProposedChange] = []
     skipped: list[str] = []
     for place, entry in enumerate(entries[:_MOST_CHANGES]):
-        change = _read(entry, f"changes[{place}]")
-        flaw = change if isinstance(change, str) else _refused(change, taken, known_ids)
+        change = _read_change(entry, f"changes[{place}]")
+        flaw = change if isinstance(change, str) else _find_objection(change, accepted, known_ids)
         if isinstance(change, str) or flaw:
             skipped.append(f"change {place + 1}: {flaw}")
         else:
-            taken.append(change)
+            accepted.append(change)
     if len(entries) > _MOST_CHANGES:
         skipped.append(f"{len(entries) - _MOST_CHANGES} more changes were not read")
-    return Changes(changes=tuple(taken), skipped=tuple(skipped))
+    return ProposedChanges(changes=tuple(accepted), skipped=tuple(skipped))
 
 
-def _read(entry: object, path: str) -> Proposed | str:
-    """Return a change with its texts cut to what is allowed, or what is malformed in it."""
+def _read_change(entry: object, path: str) -> ProposedChange | str:
+    """Return a change with its texts cut to what is allowed, or what is wrong with it."""
     if not isinstance(entry, Mapping):
         return "it is no object"
-    fields = {name: _trimmed(name, value) for name, value in entry.items() if value is not None}
-    fields = {name: value for name, value in fields.items() if name in Proposed.fields and value not in ("", [])}
-    flaw = check(fields, _CHANGE, path)
-    return f"it is malformed: {flaw}" if flaw else Proposed(**{**fields, "tags": tuple(fields.get("tags", ()))})
+    fields = {name: _trim(name, value) for name, value in entry.items() if value is not None}
+    fields = {name: value for name, value in fields.items() if name in ProposedChange.fields and value not in ("", [])}
+    flaw = check(fields, _CHANGE_SCHEMA, path)
+    return f"it is malformed: {flaw}" if flaw else ProposedChange(**{**fields, "tags": tuple(fields.get("tags", ()))})
 
 
-def _trimmed(name: str, value: Any) -> Any:
+def _trim(name: str, value: Any) -> Any:
     if name == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         tags = (fold(tag[:_LONGEST_LINE]).lower().removeprefix("#")[:TITLE_LIMIT] for tag in value)
         return list(dict.fromkeys(tag for tag in tags if tag))[:MOST_TAGS]
     if not isinstance(value, str):
         return value
     if name in _SENTENCES:
-        return _line(value, _SENTENCES[name], TITLE_LIMIT if name == "title" else _LONGEST_LINE)
+        return _fit_sentences(value, _SENTENCES[name], TITLE_LIMIT if name == "title" else _LONGEST_LINE)
     text = fold(value[: 10 * TITLE_LIMIT])[:TITLE_LIMIT]
     return {"do": text.upper(), "type": text.lower()}.get(name, text)
 
 
-def _refused(change: Proposed, taken: Sequence[Proposed], known_ids: Collection[str]) -> str:
-    """Return why a change that can be read is not taken; nothing when it is."""
+def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], known_ids: Collection[str]) -> str:
+    """Return why a change that can be read is not accepted; empty if it is."""
     if change.do != ADD:
         if change.id not in known_ids:
             return f"{change.do} names no known learning" + (f": `{change.id}`" if change.id else "")
-        if any(change.id == other.id for other in taken):
+        if any(change.id == other.id for other in accepted):
             return f"`{change.id}` has a change already"
         says_nothing = not any(change.replace(do="", id="", reason="").as_dict().values())
         return "the revision changes nothing" if change.do == REVISE and says_nothing else ""
@@ -171,14 +188,14 @@ def _refused(change: Proposed, taken: Sequence[Proposed], known_ids: Collection[
         return "a dependency belongs to its task and is no learning"
     if not change.title or not change.type:
         return f"a new learning needs a {'type' if change.title else 'title'}"
-    added = [other for other in taken if other.do == ADD]
+    added = [other for other in accepted if other.do == ADD]
     if any(sameness(change.title) == sameness(other.title) for other in added):
         return "it is added already"
     return f"more than {MOST_ADDED} learnings for one task" if len(added) == MOST_ADDED else ""
 
 
-def _line(text: str, sentences: int, limit: int) -> str:
-    """Return the first sentences that fit into a line together; a first one that does not is cut."""
+def _fit_sentences(text: str, sentences: int, limit: int) -> str:
+    """Return the first sentences that fit into a line; if even the first does not fit, it is cut."""
     first, *others = _SENTENCE_END.split(fold(text[: 10 * _LONGEST_LINE]))[:sentences]
     for sentence in others:
         longer = f"{first} {sentence}"
@@ -193,39 +210,96 @@ def _line(text: str, sentences: int, limit: int) -> str:
     return f"{(whole_words or kept).rstrip(' ,;:')}…"
 
 
-def _divided(template: str) -> tuple[str, bool, str]:
+def _divide(template: str) -> tuple[str, bool, str]:
     divider = _DIVIDER.search(template)
     return (template[: divider.start()], True, template[divider.end() :]) if divider else (template, False, "")
 
 
-def _filled(template: str, parts: Mapping[str, str]) -> str:
+def _fill(template: str, parts: Mapping[str, str]) -> str:
     return _BLANK_LINES.sub("\n\n", Template(template).safe_substitute(parts)).strip()
 
 
-def _listed(title: str, name: str, entries: Sequence[str]) -> str:
+def _list_entries(title: str, name: str, entries: Sequence[str]) -> str:
     most = _MOST_NEAREST if name == "known" else _MOST_FINDINGS
-    return f"## {title}\n\n{_fenced(name, chr(10).join(entries[:most]))}" if entries else ""
+    return f"## {title}\n\n{_fence_off(name, chr(10).join(entries[:most]))}" if entries else ""
 
 
-def _fenced(name: str, text: str) -> str:
+def _fence_off(name: str, text: str) -> str:
     return fenced(harmless(text), name, name=_FENCE)
 
 
-def _hint(found: Discovery) -> str:
-    told = {"failed": found.failed, "error": found.error, "then worked": found.worked}
-    more = "".join(f"; {name}: {text}" for name, text in told.items() if text)
-    return f"- {found.type}: {_short(f'{found.text}{more}')}"
+def _format_hint(discovery: Discovery) -> str:
+    parts = {"failed": discovery.failed, "error": discovery.error, "then worked": discovery.worked}
+    details = "".join(f"; {name}: {text}" for name, text in parts.items() if text)
+    return f"- {discovery.type}: {_shorten(f'{discovery.text}{details}')}"
 
 
-def _known(learning: Learning) -> str:
+def _format_learning(learning: Learning) -> str:
     action = f": {learning.action}" if learning.action else ""
-    return f"- `{learning.id}` {_short(f'{learning.title}{action}')}"
+    return f"- `{learning.id}` {_shorten(f'{learning.title}{action}')}"
 
 
-def _short(text: str) -> str:
+def _shorten(text: str) -> str:
     return fold(text[: 2 * _LONGEST_FINDING])[:_LONGEST_FINDING]
 
 
-def _word(text: str) -> str:
+def _plain_word(text: str) -> str:
     """Return a word for use in backticks."""
     return harmless(fold(text)[:TITLE_LIMIT].replace("`", ""))
+
+
+def cut_material(text: str, *, limit_chars: int) -> str:
+    """Return the text, or its most telling lines within the limit; each gap says how many lines were left out."""
+    if len(text) <= limit_chars:
+        return text
+    lines = [_shorten_line(line, max(20, limit_chars // _LEAST_LINES)) for line in text.splitlines()]
+    first = _count_fitting(lines, range(len(lines)), int(limit_chars * _BEGINNING))
+    last = _count_fitting(lines, range(len(lines) - 1, first - 1, -1), int(limit_chars * _END))
+    kept = {*range(first), *range(len(lines) - last, len(lines))}
+    room = limit_chars - _measure(lines, kept) - _NOTE_ROOM
+    for block in _find_errors(lines, range(first, len(lines) - last)):
+        added = [place for place in block if place not in kept]
+        cost = _measure(lines, added) + _NOTE_ROOM
+        if cost <= room:
+            kept.update(added)
+            room -= cost
+    return _join_with_gaps(lines, sorted(kept))[:limit_chars]
+
+
+def _count_fitting(lines: Sequence[str], places: range, room: int) -> int:
+    """Return how many lines, taken in this order, fit into the room."""
+    for number, place in enumerate(places):
+        room -= len(lines[place]) + 1
+        if room < 0:
+            return number
+    return len(places)
+
+
+def _find_errors(lines: Sequence[str], places: range) -> Iterator[range]:
+    """Yield the lines around each error; around the same error only once."""
+    seen = set()
+    for place in places:
+        sign = _DIGITS.sub("", lines[place]).strip()
+        if sign not in seen and _ERROR.search(lines[place]) and not _NO_ERROR.search(lines[place]):
+            seen.add(sign)
+            yield range(max(places.start, place - _AROUND), min(places.stop, place + _AROUND + 1))
+
+
+def _join_with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:
+    parts, expected = [], 0
+    for place in (*kept, len(lines)):
+        if place > expected:
+            parts.append(f"[… {place - expected:,} lines left out …]")
+        parts += lines[place : place + 1]
+        expected = place + 1
+    return "\n".join(parts)
+
+
+def _shorten_line(line: str, width: int) -> str:
+    """Return a line, or the beginning and the end of a very long one."""
+    half = width // 2 - 3
+    return line if len(line) <= width else f"{line[:half]} […] {line[-half:]}"
+
+
+def _measure(lines: Sequence[str], places: Sequence[int] | set[int]) -> int:
+    return sum(len(lines[place]) + 1 for place in places)

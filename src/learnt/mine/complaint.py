@@ -1,7 +1,7 @@
-"""Find the line in which a tool tells what is wrong, and say it without what is true of one machine or one day only.
+"""Find the line of an output that says what is wrong, and remove what is true only on one machine or one day.
 
-A check's output is also taken apart into diagnostics: which file, what is wrong, by which rule. Any text gives an
-answer, none an error; of a long one the beginning and the end are read.
+The output of a check is also split into diagnostics: which file, what is wrong, by which rule. Any text can be read and
+none is an error; of a long one the beginning and the end are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST = 200
 _HALF = 10_000
 _MOST_LINES = 400
 _LONGEST_LINE = 1_000
-_LONGEST_TOLD = 4_000
+_LONGEST_TEXT = 4_000
 _MARKUP = late(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
 _PREAMBLE = late(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
@@ -48,7 +48,7 @@ _NO_OWN_ERROR = late(
     r"user doesn't want|operation was aborted",
     re.IGNORECASE,
 )
-# A conflict is what a merge finds, not a mistake in how it was asked for.
+# A conflict is a result of a merge, not a mistake in calling it.
 _CONFLICT = late(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
 
 _HOME = late(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
@@ -70,11 +70,11 @@ _DIAGNOSTIC = late(
 )
 _OPEN_QUOTATION = late(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
 _MOST_QUOTED = 6
-_RUST_SAYS = late(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_MESSAGE = late(r"^error(?:\[E\d+\])?: (.+)$")
 _RUST_PLACE = late(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
 _OF_TYPES = late(r"^error: .*\]$|^error TS\d|^TS\d")
-_SAID_OF_EVERYTHING = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK = late(r"^\[[\w:.-]+\] ?")  # which of several tasks prints the line
+_TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
+_TASK = late(r"^\[[\w:.-]+\] ?")  # the task that prints the line, where several run
 _RULES = (
     late(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
     late(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
@@ -90,9 +90,9 @@ class Diagnostic(Value):
     message: str
     rule: str = ""
     source: str = ""
-    """The line of code that it shows."""
+    """The line of code that the output shows."""
     of_types: bool = False
-    """A type checker says it: such a rule holds everywhere, and only an example would tell something."""
+    """Whether a type checker reports it: such a rule holds everywhere, and only an example teaches something."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -100,20 +100,20 @@ class Diagnostic(Value):
         return (self.file.rpartition("/")[2], self.rule, self.message)
 
 
-def first_line(text: str) -> str:
-    """Return the first line that says something: in it, the clients' own tools tell what is wrong."""
-    return next(iter(_lines(text)), "")
+def find_first_line(text: str) -> str:
+    """Return the first line with content: there the clients' own tools say what is wrong."""
+    return next(iter(_list_lines(text)), "")
 
 
-def why(text: str) -> str:
-    """Return the line that tells why something failed, or nothing where none does."""
-    lines = _lines(text)
-    return complaint(text) or (lines[0] if len(lines) == 1 else "")
+def find_error(text: str) -> str:
+    """Return the line that says why something failed; empty if none does."""
+    lines = _list_lines(text)
+    return find_complaint(text) or (lines[0] if len(lines) == 1 else "")
 
 
-def complaint(text: str) -> str:
-    """Return the line that sounds as if something failed, of a text of which nobody knows; or nothing."""
-    lines = _lines(text)
+def find_complaint(text: str) -> str:
+    """Return the line that sounds like a failure, of an output that may be of a success; empty if none does."""
+    lines = _list_lines(text)
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         for line in reversed(lines):
             if _TRACEBACK_END.match(line):
@@ -126,7 +126,7 @@ def complaint(text: str) -> str:
 
 
 def is_no_error(text: str) -> bool:
-    """Say whether a call failed only because another did, or because somebody stopped it."""
+    """Say whether a call failed only because another one did or because it was stopped."""
     return _NO_OWN_ERROR.search(text[:300]) is not None
 
 
@@ -135,81 +135,81 @@ def is_conflict(text: str) -> bool:
     return _CONFLICT.search(text) is not None
 
 
-def general(text: str, folder: str = "") -> str:
-    """Return a text without homes, temporary places, ids, times and line numbers, and paths relative to the folder."""
-    text = text[:_LONGEST_TOLD]
+def generalise(text: str, folder: str = "") -> str:
+    """Return a text without home and temporary folders, ids, times and line numbers; paths become relative."""
+    text = text[:_LONGEST_TEXT]
     if len(folder) > 1:
         root = re.escape(folder.rstrip("/"))
         text = re.sub(rf"{root}(?![\w.-])", "<root>", re.sub(rf"{root}/(?=[\w.])", "", text))
     text = _WORKTREE.sub("", text)
-    text = _TEMPORARY.sub("/tmp/…", text)  # noqa: S108 - a word for such places, not one that we write to
+    text = _TEMPORARY.sub("/tmp/…", text)  # noqa: S108 - a placeholder, not a folder that is written to
     text = _HOME.sub("~", text)
     text = _TIME.sub("<time>", _ID.sub("<id>", text))
     return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _PLACE.sub("", text))))
 
 
-def reason(text: str, folder: str = "") -> str:
-    """Return an error in general terms, without what a shell or a program sets before each of its errors."""
-    told = _JSON_MESSAGE.match(text)
-    return general(_SHELL.sub("", told[1] if told else text), folder).rstrip(" .:")
+def generalise_error(text: str, folder: str = "") -> str:
+    """Return an error in general terms, without the prefix that a shell or a program puts before its errors."""
+    match = _JSON_MESSAGE.match(text)
+    return generalise(_SHELL.sub("", match[1] if match else text), folder).rstrip(" .:")
 
 
-def stable(text: str) -> str:
-    """Return the longest piece of an error that will read the same the next time, or nothing."""
+def find_stable_part(text: str) -> str:
+    """Return the longest piece of an error that will read the same next time; empty if there is none."""
     pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
     best = max(pieces, key=len, default="")
-    return best if len(best) >= 10 and " " in best and best.lower() not in _SAID_OF_EVERYTHING else ""
+    return best if len(best) >= 10 and " " in best and best.lower() not in _TOO_COMMON else ""
 
 
-def diagnostics(text: str) -> Iterator[Diagnostic]:
+def read_diagnostics(text: str) -> Iterator[Diagnostic]:
     """Yield what a check complains about, each once."""
     seen = set()
     lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")
-    for line, below in pairwise([*_whole(lines), ""]):
-        found = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
-        if found is None:
+    for line, below in pairwise([*_join_lines(lines), ""]):
+        match = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
+        if match is None:
             continue
-        message, rule = found["message"].removesuffix(" (typecheck)"), ""
+        message, rule = match["message"].removesuffix(" (typecheck)"), ""
         if message.startswith(": #"):
-            continue  # only that a package does not compile: what is wrong stands below
+            continue  # it only says that a package does not compile: the reason comes below
         for form in _RULES:
-            told = form.match(message)
-            if told:
-                message, rule = told["message"], told["rule"]
+            by_rule = form.match(message)
+            if by_rule:
+                message, rule = by_rule["message"], by_rule["rule"]
                 break
         source = _TASK.sub("", below).strip()
         diagnostic = Diagnostic(
-            file=found["file"],
+            file=match["file"],
             message=fold(message)[:LONGEST],
             rule=rule,
             source=source[:LONGEST],
-            of_types=bool(rule) and _OF_TYPES.search(found["message"]) is not None,
+            of_types=bool(rule) and _OF_TYPES.search(match["message"]) is not None,
         )
         if diagnostic.key not in seen:
             seen.add(diagnostic.key)
             yield diagnostic
 
 
-def _whole(lines: list[str]) -> Iterator[str]:
-    """Yield the lines, a quotation over several of them as one, and what Rust says behind the place that it names."""
-    said = ""
+def _join_lines(lines: list[str]) -> Iterator[str]:
+    """Yield the lines, with a quotation of several lines joined, and Rust's messages joined with their place."""
+    message = ""
     place = 0
     while place < len(lines):
         line = lines[place]
         place += 1
         if _OPEN_QUOTATION.match(line):
             rest = lines[place : place + _MOST_QUOTED]
-            end = next((number for number, one in enumerate(rest, 1) if one.count("`") % 2), 0)
+            end = next((number for number, quoted in enumerate(rest, 1) if quoted.count("`") % 2), 0)
             line = " ".join((line, *rest[:end]))
             place += end
-        if rust := _RUST_SAYS.match(line):
-            said = rust[1]
-        elif said and (where := _RUST_PLACE.match(line)):
-            line, said = f"{where[1]}: {said}", ""
+        if rust := _RUST_MESSAGE.match(line):
+            message = rust[1]
+        elif message and (where := _RUST_PLACE.match(line)):
+            line, message = f"{where[1]}: {message}", ""
         yield line
 
 
-def _lines(text: str) -> list[str]:
+def _list_lines(text: str) -> list[str]:
     plain = _MARKUP.sub("", clean(beginning_and_end(text, _HALF)))
     stripped = (line.strip()[:_LONGEST_LINE] for line in plain.split("\n"))
     lines = [line for line in stripped if line and not _PREAMBLE.match(line)]

@@ -1,23 +1,18 @@
-"""Find lessons that somebody put into words: an agent in its output, an attempt in its summary, a commit in its text.
+"""Find lessons that are stated in words: in an agent's output, in the summary of an attempt, in a commit message.
 
 Conservative: a sentence counts when it names something of the project (in backticks, a file, a command), states a rule
-or a cause, and is neither a plan, a question, nor an account of what was just done. What is quoted does not count.
+or a cause, and is not a plan, a question or an account of what was just done. What is quoted does not count.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from learnt.debrief.own_words import own_words
-from learnt.mine.complaint import general, why
-from learnt.model import Discovery
+from learnt.mine.complaint import find_error, generalise
+from learnt.model import Discovery, Failure
 from learnt.text.clean import clean, fold
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from learnt.model import Failure
 
 _LONGEST_TEXT = 100_000
 _SHORTEST, _LONGEST = 35, 260
@@ -29,7 +24,7 @@ _LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
 _CONCRETE = re.compile(
     r"`[^`\n]{2,60}`|\b[\w-]+/[\w./-]+|\b[\w-]+\.(?:py|go|ts|tsx|js|rs|java|rb|md|toml|yaml|yml|json|sh|sql|c|h)\b"
 )
-# What something demands or does not do: a statement that holds beyond the work at hand.
+# What something demands or does not do: a statement that holds beyond the current work.
 _DEMANDS = re.compile(
     r"\b(?:requires? (?!approval|user|manual|changes?\b)|must (?:not|come|run|match|start|end|stay|be (?!\w+ing\b))\b|"
     r"(?:does(?:n't| not)|do(?:n't| not)) (?:support|respect|accept|allow|work|take|honou?r|follow|inherit|"
@@ -43,7 +38,7 @@ _NAMED_FIRST = re.compile(
     r"Turns out(?: that)?)[, ]+)?(?:[\w-]+ ){0,3}(?:x\b|[\w-]+/[\w./-]+|[\w-]+\.\w{1,5}\b)"
 )
 _COMMAND_MOOD = re.compile(r"^(?:(?:always|never)(?! \w+s\b)|don't|do not|avoid)\b", re.IGNORECASE)
-# What was believed before does not hold.
+# An earlier belief turned out wrong.
 _TURNS_OUT = re.compile(r"^(?:(?:so|and|but|well|ah),? )?(?:it )?turns out\b", re.IGNORECASE)
 _HOLDS = re.compile(
     r"\b(?:must|never|always|only|cannot|can't|needs?|has to|have to|requires?|refuses?|expects?|ignores?|fails?|"
@@ -51,7 +46,7 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 _PAST = re.compile(r"\b(?:was|were|had|did|been)\b", re.IGNORECASE)
-# One named thing in the place of another.
+# One named thing instead of another.
 _INSTEAD = re.compile(
     r"^(?:so,? )?(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install)\b[^.;]*\bx\b[^.;]*"
     r"\b(?:instead of|rather than|over|not|never)\b[^.;]*\bx\b",
@@ -65,7 +60,7 @@ _ALWAYS = re.compile(
 # A demand; `must be running` is a guess.
 _MUST = re.compile(r"(?<!^)\bmust\b(?! have\b| be \w+ing\b| be (?:a|an|the)\b)", re.IGNORECASE)
 _YOU_MUST = re.compile(r"^you (?:must|need to|have to|cannot|can't)\b", re.IGNORECASE)
-# Words before a lesson that say that it is one; they are no part of it.
+# Words before a lesson that announce it; they are not part of it.
 _LABEL = re.compile(
     r"^(?:(?:note|important|lesson(?: learn(?:ed|t))?|gotcha|caveat|tip|warning|beware|remember|learning|understood|"
     r"takeaway)[:,]\s+(?:that )?|i(?: have|'ve)? (?:learn(?:ed|t)|found out|noticed) (?:that )?|"
@@ -83,8 +78,8 @@ _REASONED = re.compile(
     r"\bsince\b|: |; | — | - )",
     re.IGNORECASE,
 )
-# The work at hand: what was, what might be, what is being changed.
-_AT_HAND = re.compile(
+# The current work: what was, what might be, what is being changed.
+_CURRENT_WORK = re.compile(
     r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
     r"issue|problem|this|these|"
     r"root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|existing|"
@@ -117,7 +112,7 @@ _BECAUSE = re.compile(
     r"\b(?:because|since|as it|broke|breaks|caused|causes|fails?|failed|regress\w*|due to|so that|leads? to)\b",
     re.IGNORECASE,
 )
-# What somebody did, and what the next one is to do.
+# What somebody did, and the instruction that follows from it.
 _DO = {
     "added": "Add",
     "bumped": "Bump",
@@ -160,33 +155,33 @@ _TRAILER = re.compile(r"^[\w-]+: \S.*$")
 
 def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, each once."""
-    told = set()
-    for sentence in _own_sentences(text[:_LONGEST_TEXT]):
-        statement, labelled = _statement(sentence)
-        type = _lesson(statement, labelled=labelled)
-        if type and statement.casefold() not in told:
-            told.add(statement.casefold())
-            yield Discovery(type=type, rule="words", text=general(statement), excerpt=sentence)
+    yielded = set()
+    for sentence in _split_own_sentences(text[:_LONGEST_TEXT]):
+        statement, labelled = _strip_label(sentence)
+        type = _classify(statement, labelled=labelled)
+        if type and statement.casefold() not in yielded:
+            yielded.add(statement.casefold())
+            yield Discovery(type=type, rule="words", text=generalise(statement), excerpt=sentence)
 
 
 def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
-    """Return what a check complained about and what closed it, when a later attempt at the same task has passed.
+    """Return what a check complained about and what fixed it, when a later attempt at the same task has passed.
 
-    The summary is what the later attempt says that it did, `said` all that it said.
+    `summary` is what the later attempt says that it did, `said` everything that it said.
     """
-    complaint = why(earlier.error) or fold(earlier.reason)
-    names = _named_in(complaint) or _named_in(" ".join(earlier.files))
-    closed = _what_closed(summary, said, names)
-    if not complaint or not closed:
+    complaint = find_error(earlier.error) or fold(earlier.reason)
+    names = _list_names(complaint) or _list_names(" ".join(earlier.files))
+    fix = _find_fix(summary, said, names)
+    if not complaint or not fix:
         return None
-    told = general(complaint)[:200].rstrip(" .")
+    error = generalise(complaint)[:200].rstrip(" .")
     return Discovery(
         type="blocker",
         rule="verification",
-        text=f"{closed.rstrip('.')}: else {told[:1].lower() + told[1:]}" if len(closed) < 70 else closed,
+        text=f"{fix.rstrip('.')}: else {error[:1].lower() + error[1:]}" if len(fix) < 70 else fix,
         failed=fold(earlier.tried)[:200] or "the verification",
-        error=told,
-        worked=closed,
+        error=error,
+        worked=fix,
         excerpt=fold(summary or said)[:1_000],
         files=earlier.files,
         task=earlier.task,
@@ -195,60 +190,69 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
 
 
 def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
-    """Return what a commit teaches: why something was taken back, or a lesson in its message."""
+    """Return what a commit teaches: why something was reverted, or a lesson in its message."""
     paragraphs = [line for line in clean(body).split("\n") if not _REVERT_BOILERPLATE.match(line.strip())]
     prose = "\n".join(line for line in paragraphs if not _TRAILER.match(line.strip()))
     reverted = _REVERT.match(clean(subject))
     if reverted:
-        reason = next((one for one in _sentences(prose) if _BECAUSE.search(one) or len(one) > _SHORTEST), "")
+        reason = next(
+            (
+                sentence
+                for sentence in _split_sentences(prose)
+                if _BECAUSE.search(sentence) or len(sentence) > _SHORTEST
+            ),
+            "",
+        )
         if not reason:
             return None
         return Discovery(
             type="blocker",
             rule="revert",
-            text=f"Do not redo “{fold(reverted['what'])}”: {general(reason)}",
+            text=f"Do not redo “{fold(reverted['what'])}”: {generalise(reason)}",
             failed=fold(reverted["what"]),
-            error=general(reason),
+            error=generalise(reason),
             excerpt=fold(prose)[:1_000],
             files=tuple(files)[:20],
         )
-    stated = map(_statement, _own_sentences(prose))
-    lesson = next(((one, type) for one, labelled in stated if (type := _lesson(one, labelled=labelled))), None)
+    stated = map(_strip_label, _split_own_sentences(prose))
+    lesson = next(
+        ((sentence, type) for sentence, labelled in stated if (type := _classify(sentence, labelled=labelled))), None
+    )
     if lesson is None:
         return None
     return Discovery(
-        type=lesson[1], rule="words", text=general(lesson[0]), excerpt=fold(prose)[:1_000], files=tuple(files)[:20]
+        type=lesson[1], rule="words", text=generalise(lesson[0]), excerpt=fold(prose)[:1_000], files=tuple(files)[:20]
     )
 
 
-def _named_in(text: str) -> set[str]:
-    """Return the files, commands and names that a text speaks of."""
+def _list_names(text: str) -> set[str]:
+    """Return the files, commands and names that a text mentions."""
     return {name.strip("`'\"").rpartition("/")[2] for name in (*_CONCRETE.findall(text), *_QUOTED.findall(text))}
 
 
-def _what_closed(summary: str, said: str, names: set[str]) -> str:
-    """Return the sentence that tells what closed a complaint: a lesson first, then one that names a thing in it."""
-    sentences = [*_own_sentences(summary), *_own_sentences(said[-_LONGEST_TEXT:])]
-    for statement, labelled in map(_statement, sentences):
-        if _lesson(statement, labelled=labelled):
-            return general(statement)
+def _find_fix(summary: str, said: str, names: set[str]) -> str:
+    """Return the sentence that says what fixed a complaint: a lesson, or one that names something in it."""
+    sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_LONGEST_TEXT:])]
+    for statement, labelled in map(_strip_label, sentences):
+        if _classify(statement, labelled=labelled):
+            return generalise(statement)
     for sentence in sentences:
         did = _DID.match(sentence)
         if did and not _TALK.search(sentence) and any(name in sentence for name in names):
-            return general(_DO[did[1].lower()] + sentence[did.end() :])
+            return generalise(_DO[did[1].lower()] + sentence[did.end() :])
     return ""
 
 
-def _statement(sentence: str) -> tuple[str, bool]:
-    """Return what a sentence states, without the words that only say that it is a lesson, and whether there are any."""
+def _strip_label(sentence: str) -> tuple[str, bool]:
+    """Return a sentence without the words that only announce a lesson, and whether it had any."""
     rest = _LABEL.sub("", sentence)
-    if rest == sentence and (found := _SHOULD_HAVE.match(sentence)):
-        rest = _DO.get(found[1].lower(), found[1].capitalize()) + sentence[found.end() :]
+    if rest == sentence and (match := _SHOULD_HAVE.match(sentence)):
+        rest = _DO.get(match[1].lower(), match[1].capitalize()) + sentence[match.end() :]
     return rest[:1].upper() + rest[1:], rest != sentence
 
 
-def _lesson(sentence: str, *, labelled: bool = False) -> str:
-    """Return the type of discovery that a statement is, or nothing; `labelled`: somebody said that it is a lesson."""
+def _classify(sentence: str, *, labelled: bool = False) -> str:
+    """Return the type of discovery that a statement is, or nothing; `labelled` if it was announced as a lesson."""
     shortest, fewest = (_SHORTEST_LABELLED, _FEWEST_LABELLED) if labelled else (_SHORTEST, _FEWEST_WORDS)
     if not shortest <= len(sentence) <= _LONGEST or len(sentence.split()) < fewest:
         return ""
@@ -262,35 +266,35 @@ def _lesson(sentence: str, *, labelled: bool = False) -> str:
         return "pattern"
     if _INSTEAD.match(prose) or (labelled and _IMPERATIVE.match(prose)):
         return "pattern"
-    if _AT_HAND.search(prose):
+    if _CURRENT_WORK.search(prose):
         return ""
     if _ALWAYS.search(prose):
         return "pattern"
     return "constraint" if _MUST.search(prose) or (_DEMANDS.search(prose) and _NAMED_FIRST.match(prose)) else ""
 
 
-def _own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text that are not quoted, with the code that stands in them."""
+def _split_own_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text that are not quoted, with the code in them."""
     text = clean(text)
     own = own_words(text)
     for line in _SENTENCE.finditer(own):
         if line[0].strip():
-            yield from _of_line(text[line.start() : line.end()], line[0])
+            yield from _split_line(text[line.start() : line.end()], line[0])
 
 
-def _of_line(line: str, own: str) -> Iterator[str]:
+def _split_line(line: str, own: str) -> Iterator[str]:
     start = 0
-    for end in (*(found.end() for found in _END.finditer(own)), len(line)):
+    for end in (*(match.end() for match in _END.finditer(own)), len(line)):
         sentence = _LEAD.sub("", line[start:end]).replace("**", "").strip()
         if own[start:end].strip() and sentence:
             yield fold(sentence)
         start = end
 
 
-def _sentences(text: str) -> Iterator[str]:
+def _split_sentences(text: str) -> Iterator[str]:
     joined = fold(text)
     start = 0
-    for end in (*(found.end() for found in _END.finditer(joined)), len(joined)):
+    for end in (*(match.end() for match in _END.finditer(joined)), len(joined)):
         if sentence := joined[start:end].strip():
             yield sentence
         start = end

@@ -1,8 +1,8 @@
-"""A command that failed and one that worked then, as far as a hook can tell at the moment itself.
+"""Recognise a command that failed before and one that worked in its place, as far as a hook can at the time of a call.
 
-The same command is the same in the same folder, whatever it prints to and however its output is shortened. So is one
-that asks for the same thing with the very words that were wrong. In doubt two commands are different, and none replaces
-the other.
+Two commands are the same when they run the same programs in the same folder, wherever their output goes and however it
+is shortened. One that asks for the same thing with the words that were wrong repeats a mistake. When in doubt two
+commands are different, and neither replaces the other.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import re
 
 from learnt.mine.shell import (
     INTERPRETERS,
-    changed_words,
+    compare_words,
     folder_of,
     hides_failures,
     is_build,
     is_check,
-    likeness,
-    parts,
-    programs,
+    list_programs,
+    measure_likeness,
     settings_of,
+    split_command,
 )
 from learnt.model import digest
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from learnt.mine.shell import Part
 
 _NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
-# A mistake in how a program was asked, whatever it was asked for.
+# A mistake in calling a program, whatever it was called for.
 _MISUSE = re.compile(
     r"(?:unknown|unrecogni[sz]ed|unexpected|invalid|illegal|no such|missing)[ -]"
     r"(?:flag|option|argument|shorthand|command|subcommand|switch|script|target|task)|flag provided but not defined",
@@ -45,7 +45,7 @@ _ASKS = frozenset(
 )
 _ASK_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
 _NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
-# What is used in place of each other: programs, and words of one.
+# Words of a program, and programs, that are used in place of each other.
 _WORDS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 _FAMILIES = (
     frozenset("npm pnpm yarn bun".split()),
@@ -58,85 +58,86 @@ _MOST_WRONG = 5
 
 
 def sign_of(command: str, root: str, folder: str = "") -> str:
-    """Return a short sign, equal for the same command in the same folder of a project; nothing for no command.
+    """Return a short sign that is equal for the same command in the same folder of a project; empty for no command.
 
-    `folder` is where it is run, the project's root if nobody says. What a script holds that is written on the spot is
-    part of the command.
+    `folder` is where it runs, by default the project's root. The text of an inline script is part of the command.
     """
-    ran = parts(command)
+    ran = split_command(command)
     if not ran:
         return ""
     whole = "<<" in command or len(command) > _LONGEST
-    said = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in ran))
-    told = "\n".join((f"{_where(command, root, folder)}/", *said))
-    return digest(told.replace(root, ".") if root else told)[:24]
+    words = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in ran))
+    text = "\n".join((f"{_resolve_folder(command, root, folder)}/", *words))
+    return digest(text.replace(root, ".") if root else text)[:24]
 
 
-def counts(command: str, error: str) -> bool:
-    """Say whether a failure tells of the command: that of a test or a linter tells of the code.
+def is_misstep(command: str, error: str) -> bool:
+    """Say whether a failure is a mistake in the command.
 
-    So does that of a build, unless it was asked for in a wrong way.
+    The failure of a test, a linter or a build is about the code, unless it was called in a wrong way.
     """
-    return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, parts(command))))
+    return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, split_command(command))))
 
 
 def may_replace(command: str) -> bool:
-    """Say whether a success tells of the command: that of a test or a linter tells of the code."""
-    ran = parts(command)
+    """Say whether a success is about the command: that of a test or a linter is about the code."""
+    ran = split_command(command)
     return bool(ran) and all(is_build(part) or not is_check(part) for part in ran)
 
 
-def succeeded(command: str, output: str) -> bool:
-    """Say whether a command line that ended well did: before a pipe or `|| true`, only what it printed tells."""
+def has_succeeded(command: str, output: str) -> bool:
+    """Say whether a command line with exit code 0 succeeded: before a pipe or `|| true` only its output shows that."""
     if not hides_failures(command):
         return True
-    from learnt.mine.complaint import complaint
+    from learnt.mine.complaint import find_complaint
 
-    return bool(output.strip()) and not complaint(output)
+    return bool(output.strip()) and not find_complaint(output)
 
 
 def is_question(command: str) -> bool:
-    """Say whether a command that fails without a word may only have answered no, like a search that finds nothing."""
-    asks = any(name in _ASKS for name in programs(command))
-    return asks or any(word in _ASK_WORDS for part in parts(command) for word in part.words)
+    """Say whether a command that fails without output may only have answered no, like a search without a match."""
+    asks = any(name in _ASKS for name in list_programs(command))
+    return asks or any(word in _ASK_WORDS for part in split_command(command) for word in part.words)
 
 
 def replaces(failed: str, worked: str, error: str) -> bool:
-    """Say whether a command that worked was run in place of one that had failed."""
+    """Say whether a command that worked was run in place of one that failed."""
     is_missing, is_no_task = bool(_NO_PROGRAM.search(error)), bool(_NO_TASK.search(error))
     return any(
-        _is_instead(one, other)
-        or (is_missing and _is_instead_of_missing(one, other))
-        or (is_no_task and one.program == other.program)
-        for one in parts(failed)
-        for other in parts(worked)
+        _is_instead(failed_part, working_part)
+        or (is_missing and _is_instead_of_missing(failed_part, working_part))
+        or (is_no_task and failed_part.program == working_part.program)
+        for failed_part in split_command(failed)
+        for working_part in split_command(worked)
     )
 
 
-def _is_instead(one: Part, other: Part) -> bool:
-    """Say whether one program was likely run for what another one should have done."""
-    if one.program != other.program:
-        is_family = any({one.program, other.program} <= family for family in _FAMILIES)
-        return (is_family and one.words[-1] == other.words[-1]) or _starts(one, other) or _starts(other, one)
-    if one.program in INTERPRETERS:
-        return _script(one) == _script(other) or _is_misspelt(one, other)
-    if one.intent == other.intent or {*one.intent[1:2], *other.intent[1:2]} in _WORDS:
+def _is_instead(failed: Part, worked: Part) -> bool:
+    """Say whether a program was likely run to do what another one should have done."""
+    if failed.program != worked.program:
+        is_family = any({failed.program, worked.program} <= family for family in _FAMILIES)
+        return (
+            (is_family and failed.words[-1] == worked.words[-1]) or _starts(failed, worked) or _starts(worked, failed)
+        )
+    if failed.program in INTERPRETERS:
+        return _find_script(failed) == _find_script(worked) or _is_misspelt(failed, worked)
+    if failed.intent == worked.intent or {*failed.intent[1:2], *worked.intent[1:2]} in _WORDS:
         return True
-    return likeness(one, other) >= _ALIKE or _is_misspelt(one, other)
+    return measure_likeness(failed, worked) >= _ALIKE or _is_misspelt(failed, worked)
 
 
-def _is_instead_of_missing(one: Part, other: Part) -> bool:
-    """Say whether a program was likely run in place of one that is not there."""
-    return bool(set(one.words[1:]) & set(other.words)) or _are_alike(one.program, other.program, _ALIKE_NAMES)
+def _is_instead_of_missing(failed: Part, worked: Part) -> bool:
+    """Say whether a program was likely run in place of a missing one."""
+    return bool(set(failed.words[1:]) & set(worked.words)) or _are_alike(failed.program, worked.program, _ALIKE_NAMES)
 
 
-def _starts(one: Part, other: Part) -> bool:
+def _starts(starter: Part, started: Part) -> bool:
     """Say whether a program only starts the other one: `bash run.sh`, and `./run.sh`."""
-    started = [word.rpartition("/")[2] for word in one.words[1:2]]
-    return one.program in INTERPRETERS and "/" in other.words[0] and other.program in started
+    names = [word.rpartition("/")[2] for word in starter.words[1:2]]
+    return starter.program in INTERPRETERS and "/" in started.words[0] and started.program in names
 
 
-def _script(part: Part) -> str:
+def _find_script(part: Part) -> str:
     """Return what an interpreter runs."""
     words = part.words[1:]
     if "-m" in words[:-1]:
@@ -144,60 +145,66 @@ def _script(part: Part) -> str:
     return next((word for word in words if not word.startswith("-")), "") if "-c" not in words else "-c"
 
 
-def _is_misspelt(one: Part, other: Part) -> bool:
-    """Say whether two parts differ only in how their words are spelt; another number is another word."""
-    if len(one.words) != len(other.words):
+def _is_misspelt(failed: Part, worked: Part) -> bool:
+    """Say whether two parts differ only in the spelling of words; another number is another word."""
+    if len(failed.words) != len(worked.words):
         return False
-    pairs = [(mine, theirs) for mine, theirs in zip(one.words, other.words, strict=True) if mine != theirs]
+    pairs = [(wrong, right) for wrong, right in zip(failed.words, worked.words, strict=True) if wrong != right]
     return all(
-        _DIGITS.findall(mine) == _DIGITS.findall(theirs) and _are_alike(mine, theirs, _ALIKE_WORDS)
-        for mine, theirs in pairs
+        _DIGITS.findall(wrong) == _DIGITS.findall(right) and _are_alike(wrong, right, _ALIKE_WORDS)
+        for wrong, right in pairs
     )
 
 
-def _are_alike(one: str, other: str, least: float) -> bool:
+def _are_alike(first: str, second: str, least: float) -> bool:
     from difflib import SequenceMatcher
 
-    return sorted(one) == sorted(other) or SequenceMatcher(None, one, other).ratio() >= least
+    return sorted(first) == sorted(second) or SequenceMatcher(None, first, second).ratio() >= least
 
 
-def asked_by(command: str, root: str, folder: str = "") -> tuple[str, ...]:
+def list_requests(command: str, root: str, folder: str = "") -> tuple[str, ...]:
     """Return what each program of a command line is asked to do, such as `git show`."""
-    where = _where(command, root, folder)
-    return tuple(dict.fromkeys(_asked(part, root, where) for part in parts(command)))
+    where = _resolve_folder(command, root, folder)
+    return tuple(dict.fromkeys(_describe_request(part, root, where) for part in split_command(command)))
 
 
-def wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return what was asked for, and the words that were wrong: named in the error, and left out in what worked.
+def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
+    """Return what a program was asked to do, and the wrong words: named in the error and missing in what worked.
 
-    Without any, only the very same command repeats the mistake.
+    Without any, only the same command repeats the mistake.
     """
-    where = _where(failed, root, folder)
-    for one in parts(failed):
-        for other in parts(worked):
-            # A script of another folder is another one.
-            is_same = "/" not in one.words[0] or (one.words[0], where) == (other.words[0], _where(worked, root, folder))
-            if one.intent == other.intent and is_same:
-                removed, _ = changed_words(one, other)
+    where = _resolve_folder(failed, root, folder)
+    for failed_part in split_command(failed):
+        for working_part in split_command(worked):
+            # The same name in another folder is another script.
+            is_same = "/" not in failed_part.words[0] or (failed_part.words[0], where) == (
+                working_part.words[0],
+                _resolve_folder(worked, root, folder),
+            )
+            if failed_part.intent == working_part.intent and is_same:
+                removed, _ = compare_words(failed_part, working_part)
                 wrong = [word for word in removed if _is_named(word, error)]
                 if wrong:
-                    return _asked(one, root, where), tuple(wrong[:_MOST_WRONG])
+                    return _describe_request(failed_part, root, where), tuple(wrong[:_MOST_WRONG])
     return "", ()
 
 
 def repeats(command: str, asked: str, wrong: tuple[str, ...], root: str, folder: str = "") -> bool:
     """Say whether a command asks for the same with the same wrong words."""
-    where = _where(command, root, folder)
-    return any(_asked(part, root, where) == asked and set(wrong) <= set(part.words) for part in parts(command))
+    where = _resolve_folder(command, root, folder)
+    return any(
+        _describe_request(part, root, where) == asked and set(wrong) <= set(part.words)
+        for part in split_command(command)
+    )
 
 
-def _where(command: str, root: str, folder: str) -> str:
+def _resolve_folder(command: str, root: str, folder: str) -> str:
     """Return the folder in which a command is run."""
     return os.path.normpath(os.path.join(folder or root, folder_of(command)))
 
 
-def _asked(part: Part, root: str, where: str) -> str:
-    """Return what a program is asked to do; one of the project's own is named by its place: there may be two alike."""
+def _describe_request(part: Part, root: str, where: str) -> str:
+    """Return what a program is asked to do; the project's own programs are named by their path."""
     path = os.path.normpath(os.path.join(where, part.words[0])) if "/" in part.words[0] else ""
     own = root and path.startswith(f"{root}/")
     return " ".join((os.path.relpath(path, root), *part.intent[1:])) if own else " ".join(part.intent)

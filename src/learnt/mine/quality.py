@@ -1,17 +1,15 @@
-"""Say what is wrong with a learning as a learning, whoever wrote it: an agent, a model or a rule of ours.
+"""Say why a text is not a useful learning, whether an agent, a model or a rule wrote it.
 
-A learning is a principle that the next agent can act on. None are: the account of one incident, a sentence that names
-nothing, one that is true of one line only, what everybody says of all software, and how things stand at present. In
-doubt there is no flaw: what is useless shows by its marks.
+A learning is a principle that the next agent can act on. These are not: the account of one incident, a sentence that
+names nothing, a fact about a single line, a platitude about all software, and a description of the present state. When
+in doubt there is no flaw: a useless learning is found out by its marks.
 """
 
 from __future__ import annotations
 
 import re
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from learnt.mine.extract import Draft
+from learnt.mine.extract import LearningDraft
 
 _FEWEST_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -71,13 +69,13 @@ _IS_A_RULE = re.compile(
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
-def flaw(draft: Draft) -> str:
-    """Return why a draft is no learning, or nothing."""
-    return flaw_of(title=draft.title, observation=draft.observation, action=draft.action)
+def find_flaw(draft: LearningDraft) -> str:
+    """Return why a draft is not a useful learning; empty if it is."""
+    return find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
 
 
-def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
-    """Return why these texts are no learning, or nothing."""
+def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
+    """Return why these texts are not a useful learning; empty if they are."""
     prose = _CODE.sub(" ", title)
     if len(_WORD.findall(title)) < _FEWEST_WORDS:
         return "too vague: it says too little"
@@ -93,11 +91,11 @@ def flaw_of(*, title: str, observation: str = "", action: str = "") -> str:
         return "a platitude: it is true of all software"
     if _VAGUE.search(prose) and not _names_something(title, action):
         return "too vague: it names nothing"
-    return _without_remedy(title, action) or _empty_code(title) or _unchanged(observation, action)
+    return _check_remedy(title, action) or _check_code(title) or _check_advice(observation, action)
 
 
-def _without_remedy(title: str, action: str) -> str:
-    """What a check says is a rule, or there must be an example of what it accepts."""
+def _check_remedy(title: str, action: str) -> str:
+    """Require a rule, or an example of what a check accepts."""
     if action.startswith("Mind this in new code") and not _IS_A_RULE.search(title):
         return "too vague: it says what is wrong, not what to do"
     elided = title.count("`…`") > 1 or title.endswith("`…`")
@@ -110,8 +108,8 @@ def _names_something(*texts: str) -> bool:
     return any(_CONCRETE.search(text) for text in texts)
 
 
-def _empty_code(title: str) -> str:
-    """A title whose only code are placeholders was true of one machine or one day."""
+def _check_code(title: str) -> str:
+    """Refuse a title whose only code is placeholders: it was true on one machine or one day."""
     spans = _CODE.findall(title)
     if len(spans) > 1 and spans[-1] == spans[-2] != "`…`":
         return "too vague: what failed and what worked read the same"
@@ -120,8 +118,8 @@ def _empty_code(title: str) -> str:
     return ""
 
 
-def _unchanged(observation: str, action: str) -> str:
-    """What is advised must differ from what failed."""
+def _check_advice(observation: str, action: str) -> str:
+    """Refuse advice that does not differ from what failed."""
     failed = re.match(r"`([^`]+)` failed", observation)
     if failed and action == f"Use `{failed[1]}`.":
         return "too vague: it advises what failed"

@@ -1,21 +1,18 @@
-"""Read the findings of reviews, and learn from those that an improvement closed or that come again and again.
+"""Read the findings of reviews, and learn from those that were fixed or that recur.
 
-A finding is an item of a list that names a file or code, or that says how grave it is. Two findings are the same when
-they say the same but for names of files, numbers and quoted code: one that stands in two reviews is a pattern.
+A finding is a list item that names a file or code, or that states a severity. Two findings are the same when they
+differ only in file names, numbers and quoted code; one that two reviews have is a pattern.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
-from learnt.mine.complaint import general
+from learnt.mine.complaint import generalise
 from learnt.model import Discovery, Value
 from learnt.text.clean import clean, fold
 from learnt.text.words import words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _LONGEST_REVIEW = 200_000
 _MOST_FINDINGS = 100
@@ -29,7 +26,7 @@ _FILE = re.compile(
     r"`?\b((?:[\w.-]+/)*[\w-]+\.(?:py|go|tsx?|jsx?|rs|java|rb|kt|cs|c|h|cpp|sql|sh|ya?ml|toml|json|"
     r"md))\b`?(?::\d+(?:-\d+)?)?"
 )
-_GRAVE = re.compile(
+_SEVERITY_WORD = re.compile(
     r"\b(must[- ]fix|blocker|blocking|critical|high|major|medium|moderate|minor|low|nit|severity|bug|security)\b",
     re.IGNORECASE,
 )
@@ -52,62 +49,65 @@ _SAME = 0.6
 _CLOSED = 0.5
 
 
-class Finding(Value):
-    """One thing that a review wants changed."""
+class ReviewFinding(Value):
+    """Something that a review wants changed."""
 
     text: str
     file: str = ""
     severity: str = ""
 
 
-def findings(review: str) -> tuple[Finding, ...]:
+def read_findings(review: str) -> tuple[ReviewFinding, ...]:
     """Return the findings of a review, in their order."""
-    found = []
+    findings_of_review = []
     for item in _ITEM.finditer(clean(review[:_LONGEST_REVIEW])):
-        finding = _finding(fold(item["text"].replace("**", "")))
+        finding = _read_finding(fold(item["text"].replace("**", "")))
         if finding is not None:
-            found.append(finding)
-        if len(found) >= _MOST_FINDINGS:
+            findings_of_review.append(finding)
+        if len(findings_of_review) >= _MOST_FINDINGS:
             break
-    return tuple(found)
+    return tuple(findings_of_review)
 
 
 def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
-    """Yield the findings of a review that the improvement says it has closed, with what closed them."""
+    """Yield the findings of a review that the improvement says it has fixed, with what fixed them."""
     lines = [fold(line) for line in clean(improvement[:_LONGEST_REVIEW]).split("\n") if len(fold(line)) >= _SHORTEST]
-    for finding in findings(review):
-        sign = _sign(finding.text)
-        closing = max(lines, key=lambda line: _overlap(sign, line), default="")
-        if sign and _overlap(sign, closing) >= _CLOSED:
-            yield _discovery(finding, "constraint", worked=general(closing)[:_LONGEST])
+    for finding in read_findings(review):
+        sign = _list_words(finding.text)
+        closing = max(lines, key=lambda line: _measure_overlap(sign, line), default="")
+        if sign and _measure_overlap(sign, closing) >= _CLOSED:
+            yield _make_discovery(finding, "constraint", worked=generalise(closing)[:_LONGEST])
 
 
-def recurring(findings_by_review: Sequence[Sequence[Finding]]) -> Iterator[Discovery]:
+def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
     """Yield the findings that at least two reviews have, each once."""
-    told: list[frozenset[str]] = []
+    yielded: list[frozenset[str]] = []
     for place, review in enumerate(findings_by_review):
         for finding in review:
-            sign = _sign(finding.text)
-            if not sign or any(_alike(sign, known) for known in told):
+            sign = _list_words(finding.text)
+            if not sign or any(_are_alike(sign, earlier) for earlier in yielded):
                 continue
-            again = sum(
-                any(_alike(sign, _sign(other.text)) for other in later) for later in findings_by_review[place + 1 :]
+            times = sum(
+                any(_are_alike(sign, _list_words(other.text)) for other in later)
+                for later in findings_by_review[place + 1 :]
             )
-            if again:
-                told.append(sign)
-                yield _discovery(finding, "pattern", error=f"found in {again + 1} reviews")
+            if times:
+                yielded.append(sign)
+                yield _make_discovery(finding, "pattern", error=f"found in {times + 1} reviews")
 
 
-def _finding(text: str) -> Finding | None:
-    file, grave = _FILE.search(text), _GRAVE.search(text[:60])
-    if len(text) < _SHORTEST or _NO_FINDING.match(text) or not (file or grave):
+def _read_finding(text: str) -> ReviewFinding | None:
+    file, severity_word = _FILE.search(text), _SEVERITY_WORD.search(text[:60])
+    if len(text) < _SHORTEST or _NO_FINDING.match(text) or not (file or severity_word):
         return None
-    severity = next((name for name, sign in _SEVERITY if grave and re.search(sign, grave[0], re.IGNORECASE)), "")
-    return Finding(text=text[:_LONGEST], file=file[1] if file else "", severity=severity)
+    severity = next(
+        (name for name, sign in _SEVERITY if severity_word and re.search(sign, severity_word[0], re.IGNORECASE)), ""
+    )
+    return ReviewFinding(text=text[:_LONGEST], file=file[1] if file else "", severity=severity)
 
 
-def _discovery(finding: Finding, type: str, *, worked: str = "", error: str = "") -> Discovery:
-    text = general(_LABEL.sub("", finding.text)).strip(" -–—:")
+def _make_discovery(finding: ReviewFinding, type: str, *, worked: str = "", error: str = "") -> Discovery:
+    text = generalise(_LABEL.sub("", finding.text)).strip(" -–—:")
     return Discovery(
         type=type,
         rule="review",
@@ -119,15 +119,15 @@ def _discovery(finding: Finding, type: str, *, worked: str = "", error: str = ""
     )
 
 
-def _sign(text: str) -> frozenset[str]:
-    """Return the words that say what a finding is about, without the names of the place."""
+def _list_words(text: str) -> frozenset[str]:
+    """Return the words that say what a finding is about, without names of places."""
     return frozenset(words(_DETAILS.sub(" ", _LABEL.sub("", text))))
 
 
-def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
-    return len(one & other) >= max(_SAME * len(one | other), 3)
+def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
+    return len(first & second) >= max(_SAME * len(first | second), 3)
 
 
-def _overlap(sign: frozenset[str], line: str) -> float:
-    """Return how much of a finding a line speaks of."""
+def _measure_overlap(sign: frozenset[str], line: str) -> float:
+    """Return the share of a finding that a line mentions."""
     return len(sign & set(words(line))) / max(len(sign), 1)

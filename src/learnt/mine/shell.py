@@ -1,7 +1,7 @@
-"""Take a command line apart as far as comparing commands needs it: which programs it starts, with which words.
+"""Split a command line as far as comparing commands needs: which programs it starts, with which words.
 
-This is no shell: quotations stay as they are, and what stands between `$(` and `)` is just words. Any text gives an
-answer; a torn quotation runs to the end.
+This is not a shell parser: quotations stay as they are, and what is between `$(` and `)` counts as words. Any text can
+be split; a quotation that is not closed runs to the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PIECE = re.compile(
 _JOINTS = ("&&", "||", ";", "|", "&", "\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = ("sudo", "time", "env", "nohup", "exec", "command")
-# How many of the words behind the program say what it is asked to do.
+# How many words after the program say what it is asked to do.
 _SUBCOMMANDS = {
     "gh": 2, "mise": 2, "uv": 2, "docker": 1, "git": 1, "go": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "cargo": 1,
     "kubectl": 1, "pip": 1, "pip3": 1, "poetry": 2, "make": 1, "just": 1, "task": 1, "terraform": 1, "aws": 2, "az": 2,
@@ -36,29 +36,29 @@ _SUBCOMMANDS = {
     "apt": 1, "apt-get": 1, "golangci-lint": 1, "composer": 1, "mix": 1, "rake": 1, "tox": 0, "pre-commit": 1,
 }  # fmt: skip
 _TAKES_VALUE = ("-C", "-c", "--cwd", "--git-dir", "--work-tree", "--directory", "--manifest-path", "-R", "--repo")
-# What runs tests or finds fault with code, wherever it stands in a command ...
+# Programs that test or check code, wherever they are named in a command ...
 _CHECKERS = frozenset(
     "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt golangci-lint "
     "gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nose2 nosetests nox nyc oxlint pest phpstan "
     "phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff shellcheck staticcheck stylelint "
     "swiftlint tox tsc ty unittest vitest yamllint".split()
 )
-# ... and the words by which a program is asked for that.
+# ... and the words that ask a program to do so.
 _CHECKS = frozenset(
     "analyze bench benchmark build check checks ci compile e2e fmt format lint precommit t test tests typecheck types "
     "validate verify vet".split()
 )
 _BUILDS = frozenset(("build", "compile"))
 _CHECK_OPTIONS = frozenset(("--check", "--test", "--lint"))
-_OF_TESTS = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)")
-# What starts something else.
+_TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)")
+# Programs that start something else.
 INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
 _INSTALLERS = frozenset(
     "npm pnpm yarn bun pip pip3 pipx python python3 uv poetry conda apt apt-get brew cargo go gem bundle".split()
 )
 _INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
-# Their words are files and texts, whatever these are called.
-_OF_FILES = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
+# Their words are files and texts, whatever their names are.
+_FILE_PROGRAMS = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
 _TRIFLES = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
 _FILTERS = frozenset("head tail grep sed awk sort uniq wc cut tr cat less tee xargs jq".split())
@@ -70,7 +70,7 @@ class Part(Value):
 
     words: tuple[str, ...]
     source: str = ""
-    """The program whose output it reads, if it reads one's."""
+    """The program whose output it reads, if any."""
 
     @property
     def program(self) -> str:
@@ -80,7 +80,7 @@ class Part(Value):
     @property
     def intent(self) -> tuple[str, ...]:
         """The program and what it is asked to do: `gh pr diff`, `go test`, `grep`."""
-        return (self.program, *_subcommands(self.program, self.words))
+        return (self.program, *_list_subcommands(self.program, self.words))
 
     @property
     def text(self) -> str:
@@ -88,91 +88,91 @@ class Part(Value):
         return " ".join(self.words)
 
 
-def parts(command: str) -> tuple[Part, ...]:
-    """Return what a command line starts, without what only sets up, redirects or shortens output."""
-    found = [part for part, _ in _split(_plain(command)) if part.words]
-    kept = [part for part in found if not (part.source and part.program in _FILTERS)]
+def split_command(command: str) -> tuple[Part, ...]:
+    """Return the programs that a command line starts, without those that only set up, redirect or shorten output."""
+    started = [part for part, _ in _split(_simplify(command)) if part.words]
+    kept = [part for part in started if not (part.source and part.program in _FILTERS)]
     return tuple(part for part in kept if part.program not in _TRIFLES) or tuple(kept[:1])
 
 
 def folder_of(command: str) -> str:
-    """Return where a command line goes with `cd` before anything else, or nothing."""
-    for part, _ in _split(_plain(command)):
+    """Return the folder of a `cd` at the start of a command line; empty if there is none."""
+    for part, _ in _split(_simplify(command)):
         if part.words:
             return part.words[1].strip("'\"") if part.program == "cd" and len(part.words) > 1 else ""
     return ""
 
 
 def hides_failures(command: str) -> bool:
-    """Say whether a command line may end well although something in it failed: before `|`, `||`, `;` or `&`."""
-    found = [(part, joint) for part, joint in _split(_plain(command)) if part.words]
-    hidden = any(joint != "&&" and part.program not in _TRIFLES for part, joint in found[:-1])
-    return hidden or any(joint == "&" for _, joint in found[-1:])
+    """Say whether a command line may succeed although something before `|`, `||`, `;` or `&` failed."""
+    started = [(part, joint) for part, joint in _split(_simplify(command)) if part.words]
+    hidden = any(joint != "&&" and part.program not in _TRIFLES for part, joint in started[:-1])
+    return hidden or any(joint == "&" for _, joint in started[-1:])
 
 
 def settings_of(command: str) -> tuple[str, ...]:
-    """Return the variables that are set for the programs of a command line, and `sudo`: they change what it does."""
-    words = [word for line in _split_words(_plain(command)) for word in line[0][: _prepared(line[0])]]
+    """Return the variables that a command line sets for its programs, and `sudo`: they change what it does."""
+    words = [word for line in _split_words(_simplify(command)) for word in line[0][: _count_prefix(line[0])]]
     return tuple(word for word in words if word == "sudo" or _ASSIGNMENT.match(word))
 
 
-def programs(command: str) -> tuple[str, ...]:
-    """Return the names of all that a command line starts, also of what only shortens output or starts another."""
-    lines = [words for words, _ in _split_words(_plain(command))]
-    return tuple(_name(words[place]) for words in lines for place in {0, _prepared(words)} if words[place:])
+def list_programs(command: str) -> tuple[str, ...]:
+    """Return the names of all programs that a command line starts, including filters and wrappers."""
+    lines = [words for words, _ in _split_words(_simplify(command))]
+    return tuple(_program_name(words[place]) for words in lines for place in {0, _count_prefix(words)} if words[place:])
 
 
 def is_check(part: Part) -> bool:
-    """Say whether a part runs tests, a linter, a build or the like, whose failure tells of the code."""
-    return bool(_checks_of(part))
+    """Say whether a part runs tests, a linter, a build or the like, whose failure is about the code."""
+    return bool(_find_check_words(part))
 
 
 def is_build(part: Part) -> bool:
     """Say whether a part only builds."""
-    found = _checks_of(part)
-    return bool(found) and found <= _BUILDS
+    checks = _find_check_words(part)
+    return bool(checks) and checks <= _BUILDS
 
 
-def _checks_of(part: Part) -> set[str]:
-    """Return the words that say that a part runs a check."""
+def _find_check_words(part: Part) -> set[str]:
+    """Return the words that show that a part runs a check."""
     plain = [word for word in part.words[1:] if not word.startswith("-")]
     installs = part.program in _INSTALLERS and (_INSTALLS & set(plain[:2]) or plain[:1] == ["ci"])
-    if installs or part.program in _OF_FILES | _FILTERS | _TRIFLES:
+    if installs or part.program in _FILE_PROGRAMS | _FILTERS | _TRIFLES:
         return set()
     asked = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
     asked = (*asked, *plain[1:2]) if plain[:1] == ["compose"] else asked
     asked = asked if part.program == "gh" else (part.program, *asked)
-    found = {word for given in asked for word in _WORD_PARTS.split(given.lower())} & _CHECKS
-    found |= {"build"} if part.words == ("make",) else set()
-    found |= {word for word in map(_name, part.words) if word in _CHECKERS or word.endswith("lint")}
-    found |= _CHECK_OPTIONS & set(part.words)
+    checks = {piece for word in asked for piece in _WORD_PARTS.split(word.lower())} & _CHECKS
+    checks |= {"build"} if part.words == ("make",) else set()
+    checks |= {word for word in map(_program_name, part.words) if word in _CHECKERS or word.endswith("lint")}
+    checks |= _CHECK_OPTIONS & set(part.words)
     scripts = plain[:1] if part.program in INTERPRETERS else []
-    return found | {word for word in (part.words[0], *scripts) if _OF_TESTS.search(word)}
+    return checks | {word for word in (part.words[0], *scripts) if _TEST_FILE.search(word)}
 
 
 def is_formatter(part: Part) -> bool:
-    """Say whether a part may rewrite files by itself."""
-    asked = {word for given in part.intent for word in _WORD_PARTS.split(given.lower())}
+    """Say whether a part may rewrite files."""
+    asked = {piece for word in part.intent for piece in _WORD_PARTS.split(word.lower())}
     in_place = part.program in ("sed", "perl") and any(word.startswith("-i") for word in part.words)
     return bool(asked & _FORMATTERS) or "--fix" in part.words or in_place
 
 
-def changed_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words that only the failed part has, and those that only the one that worked has."""
+def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words that only the failed part has, and those that only the working one has."""
     return (
         tuple(word for word in dict.fromkeys(failed.words) if word not in worked.words),
         tuple(word for word in dict.fromkeys(worked.words) if word not in failed.words),
     )
 
 
-def likeness(one: Part, other: Part) -> float:
-    """Return from 0 to 1 how many words two parts share."""
-    first, second = set(one.words), set(other.words)
-    return len(first & second) / max(len(first | second), 1)
+def measure_likeness(first: Part, second: Part) -> float:
+    """Return from 0 to 1 how many of their words two parts share."""
+    first_words, second_words = set(first.words), set(second.words)
+    return len(first_words & second_words) / max(len(first_words | second_words), 1)
 
 
-def _plain(command: str) -> str:
-    """Return a command line without what a shell around it, its output and its remarks add."""
+def _simplify(command: str) -> str:
+    """Return a command line without a shell around it, redirections, comments and here-documents."""
     text = _HEREDOC.sub("<<…", command[:_LONGEST_COMMAND])
     inner = _SHELL_OF.match(text)
     text = _REDIRECTED.sub(" ", inner[2] if inner else text).strip()
@@ -180,10 +180,10 @@ def _plain(command: str) -> str:
 
 
 def _split(text: str) -> Iterator[tuple[Part, str]]:
-    """Yield each part of a command line, and what stands behind it."""
+    """Yield each part of a command line and the operator after it."""
     source = ""
     for words, joint in _split_words(text):
-        part = Part(words=tuple(words[_prepared(words) :]), source=source)
+        part = Part(words=tuple(words[_count_prefix(words) :]), source=source)
         yield part, joint
         source = part.program if joint == "|" and part.words else ""
 
@@ -200,12 +200,12 @@ def _split_words(text: str) -> Iterator[tuple[list[str], str]]:
             words.append(word)
             word = ""
         if joint:
-            yield _without_files(words), piece
+            yield _drop_redirections(words), piece
             words = []
 
 
-def _without_files(words: list[str]) -> list[str]:
-    """Drop the files into which a program's output goes."""
+def _drop_redirections(words: list[str]) -> list[str]:
+    """Drop redirections into files."""
     kept: list[str] = []
     is_target = False
     for word in words:
@@ -216,8 +216,8 @@ def _without_files(words: list[str]) -> list[str]:
     return kept
 
 
-def _prepared(words: list[str]) -> int:
-    """Return how many words only set variables for one command, or start another program."""
+def _count_prefix(words: list[str]) -> int:
+    """Return how many words at the start only set variables or wrap another program."""
     place = 0
     while place < len(words):
         if (
@@ -233,14 +233,14 @@ def _prepared(words: list[str]) -> int:
     return place
 
 
-def _name(word: str) -> str:
+def _program_name(word: str) -> str:
     return word.strip("'\"").rpartition("/")[2].lower()
 
 
-def _subcommands(program: str, words: tuple[str, ...]) -> Iterator[str]:
-    left = _SUBCOMMANDS.get(program, 0)
+def _list_subcommands(program: str, words: tuple[str, ...]) -> Iterator[str]:
+    remaining = _SUBCOMMANDS.get(program, 0)
     place = 1
-    while left and place < len(words):
+    while remaining and place < len(words):
         word = words[place]
         if word in _TAKES_VALUE:
             place += 1
@@ -248,5 +248,5 @@ def _subcommands(program: str, words: tuple[str, ...]) -> Iterator[str]:
             if not word.replace("-", "").replace(":", "").replace("_", "").isalnum():
                 return
             yield word
-            left -= 1
+            remaining -= 1
         place += 1

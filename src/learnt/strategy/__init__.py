@@ -1,1 +1,1 @@
-"""Which model works on a task, what the record says about each, and when to stop: plain functions."""
+"""Which model works on a task, what the record says about each model, and when work is stuck."""

@@ -1,31 +1,28 @@
 """What past attempts say about each model: how often it got a task done, at what cost and in what time.
 
-A share of few attempts says little, so none goes without its interval. An attempt that was interrupted says nothing
-about its model and is left out everywhere.
+A share of few attempts says little, so every share comes with its interval. An interrupted attempt says nothing about
+its model and is left out everywhere.
 
-`Record` is what a choice looks at. It keeps sums, never attempts, so that a choice costs the same after a hundred
-attempts and after a million; whoever has the sums already (from a database, say) hands them in with `put`. First
-attempts and attempts after a failure are kept apart: a task on which a model failed is a hard one, and what another
-model gets done there is far less than what it gets done in general.
+`TrackRecord` is what a choice is based on. It keeps sums and no attempts, so that a choice costs the same after a
+hundred attempts and after a million; sums that are known already, for example from a database, are added with `put`.
+First attempts and attempts after a failure are kept apart: a task on which a model failed is a hard one, and there
+another model gets far less done than in general.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from learnt.errors import InvalidValue
 from learnt.model import RESULTS, Value
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-# How sure an interval is: 90 %, two-sided.
+# The width of a two-sided 90 % interval.
 _WIDTH = 1.645
 
 
-class Outcome(Value):
-    """A past attempt as a choice sees it."""
+class PastAttempt(Value):
+    """An earlier attempt, as far as it matters for the choice of a model."""
 
     model: str
     task: str
@@ -40,10 +37,10 @@ class Outcome(Value):
     error: str = ""
     """What went wrong, normalised."""
     said: str = ""
-    """What went wrong, as it was said."""
+    """What went wrong, in the original words."""
     attempt: str = ""
     likeness: float = 1.0
-    """From 0 to 1: how much its task is like the one at hand."""
+    """From 0 to 1: how similar its task is to the current one."""
 
     def check(self) -> None:
         if self.result not in RESULTS:
@@ -63,7 +60,7 @@ class Outcome(Value):
 
 
 class Share(Value):
-    """So many of so many; either may be a weighted count."""
+    """How many attempts out of how many got their task done; both counts may be weighted."""
 
     done: float = 0
     attempts: float = 0
@@ -75,7 +72,7 @@ class Share(Value):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true share lies, nine times out of ten (Wilson); nothing known is 0 to 1."""
+        """The 90 % interval of the true share (Wilson); 0 to 1 without attempts."""
         if not self.attempts:
             return 0.0, 1.0
         square = _WIDTH * _WIDTH / self.attempts
@@ -85,7 +82,7 @@ class Share(Value):
 
 
 class Figure(Value):
-    """What the attempts of one model came to, at all tasks or at those of one type."""
+    """The results of one model, at all tasks or at those of one type."""
 
     model: str
     type: str = ""
@@ -95,16 +92,16 @@ class Figure(Value):
     median_ms: float | None = None
 
 
-def figures(outcomes: Iterable[Outcome], *, by_type: bool = False) -> list[Figure]:
-    """Return one figure for each model, or for each model and type, in the order of their names."""
-    groups: dict[tuple[str, str], list[Outcome]] = {}
+def make_figures(outcomes: Iterable[PastAttempt], *, by_type: bool = False) -> list[Figure]:
+    """Return one figure for each model, or for each model and type, sorted by name."""
+    groups: dict[tuple[str, str], list[PastAttempt]] = {}
     for outcome in outcomes:
         if outcome.counts:
             groups.setdefault((outcome.model, outcome.type if by_type else ""), []).append(outcome)
-    return [_figure(model, type, group) for (model, type), group in sorted(groups.items())]
+    return [_make_figure(model, type, group) for (model, type), group in sorted(groups.items())]
 
 
-def _figure(model: str, type: str, group: list[Outcome]) -> Figure:
+def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
     costs = [outcome.cost_usd for outcome in group if outcome.cost_usd is not None]
     times = sorted(outcome.duration_ms for outcome in group if outcome.duration_ms is not None)
     return Figure(
@@ -118,7 +115,7 @@ def _figure(model: str, type: str, group: list[Outcome]) -> Figure:
 
 
 class Sums:
-    """How many attempts, how many of them done, and what those with a known cost cost."""
+    """How many attempts, how many of them done, how many with a known cost, and the sum of these costs."""
 
     __slots__ = ("attempts", "cost_usd", "costed", "done")
 
@@ -132,19 +129,19 @@ class Sums:
 _NOTHING = Sums()
 
 
-class Record:
+class TrackRecord:
     """The sums of past attempts by model, first or after a failure, type and difficulty."""
 
-    def __init__(self, outcomes: Iterable[Outcome] = ()) -> None:
+    def __init__(self, outcomes: Iterable[PastAttempt] = ()) -> None:
         self._sums: dict[tuple[str, bool, str, str], Sums] = {}
         self.total = Sums()
         for outcome in outcomes:
             self.add(outcome)
 
-    def add(self, outcome: Outcome, *, weight: float = 1.0) -> None:
-        """Count one attempt, or a part of one."""
+    def add(self, outcome: PastAttempt, *, weight: float = 1.0) -> None:
+        """Count one attempt, or a fraction of one."""
         if outcome.counts:
-            known = outcome.cost_usd is not None
+            has_cost = outcome.cost_usd is not None
             self.put(
                 outcome.model,
                 after_failure=outcome.before > 0,
@@ -152,7 +149,7 @@ class Record:
                 difficulty=outcome.difficulty,
                 attempts=weight,
                 done=weight * outcome.done,
-                costed=weight * known,
+                costed=weight * has_cost,
                 cost_usd=weight * (outcome.cost_usd or 0.0),
             )
 
@@ -168,7 +165,7 @@ class Record:
         type: str = "",
         difficulty: str = "",
     ) -> None:
-        """Count attempts of one model at tasks of one type and difficulty that are summed up already."""
+        """Add sums of attempts of one model at tasks of one type and difficulty."""
         kinds = {("", ""), (type, ""), (type, difficulty)}
         for sums in (self.total, *(self._at((model, after_failure, *kind)) for kind in kinds)):
             sums.attempts += attempts

@@ -1,43 +1,40 @@
-"""What an attempt of each model is likely to bring and to cost, and the cheapest ladder of models that follows from it.
+"""Estimate the chance and the cost of an attempt of each model, and find the cheapest ladder of models.
 
 A ladder is the order in which models are tried until one gets the task done; it ends with the strongest. A weaker model
-is worth a step when what it is likely to save is more than what it costs. So two chances matter for each model:
-at a first attempt, and after another model has failed, which is far smaller, since the easy tasks are gone by then.
+is worth a step when it is likely to save more than it costs. So two chances matter for each model: at a first attempt,
+and after another model has failed, which is far smaller, because the easy tasks are done by then.
 
-Both are beliefs: a mean, and how many attempts it is worth. Nothing known is one half, worth two attempts. From there
-each narrower record (all tasks, the type, its difficulty, similar tasks) starts with the belief of the wider one, taken
-for at most `_WIDER` attempts, and adds its own.
+Both are beliefs: a mean, and how many attempts it is worth. Without a record the mean is one half, worth two attempts.
+Each narrower record (all tasks, the type, its difficulty, similar tasks) starts with the belief of the wider one, worth
+at most `_WIDER` attempts, and adds its own attempts.
 
-To find out what pays, a chance is drawn from each belief: the less is known, the more the draws differ, and a model
-gets its try about as often as it may be the best. Only what is believed about all tasks is drawn: a kind of task is
-too rare to be explored on its own account. The draws come from a seed, so that a choice can be repeated.
+To explore, a chance is drawn from each belief: the less is known, the more the draws vary, and a model is tried about
+as often as it may be the best. Only the belief about all tasks is drawn: a single kind of task is too rare to be
+explored on its own. The draws come from a seed, so that a choice can be repeated.
 """
 
 from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 from learnt.model import Model, Value
-from learnt.strategy.figures import Outcome, Record, Sums
+from learnt.strategy.figures import PastAttempt, Sums, TrackRecord
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-# For how many attempts the belief of a wider record is taken: chances that differ by .15 between kinds are usual.
+# How many attempts the belief of a wider record is worth: chances often differ by 0.15 between kinds of tasks.
 _WIDER = 8.0
-# For how many attempts the configured price is taken, and the mean cost where first or later attempts are looked at.
+# How many attempts the configured price is worth, and the mean cost for first or later attempts.
 _PRICE = 2.0
 
 
 class Belief(Value):
-    """A chance, and how many attempts the knowledge of it is worth."""
+    """An estimated chance, and how many attempts the estimate is worth."""
 
     mean: float = 0.5
     strength: float = 2.0
 
-    def narrowed(self, sums: Sums) -> Belief:
+    def narrow(self, sums: Sums) -> Belief:
         """Return the belief about a narrower kind of task, given its own record."""
         if not sums.attempts:
             return self
@@ -50,14 +47,14 @@ class Belief(Value):
         """The chance with the benefit of the doubt: one standard deviation above the mean."""
         return self.mean + math.sqrt(self.mean * (1 - self.mean) / (self.strength + 1))
 
-    def drawn(self, chance: random.Random) -> Belief:
-        """Return a belief that may well be the true one."""
+    def draw(self, chance: random.Random) -> Belief:
+        """Return a random belief that may well be the true one."""
         yes, no = self.mean * self.strength, (1 - self.mean) * self.strength
         return Belief(mean=chance.betavariate(max(yes, 1e-3), max(no, 1e-3)), strength=self.strength)
 
 
 class Prospect(Value):
-    """What is known about one model in one place, first or after a failure: at any task, and at those like this one."""
+    """What is known about one model at a first or a later attempt: at any task, and at tasks like this one."""
 
     belief: Belief
     narrower: tuple[Sums, ...]
@@ -65,9 +62,9 @@ class Prospect(Value):
     tried: bool
 
     def chance(self, belief: Belief) -> float:
-        """Return the chance at the task at hand, if this is what is believed about any task."""
+        """Return the chance at the current task, given the belief about any task."""
         for sums in self.narrower:
-            belief = belief.narrowed(sums)
+            belief = belief.narrow(sums)
         return belief.mean
 
 
@@ -86,75 +83,75 @@ class Prospects:
     def __init__(
         self,
         models: Sequence[Model],
-        record: Record,
+        record: TrackRecord,
         *,
         type: str = "",
         difficulty: str = "",
-        similar: Sequence[Outcome] = (),
+        similar: Sequence[PastAttempt] = (),
     ) -> None:
-        alike = Record()
+        alike = TrackRecord()
         for outcome in similar:
             alike.add(outcome, weight=outcome.likeness)
-        prices = _prices(models, record)
+        prices = _estimate_prices(models, record)
 
-        def prospect(model: int, start: Belief, *, after_failure: bool) -> Prospect:
+        def estimate(model: int, start: Belief, *, after_failure: bool) -> Prospect:
             name = models[model].name
             wide = record.of(name, after_failure=after_failure)
             narrower = [record.of(name, after_failure=after_failure, type=type)] if type else []
             if difficulty:
                 narrower.append(record.of(name, after_failure=after_failure, type=type, difficulty=difficulty))
             return Prospect(
-                belief=start.narrowed(wide),
+                belief=start.narrow(wide),
                 narrower=(*narrower, alike.of(name, after_failure=after_failure)),
                 cost_usd=(_PRICE * prices[model] + wide.cost_usd) / (_PRICE + wide.costed),
                 tried=wide.attempts > 0,
             )
 
-        self.later = [prospect(model, Belief(), after_failure=True) for model in range(len(models))]
+        self.later = [estimate(model, Belief(), after_failure=True) for model in range(len(models))]
         self.first: list[Prospect] = []
         for model, later in enumerate(self.later):
-            most = self._most([one.belief.mean for one in self.first], later.belief.mean)
-            self.first.append(prospect(model, Belief(mean=0.5 if most is None else most), after_failure=False))
+            most = self._bound_first_chance([prospect.belief.mean for prospect in self.first], later.belief.mean)
+            self.first.append(estimate(model, Belief(mean=0.5 if most is None else most), after_failure=False))
 
-    def known(self, model: int) -> bool:
-        """Say whether there is any attempt of a model."""
+    def is_known(self, model: int) -> bool:
+        """Say whether a model has any attempt."""
         return self.first[model].tried or self.later[model].tried
 
-    def believed(self) -> Odds:
-        """Return the odds as they are believed to be."""
-        return self._odds([one.belief for one in self.first], [one.belief for one in self.later])
+    def expect(self) -> Odds:
+        """Return the most likely odds."""
+        return self._odds([prospect.belief for prospect in self.first], [prospect.belief for prospect in self.later])
 
-    def drawn(self, seed: str) -> Odds:
-        """Return odds that may well be the true ones; the same for the same seed."""
+    def draw(self, seed: str) -> Odds:
+        """Return random odds that may well be the true ones; the same for the same seed."""
         chance = random.Random(seed)
-        first = [one.belief.drawn(chance) for one in self.first]
-        return self._odds(first, [one.belief.drawn(chance) for one in self.later])
+        first = [prospect.belief.draw(chance) for prospect in self.first]
+        return self._odds(first, [prospect.belief.draw(chance) for prospect in self.later])
 
     def _odds(self, first: list[Belief], later: list[Belief]) -> Odds:
-        afterwards = [one.chance(belief) for one, belief in zip(self.later, later, strict=True)]
+        afterwards = [prospect.chance(belief) for prospect, belief in zip(self.later, later, strict=True)]
         at_once: list[float] = []
         for own, belief, after in zip(self.first, first, afterwards, strict=True):
-            chance, most = own.chance(belief), self._most(at_once, after)
+            chance, most = own.chance(belief), self._bound_first_chance(at_once, after)
             at_once.append(chance if most is None else min(chance, most) if own.tried else most)
         return Odds(
             first=at_once,
             later=afterwards,
-            first_cost=[one.cost_usd for one in self.first],
-            later_cost=[one.cost_usd for one in self.later],
+            first_cost=[prospect.cost_usd for prospect in self.first],
+            later_cost=[prospect.cost_usd for prospect in self.later],
         )
 
-    def _most(self, weaker: Sequence[float], after: float) -> float | None:
-        """Return the most that a model can do at a first attempt; None where no weaker one was tried.
+    def _bound_first_chance(self, weaker: Sequence[float], after: float) -> float | None:
+        """Return the highest chance that a model can have at a first attempt; None if no weaker one was tried.
 
-        A model alone cannot do more than a weaker one and, where that fails, this one. So attempts after failures say
-        what a start with a stronger model can bring at best, and nobody need pay to find out.
+        A model alone cannot do more than a weaker one followed, where that fails, by this one. So attempts after
+        failures bound what starting with a stronger model can bring, without paying for such a start.
         """
-        tried = [chance for chance, one in zip(weaker, self.first, strict=False) if one.tried]
+        tried = [chance for chance, prospect in zip(weaker, self.first, strict=False) if prospect.tried]
         return 1 - (1 - min(tried)) * (1 - after) if tried else None
 
 
-def totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> list[float]:
-    """Return for each step what the task is likely to cost in all when it is tried next, and the best follows.
+def estimate_totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> list[float]:
+    """Return for each step what the task is likely to cost in all if it is tried next and the best steps follow.
 
     The steps are models in their order, the strongest last; a ladder takes at most `attempts` of them.
     """
@@ -162,32 +159,32 @@ def totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> l
     chances, costs = [odds.later[step] for step in steps], [odds.later_cost[step] for step in steps]
     rest = [costs[last]] * len(steps)
     for _ in range(attempts - 2):
-        total = _with_rest(chances, costs, rest)
+        total = _add_rest(chances, costs, rest)
         rest = [min(total[place + 1 :], default=0.0) for place in range(len(steps))]
     if first:
         chances, costs = [odds.first[step] for step in steps], [odds.first_cost[step] for step in steps]
-    total = _with_rest(chances, costs, rest)
+    total = _add_rest(chances, costs, rest)
     return total if attempts > 1 else [math.inf] * last + total[last:]
 
 
-def _with_rest(chances: Sequence[float], costs: Sequence[float], rest: Sequence[float]) -> list[float]:
-    """Return what each step costs with what follows when it fails; nothing follows the last."""
+def _add_rest(chances: Sequence[float], costs: Sequence[float], rest: Sequence[float]) -> list[float]:
+    """Return what each step costs together with what follows if it fails; nothing follows the last."""
     total = [cost + (1 - chance) * more for chance, cost, more in zip(chances, costs, rest, strict=True)]
     return [*total[:-1], costs[-1]]
 
 
-def _prices(models: Sequence[Model], record: Record) -> list[float]:
-    """Return about what an attempt of each model costs: its price and its mean cost, else what a neighbour costs."""
-    known = [_known_price(model, record) for model in models]
-    found: list[float] = []
+def _estimate_prices(models: Sequence[Model], record: TrackRecord) -> list[float]:
+    """Return the approximate cost of an attempt of each model: from its price and mean cost, else from a neighbour."""
+    prices = [_find_price(model, record) for model in models]
+    estimates: list[float] = []
     for place in range(len(models)):
-        nearest = [*reversed(known[: place + 1]), *known[place:]]
-        found.append(next((price for price in nearest if price is not None), 2.0**place))
-    return found
+        nearest = [*reversed(prices[: place + 1]), *prices[place:]]
+        estimates.append(next((price for price in nearest if price is not None), 2.0**place))
+    return estimates
 
 
-def _known_price(model: Model, record: Record) -> float | None:
+def _find_price(model: Model, record: TrackRecord) -> float | None:
     sums = [record.of(model.name, after_failure=after_failure) for after_failure in (False, True)]
     weight = _PRICE if model.price else 0.0
-    costed = weight + sum(one.costed for one in sums)
-    return (weight * (model.price or 0.0) + sum(one.cost_usd for one in sums)) / costed if costed else None
+    costed = weight + sum(own.costed for own in sums)
+    return (weight * (model.price or 0.0) + sum(own.cost_usd for own in sums)) / costed if costed else None

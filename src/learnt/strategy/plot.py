@@ -1,23 +1,20 @@
-"""A picture of what each model gets done against what it costs, as SVG that stands alone.
+"""Plot what each model gets done against what it costs, as a self-contained SVG.
 
-Points are models, bars are the intervals of their shares. The picture takes the colours of light or dark from whoever
-shows it, loads nothing and runs nothing; names are escaped.
+Points are models, bars are the intervals of their shares. The plot follows the light or dark theme of its viewer, loads
+nothing and runs nothing; names are escaped.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from learnt.model import Value
 from learnt.strategy.figures import Figure
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 48, 56
-_LINE, _LETTER = 15, 7.5  # about what a line and a letter of a label take
+_LINE, _LETTER = 15, 7.5  # approximate height of a line and width of a letter
 _STYLE = """
   .paper { fill: #ffffff } text { fill: #1f2328; font: 13px system-ui, sans-serif } .title { font-weight: 600 }
   .grid { stroke: #d1d9e0 } .bar { stroke: #59636e; stroke-width: 1.5 } .point { fill: #0969da }
@@ -29,7 +26,7 @@ _STYLE = """
 
 
 def plot(figures: Sequence[Figure]) -> str:
-    """Return the picture; models whose cost is unknown are named below it."""
+    """Return the plot; models whose cost is unknown are named at its top."""
     shown = [figure for figure in figures if figure.mean_cost_usd is not None]
     left_out = [figure.model for figure in figures if figure.mean_cost_usd is None]
     most = _round_up(max((figure.mean_cost_usd or 0.0 for figure in shown), default=0.0))
@@ -38,33 +35,33 @@ def plot(figures: Sequence[Figure]) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}">',
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{_WIDTH}" height="{_HEIGHT}"/>',
-        _text(_LEFT, 26, title, "start", "title"),
-        *_axes(most),
-        *(_mark(figure, most, label) for figure, label in zip(shown, _labels(shown, most), strict=True)),
+        _draw_text(_LEFT, 26, title, "start", "title"),
+        *_draw_axes(most),
+        *(_draw_model(figure, most, label) for figure, label in zip(shown, _place_labels(shown, most), strict=True)),
     ]
     if not shown:
-        pieces.append(_text(_WIDTH / 2, _HEIGHT / 2, "no attempt with a known cost yet", "middle"))
+        pieces.append(_draw_text(_WIDTH / 2, _HEIGHT / 2, "no attempt with a known cost yet", "middle"))
     if left_out:
-        pieces.append(_text(_WIDTH - _RIGHT, 26, f"cost unknown: {', '.join(left_out)}", "end"))
+        pieces.append(_draw_text(_WIDTH - _RIGHT, 26, f"cost unknown: {', '.join(left_out)}", "end"))
     return "\n".join([*pieces, "</svg>", ""])
 
 
-def _axes(most: float) -> list[str]:
+def _draw_axes(most: float) -> list[str]:
     lines = []
     for step in range(5):
-        x, y = _x(most * step / 4, most), _y(step / 4)
+        x, y = _x_of(most * step / 4, most), _y_of(step / 4)
         lines.append(f'<line class="grid" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}"/>')
         lines.append(f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>')
-        lines.append(_text(x, _HEIGHT - _BOTTOM + 18, f"${most * step / 4:.3g}", "middle"))
-        lines.append(_text(_LEFT - 8, y + 4, f"{step * 25} %", "end"))
-    lines.append(_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 14, "mean cost of an attempt (USD)", "middle"))
+        lines.append(_draw_text(x, _HEIGHT - _BOTTOM + 18, f"${most * step / 4:.3g}", "middle"))
+        lines.append(_draw_text(_LEFT - 8, y + 4, f"{step * 25} %", "end"))
+    lines.append(_draw_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 14, "mean cost of an attempt (USD)", "middle"))
     middle = (_TOP + _HEIGHT - _BOTTOM) / 2
     turned = f'<text x="16" y="{middle:.1f}" text-anchor="middle" transform="rotate(-90 16 {middle:.1f})">'
     return [*lines, f"{turned}attempts that got the task done</text>"]
 
 
 class _Label(Value):
-    """A model's name beside its point, on the side where there is room."""
+    """A model's name beside its point, on the side with room."""
 
     x: float
     y: float
@@ -72,7 +69,7 @@ class _Label(Value):
     is_right: bool
 
     def meets(self, other: _Label) -> bool:
-        """Say whether two labels would be drawn over each other."""
+        """Say whether two labels would overlap."""
         (start, end), (their_start, their_end) = self._span(), other._span()
         return start < their_end and their_start < end and abs(self.y - other.y) < _LINE
 
@@ -81,13 +78,13 @@ class _Label(Value):
         return (self.x, self.x + width) if self.is_right else (self.x - width, self.x)
 
 
-def _labels(figures: Sequence[Figure], most: float) -> list[_Label]:
-    """Return the models' names, each as near to its point as those before it leave room."""
+def _place_labels(figures: Sequence[Figure], most: float) -> list[_Label]:
+    """Return the labels, each as near to its point as the earlier ones allow."""
     placed: list[_Label] = []
     for figure in figures:
-        x, y = _x(figure.mean_cost_usd or 0.0, most), _y(figure.share.share) + 4
+        x, y = _x_of(figure.mean_cost_usd or 0.0, most), _y_of(figure.share.share) + 4
         is_right = x < _WIDTH * 0.7
-        text = f"{figure.model} ({_done_of(figure)})"
+        text = f"{figure.model} ({_format_share(figure)})"
         wanted = _Label(x=x + (9 if is_right else -9), y=y, text=text, is_right=is_right)
         shifts = sorted(range(-_HEIGHT // _LINE, _HEIGHT // _LINE + 1), key=lambda lines: (abs(lines), -lines))
         tried = (wanted.replace(y=y + lines * _LINE) for lines in shifts)
@@ -97,44 +94,45 @@ def _labels(figures: Sequence[Figure], most: float) -> list[_Label]:
     return placed
 
 
-def _done_of(figure: Figure) -> str:
+def _format_share(figure: Figure) -> str:
     return f"{figure.share.done:.0f} of {figure.share.attempts:.0f}"
 
 
-def _mark(figure: Figure, most: float, label: _Label) -> str:
+def _draw_model(figure: Figure, most: float, label: _Label) -> str:
     """Return a model's point, bar and name."""
-    x, y = _x(figure.mean_cost_usd or 0.0, most), _y(figure.share.share)
-    low, high = (_y(bound) for bound in figure.share.interval)
+    x, y = _x_of(figure.mean_cost_usd or 0.0, most), _y_of(figure.share.share)
+    low, high = (_y_of(bound) for bound in figure.share.interval)
+    title = f"{figure.model}: {_format_share(figure)} done at ${figure.mean_cost_usd:.3g}"
     return "\n".join(
         [
-            f"<g><title>{_escaped(f'{figure.model}: {_done_of(figure)} done at ${figure.mean_cost_usd:.3g}')}</title>",
+            f"<g><title>{_escape(title)}</title>",
             f'<line class="bar" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>',
             f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>',
-            _text(label.x, label.y, label.text, "start" if label.is_right else "end"),
+            _draw_text(label.x, label.y, label.text, "start" if label.is_right else "end"),
             "</g>",
         ]
     )
 
 
-def _text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
+def _draw_text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
     style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{_escaped(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{_escape(text)}</text>'
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
-def _x(cost: float, most: float) -> float:
+def _x_of(cost: float, most: float) -> float:
     return _LEFT + cost / most * (_WIDTH - _LEFT - _RIGHT)
 
 
-def _y(share: float) -> float:
+def _y_of(share: float) -> float:
     return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _round_up(cost: float) -> float:
-    """Return the next 1, 2, 4 or 10 of its power of ten, with a little room."""
+    """Return the next 1, 2, 4 or 10 times a power of ten, with a little room."""
     if cost <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(cost * 1.05))

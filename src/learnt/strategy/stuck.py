@@ -1,35 +1,32 @@
-"""Notice that work goes in circles: at one task, or at several for the same reason.
+"""Notice that work is stuck: at one task, or at several for the same reason.
 
-An error is compared in its normalised form; an empty one is no error and equals nothing. What was overcome is
-forgotten: failures before a task was done do not count.
+Errors are compared in their normalised form; an empty one equals nothing. Failures before a task was done do not count.
 """
 
 from __future__ import annotations
 
-from learnt.model import Value
-from learnt.strategy.figures import Outcome
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+from learnt.model import Value
+from learnt.strategy.figures import PastAttempt
 
 TIMES = 3
 _SHOWN = 200
 
 
 class Stuck(Value):
-    """Where work goes in circles, and why we think so."""
+    """Why work counts as stuck, and at which tasks."""
 
     reason: str
     error: str = ""
     tasks: tuple[str, ...] = ()
     learnings: tuple[str, ...] = ()
-    """What every one of the tasks was given: it may be what misleads them."""
+    """Learnings that all of the tasks were given: they may be misleading."""
 
 
-def open_failures(attempts: Iterable[Outcome]) -> list[Outcome]:
+def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     """Return the failed attempts at one task since it was last done; the attempts come oldest first."""
-    failures: list[Outcome] = []
+    failures: list[PastAttempt] = []
     for attempt in attempts:
         if attempt.done:
             failures.clear()
@@ -38,43 +35,45 @@ def open_failures(attempts: Iterable[Outcome]) -> list[Outcome]:
     return failures
 
 
-def stuck_task(attempts: Iterable[Outcome], strongest: str, *, times: int = TIMES) -> Stuck | None:
+def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: int = TIMES) -> Stuck | None:
     """Say why a task is stuck, if it is: the strongest model failed too often, or the same error came too often."""
-    failures = open_failures(attempts)
+    failures = list_open_failures(attempts)
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
-    for error, count in _counted(failure.error for failure in failures).items():
+    for error, count in _count_errors(failure.error for failure in failures).items():
         if count >= times:
-            said = _said(failures, error)
-            return Stuck(reason=f"{count} attempts ended with the same error: {said}", error=said, tasks=tasks)
+            quote = _quote_error(failures, error)
+            return Stuck(reason=f"{count} attempts ended with the same error: {quote}", error=quote, tasks=tasks)
     count = sum(failure.model == strongest for failure in failures)
     if count >= times:
         who = f"{strongest}, the strongest model, failed {count} times" if strongest else f"{count} attempts failed"
-        return Stuck(reason=who, error=_said(failures, failures[-1].error), tasks=tasks)
+        return Stuck(reason=who, error=_quote_error(failures, failures[-1].error), tasks=tasks)
     return None
 
 
-def stuck_run(attempts: Sequence[Outcome], given: Mapping[str, Collection[str]], *, times: int = TIMES) -> Stuck | None:
+def find_stuck_run(
+    attempts: Sequence[PastAttempt], given: Mapping[str, Collection[str]], *, times: int = TIMES
+) -> Stuck | None:
     """Say why a run must stop, if it must: the same error in too many tasks that are not done.
 
     The attempts come oldest first; `given` names the learnings that each task was given.
     """
-    by_task: dict[str, list[Outcome]] = {}
+    by_task: dict[str, list[PastAttempt]] = {}
     for attempt in attempts:
         by_task.setdefault(attempt.task, []).append(attempt)
     tasks_of: dict[str, list[str]] = {}
     for task, own in by_task.items():
-        for error in dict.fromkeys(failure.error for failure in open_failures(own) if failure.error):
+        for error in dict.fromkeys(failure.error for failure in list_open_failures(own) if failure.error):
             tasks_of.setdefault(error, []).append(task)
     error, tasks = max(tasks_of.items(), key=lambda item: len(item[1]), default=("", []))
     if len(tasks) < times:
         return None
     shared = set.intersection(*(set(given.get(task, ())) for task in tasks))
-    said = _said(attempts, error)
-    reason = f"{len(tasks)} tasks failed with the same error: {said}"
-    return Stuck(reason=reason, error=said, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
+    quote = _quote_error(attempts, error)
+    reason = f"{len(tasks)} tasks failed with the same error: {quote}"
+    return Stuck(reason=reason, error=quote, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
 
 
-def _counted(errors: Iterable[str]) -> dict[str, int]:
+def _count_errors(errors: Iterable[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for error in errors:
         if error:
@@ -82,8 +81,10 @@ def _counted(errors: Iterable[str]) -> dict[str, int]:
     return counts
 
 
-def _said(failures: Sequence[Outcome], error: str) -> str:
-    """Return the last line of an error as it was said the last time."""
-    said = next((one.said for one in reversed(failures) if one.error == error and one.said.strip()), error)
-    line = said.strip().rpartition("\n")[2].strip()
+def _quote_error(failures: Sequence[PastAttempt], error: str) -> str:
+    """Return the last line of an error in the words of its latest occurrence."""
+    text = next(
+        (failure.said for failure in reversed(failures) if failure.error == error and failure.said.strip()), error
+    )
+    line = text.strip().rpartition("\n")[2].strip()
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

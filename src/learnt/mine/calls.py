@@ -1,21 +1,17 @@
-"""What is known of a call that failed and of one that worked then, and how a command is told.
+"""A call that failed, those that worked afterwards, and how a command is shown in a learning.
 
-A command is told without what is true of one machine or one day only, and without long quotations.
+A command is shown without what is true only on one machine or one day, and without long quotations.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from learnt.mine.complaint import general, reason
+from learnt.clients.kit.steps import Step
+from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part
 from learnt.model import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from learnt.clients.kit.steps import Step
 
 LONGEST_EXCERPT = 1_000
 _LONGEST_SHOWN = 100
@@ -26,7 +22,7 @@ _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch
 _BRANCH = re.compile(r"[\w-]+(?:/[\w-]+)+")
 
 
-class Failed(Value):
+class FailedCall(Value):
     """A call that failed because of how it was made."""
 
     call: Step
@@ -37,38 +33,38 @@ class Failed(Value):
 
     @property
     def excerpt(self) -> str:
-        """The words of the tool on which a discovery rests."""
+        """The part of the output that is the evidence of a discovery."""
         return self.output[:LONGEST_EXCERPT]
 
-    def told(self, folder: str) -> str:
+    def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
-        return reason(self.error, folder)[:_LONGEST_ERROR]
+        return generalise_error(self.error, folder)[:_LONGEST_ERROR]
 
 
-class Happened(Value):
-    """A call that worked."""
+class PastCall(Value):
+    """An earlier call that worked."""
 
     call: Step
     ran: tuple[Part, ...]
     at: int
 
 
-class Worked(Value):
-    """The call that works now, what worked since the failure, and the folder where all took place."""
+class WorkingCall(Value):
+    """The call that works now, the calls that worked since the failure, and the folder of the conversation."""
 
     call: Step
     ran: tuple[Part, ...]
-    since: tuple[Happened, ...]
+    since: tuple[PastCall, ...]
     folder: str
 
     @property
     def ran_since(self) -> Iterator[Part]:
-        """All that was started since the failure."""
-        return (part for happened in self.since for part in happened.ran)
+        """All programs that were started since the failure."""
+        return (part for call in self.since for part in call.ran)
 
 
-def shown(part: Part, folder: str) -> str:
-    """Return a command as it is told: without long quotations and what is true of one machine or day only."""
+def show_command(part: Part, folder: str) -> str:
+    """Return a command without long quotations and without what is true only on one machine or one day."""
     words = []
     for place, word in enumerate(part.words):
         if word.isdigit() and place and not part.words[place - 1].startswith("-"):
@@ -76,16 +72,16 @@ def shown(part: Part, folder: str) -> str:
         elif _names_branches(part) and _BRANCH.fullmatch(word) and not word.startswith("origin/"):
             words.append("<branch>")
         elif len(word) > (_LONGEST_PROSE if _is_prose(word) else _LONGEST_WORD):
-            words.append(_shortened(word))
+            words.append(_shorten_word(word))
         else:
             words.append(word)
-    shown = general(" ".join(words), folder).replace("`", "'")
-    shown = f"{part.source} … | {shown}" if part.source else shown
-    return shown if len(shown) <= _LONGEST_SHOWN else shown[: _LONGEST_SHOWN - 1] + "…"
+    text = generalise(" ".join(words), folder).replace("`", "'")
+    text = f"{part.source} … | {text}" if part.source else text
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
 
 
-def _shortened(word: str) -> str:
-    """Return a long word as its beginning; of an assignment the name, of a quotation that it is one."""
+def _shorten_word(word: str) -> str:
+    """Return the beginning of a long word; of an assignment its name, of a quotation only the quotes."""
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         return f"{name}={value[:1]}…{value[-1:]}" if value[:1] in "'\"" else f"{name}=…"

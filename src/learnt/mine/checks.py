@@ -1,0 +1,408 @@
+"""Learn from checks (linters, compilers, tests) that failed and, after an edit or a command, passed.
+
+What is learnt: a linter's rule with an example that it accepts, how something of the project is really called, where a
+name is imported from, what a value must be, and which command a check needs before it. Code that was unused, misspelt
+or not written yet teaches nothing, and neither does a failed test that passes later.
+
+Runs of tests are compared only when both ask for the same tests. Any output can be read; of a long one the beginning
+and the end are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
+
+from learnt.mine.calls import PastCall
+from learnt.mine.complaint import Diagnostic, generalise
+from learnt.mine.corrections import describe_prerequisite, find_requested_command
+from learnt.mine.shell import Part, is_formatter
+from learnt.model import Discovery, Value
+from learnt.text.clean import clean
+from learnt.text.triggers import beginning_and_end
+
+# The line that was rejected, and the one that was accepted.
+_LineChange = tuple[str, str]
+
+_LONGEST_LINE = 160
+_TEACHES_NOTHING = re.compile(
+    r"not used|unused|never used|declared and|expected |missing return|no new variables|imported but|undefined name|"
+    r"could not import|redeclared|unreachable|cannot find package|is not in std|trailing|whitespace|blank line|"
+    r"not (?:properly )?formatted|line (?:is )?too long",
+    re.IGNORECASE,
+)
+_NO_RULES = (
+    "typecheck",
+    "unused",
+    "deadcode",
+    "compiler",
+    "cached",
+    "no-unused-vars",
+    "F401",
+    "F841",
+    "F821",
+    "I001",
+    "E501",
+)
+_FORMAT_RULES = ("gofmt", "goimports", "gci", "gofumpt", "prettier", "format", "whitespace")
+_NAME = re.compile(r"\b[A-Za-z_][\w.]*\w")
+_SUPPRESSED = re.compile(r"nolint|noqa|eslint-disable|type: ignore|#\[allow|@SuppressWarnings|ts-expect-error")
+_API = re.compile(
+    r"undefined: (?P<a>[\w.]+)|(?P<b>[\w.]+) undefined \(|(?:not enough|too many) arguments in call to (?P<c>[\w.]+)|"
+    r"(?P<d>[\w.]+)(?:\([^)]*\))? returns \d+ values?|argument to (?P<e>[\w.]+)|has no attribute [\"'](?P<f>\w+)|"
+    r"unexpected keyword argument [\"'](?P<g>\w+)|Property '(?P<h>\w+)' does not exist|no (?:method|"
+    r"function) named `(?P<i>\w+)|"
+    r"cannot find (?:function|value|type) `(?P<j>\w+)"
+)
+_AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
+_AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
+_OF_ONE_PLACE = re.compile(
+    r"(?<=used as )\S+(?= by)|(?<=consider calling this )\S+|(?<=has )\d+(?= occurrences)|(?<=result )\d+(?= \()|"
+    r"(?<=Function name: )\w+"
+)
+_IN_BRACKETS = re.compile(r" \(.*\)$")
+# A quoted name. What is quoted with spaces is a reason, and stays.
+_QUOTED = re.compile(r"`[^`\s]*`|\"[^\"\s]*\"|'[^'\s]*'")
+_HALF = 20_000
+_FAILED_TESTS = (
+    re.compile(r"^--- FAIL: \w+", re.MULTILINE),  # go
+    re.compile(r"^(?:FAILED|ERROR) [\w./-]+\.py::[\w.:\[\]-]+(?: - .*)?$", re.MULTILINE),  # pytest
+    re.compile(r"^\s*(?:FAIL|❯|×)\s+[\w./-]+\.(?:test|spec)\.[cm]?[jt]sx?(?: > .+)?$", re.MULTILINE),  # jest, vitest
+    re.compile(r"^test [\w:]+ \.\.\. FAILED$", re.MULTILINE),  # cargo
+)
+# Options that change how much is printed, and not which tests run.
+_MANNERS = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
+_MOST_LINES = 400
+
+
+_UNKNOWN_NAME = re.compile(
+    r"undefined: (?P<a>\w+)$|[Uu]ndefined name [`'\"](?P<b>\w+)|Cannot find name '(?P<c>\w+)'|"
+    r"Name \"(?P<d>\w+)\" is not defined|name '(?P<e>\w+)' is not defined|"
+    r"use of (?:undeclared|unresolved) (?:type|crate or module|module or unlinked crate|item) `(?P<f>\w+)`|"
+    r"cannot find (?:type|struct, variant or union type|macro|trait|function|value) `(?P<g>\w+)`"
+)
+_IMPORT = re.compile(
+    r"^(?:import\b.*|from \S+ import .*|use [\w:{}, *]+;|(?:const|let) .*\brequire\(.*|(?:[\w.]+ )?\"[\w./~-]+\")$"
+)
+_GO_IMPORT = re.compile(r"^(?:import )?(?:[\w.]+ )?\"([\w./~-]+)\"$")
+_STANDARD_PACKAGE = re.compile(r"[a-z0-9]+(?:/[a-z0-9]+)*")
+_REFUSED_VALUE = re.compile(
+    r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
+    re.MULTILINE,
+)
+_DEMANDS = re.compile(
+    r"\bmust (?:be|have|not|start|end|contain|match)\b|\bshould (?:be|have)\b|\bexpected one of\b|\ballowed\b",
+    re.IGNORECASE,
+)
+_QUOTED_VALUE = re.compile(r"\"([^\"\n]{3,60})\"|'([^'\n]{3,60})'|`([^`\n]{3,60})`")
+_COMMENT = re.compile(r"\s*(?://|#|\*|/\*)")
+_RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error: |[A-Z]\w+(?:Error|Exception): )")
+
+
+class FailedCheck(Value):
+    """A check that failed, and what it complained about."""
+
+    part: Part
+    diagnostics: tuple[Diagnostic, ...]
+    output: str
+    at: int
+
+
+class FailedTestRun(Value):
+    """A run of tests in which some failed."""
+
+    part: Part
+    output: str
+    at: int
+
+    def runs_same_tests(self, part: Part) -> bool:
+        """Say whether a command runs the same tests."""
+        return _list_requested(part) == _list_requested(self.part)
+
+
+def learn_from_edits(
+    check: FailedCheck,
+    gone: Sequence[Diagnostic],
+    before: Sequence[PastCall],
+    between: Sequence[PastCall],
+    folder: str,
+) -> Iterator[Discovery]:
+    """Yield what edits teach after which complaints were gone, once for each rule or name."""
+    signs = set()
+    for diagnostic in gone:
+        name = _find_api_name(diagnostic)
+        sign = diagnostic.rule or name
+        if not sign or sign in signs or sign in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
+            continue
+        change = _find_change(diagnostic, name, between)
+        is_edited = not diagnostic.of_types and _is_edited(diagnostic.file, between)
+        if diagnostic.rule and (change is not None or is_edited):
+            signs.add(sign)
+            yield _describe_rule(check, diagnostic, change, folder)
+        elif change is not None and not _is_its_own(name, before):
+            discovery = _describe_name(check, diagnostic, name, change[1], folder)
+            if discovery is not None:
+                signs.add(sign)
+                yield discovery
+
+
+def learn_from_repair(
+    check: FailedCheck, complaint: str, between: Sequence[PastCall], folder: str
+) -> Iterator[Discovery]:
+    """Yield the command that a check asked for, once it was run and the check no longer asks for it."""
+    remedy = find_requested_command(check.output, (part for call in between for part in call.ran))
+    if remedy is not None and " ".join(remedy.words[:3]) not in complaint:
+        line = next((line for line in check.output.split("\n") if remedy.words[0] in line and ":" in line), "")
+        yield describe_prerequisite(check.part, remedy, line or check.output[:80], check.output, folder)
+
+
+def learn_from_formatter(check: FailedCheck, between: Sequence[PastCall], folder: str) -> Iterator[Discovery]:
+    """Yield the formatter after which a complaint about formatting was gone."""
+    complaint = next((diagnostic for diagnostic in check.diagnostics if diagnostic.rule in _FORMAT_RULES), None)
+    formatter = next((part for call in between for part in call.ran if is_formatter(part)), None)
+    if complaint is not None and formatter is not None and formatter.intent != check.part.intent:
+        error = f"{complaint.message} ({complaint.rule})"
+        yield describe_prerequisite(check.part, formatter, error, check.output, folder)
+
+
+def _is_edited(file: str, between: Iterable[PastCall]) -> bool:
+    name = file.rpartition("/")[2]
+    return any(past.call.does == "edit" and past.call.path.rpartition("/")[2] == name for past in between)
+
+
+def _is_its_own(name: str, before: Iterable[PastCall]) -> bool:
+    """Say whether the agent has just written or changed what has this name: then there is nothing to learn."""
+    defined = re.compile(
+        rf"\b(?:func|def|fn|type|class|function|const|var|let)\b[^\n]*\b{re.escape(name.rpartition('.')[2])}\b"
+    )
+    return any(past.call.does == "edit" and defined.search(past.call.text + past.call.before) for past in before)
+
+
+def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChange | None, folder: str) -> Discovery:
+    command = " ".join(check.part.intent)
+    message = _generalise_message(generalise(diagnostic.message, folder))
+    return Discovery(
+        type="constraint",
+        rule="verification",
+        text=f"`{command}` rejects ({diagnostic.rule}): {message}",
+        failed=command,
+        error=f"{message} ({diagnostic.rule})",
+        worked=_show_change(change, diagnostic.rule),
+        excerpt=check.output[:1_000],
+        files=(generalise(diagnostic.file, folder),),
+    )
+
+
+def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: str, folder: str) -> Discovery | None:
+    """Return the real name of what does not exist under this one: a name of the same place in the line that passed."""
+    place, dot, _ = name.rpartition(".")
+    other = next((word for word in _NAME.findall(line) if dot and word.startswith(f"{place}.") and word != name), "")
+    if not other or "undefined" not in diagnostic.message:
+        return None
+    return Discovery(
+        type="constraint",
+        rule="verification",
+        text=f"`{name}` does not exist: it is called `{other}`",
+        failed=" ".join(check.part.intent),
+        error=_IN_BRACKETS.sub("", generalise(diagnostic.message, folder)),
+        worked=f"`{other}`",
+        excerpt=check.output[:1_000],
+        files=(generalise(diagnostic.file, folder),),
+    )
+
+
+def _generalise_message(message: str) -> str:
+    """Return a message without what is true of one place only: quoted names, line numbers, further clauses."""
+    message = _OF_ONE_PLACE.sub("…", _AT_ITS_START.sub("", _QUOTED.sub("`…`", message)))
+    place = message.find(": ", 30)
+    return _AT_ITS_END.sub("", message[:place] if place > 0 else message)
+
+
+def _show_change(change: _LineChange | None, rule: str) -> str:
+    if change is None:
+        return ""
+    before, after = change
+    if match := _SUPPRESSED.search(after):
+        if rule not in after:
+            return ""  # it suppresses another complaint
+        start = max(after.rfind(sign, 0, match.start()) for sign in ("//", "#", "/*", "@", "#["))
+        return f"`{after[max(start, 0) :]}`"
+    return f"`{after}` instead of `{before}`" if before else f"`{after}`"
+
+
+def _find_api_name(diagnostic: Diagnostic) -> str:
+    """Return the name that a compiler says is unknown or called in the wrong way; empty if there is none."""
+    match = _API.search(diagnostic.message)
+    return next((name for name in match.groups() if name), "") if match else ""
+
+
+def _find_change(diagnostic: Diagnostic, name: str, between: Iterable[PastCall]) -> _LineChange | None:
+    """Return the line that was rejected and the one that replaced it."""
+    file = diagnostic.file.rpartition("/")[2]
+    for past in between:
+        edit = past.call
+        if edit.does != "edit" or not edit.before or edit.path.rpartition("/")[2] != file:
+            continue
+        removed, added = _compare_lines(edit.before, edit.text)
+        if diagnostic.rule:
+            change = _find_change_by_rule(diagnostic, removed, added)
+        else:
+            change = _find_change_by_name(name, removed, added)
+        if change is not None:
+            return change
+    return None
+
+
+def _find_change_by_rule(diagnostic: Diagnostic, removed: list[str], added: list[str]) -> _LineChange | None:
+    for line in added:
+        if _SUPPRESSED.search(line) and diagnostic.rule in line:
+            return _find_nearest(line, removed), line
+    for line in removed:
+        if line == diagnostic.source:
+            after = _find_nearest(line, added)
+            return (line, _append_next_lines(after, added)) if after else None
+    return None
+
+
+def _append_next_lines(line: str, added: list[str]) -> str:
+    """Return a line with the lines added below it, as far as they fit: a fix often takes more than one."""
+    place = added.index(line)
+    for following in added[place + 1 : place + 3]:
+        if len(line) + len(following) < _LONGEST_LINE:
+            line = f"{line} {following}"
+    return line
+
+
+def _find_change_by_name(name: str, removed: list[str], added: list[str]) -> _LineChange | None:
+    for line in removed:
+        if re.search(rf"\b{re.escape(name)}\b", line):
+            after = _find_nearest(line, added)
+            if after and SequenceMatcher(None, line, after).ratio() > 0.4:
+                return line, after
+    return None
+
+
+def _find_nearest(line: str, others: list[str]) -> str:
+    best = max(others, key=lambda other: SequenceMatcher(None, line, other).ratio(), default="")
+    return best if best and SequenceMatcher(None, line, best).ratio() > 0.3 else ""
+
+
+def _compare_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+    """Return the lines that were removed and those that were added, without their indentation."""
+    old = [line.strip() for line in before.split("\n")]
+    new = [line.strip() for line in after.split("\n")]
+    removed = [line for line in old if line and line not in new and _says_something(line)]
+    added = [line for line in new if line and line not in old and _says_something(line)]
+    return removed[:20], added[:20]
+
+
+def _says_something(line: str) -> bool:
+    if line.startswith(("//", "#", "*", "/*")) and not _SUPPRESSED.search(line):
+        return False
+    return len(line) <= _LONGEST_LINE and sum(map(str.isalnum, line)) >= 4
+
+
+def learn_from_imports(
+    part: Part, gone: Iterable[Diagnostic], edited: Sequence[PastCall], folder: str
+) -> Iterator[Discovery]:
+    """Yield where an unknown name is imported from, unless it is part of the standard library."""
+    names = set()
+    for diagnostic in gone:
+        name = _first_group(_UNKNOWN_NAME, diagnostic.message)
+        line = _find_import(name, _filter_edits(diagnostic.file, edited)) if name and name not in names else ""
+        package = _GO_IMPORT.match(line)
+        if not line or (package and _STANDARD_PACKAGE.fullmatch(package[1])):
+            continue
+        names.add(name)
+        text = f"Import `{name}` with `{line}`"
+        yield _make_discovery(part, text, diagnostic.message, f"the import `{line}`", diagnostic.file, folder)
+
+
+def learn_from_refused_values(
+    part: Part, output: str, complaint: str, edited: Sequence[PastCall], folder: str
+) -> Iterator[Discovery]:
+    """Yield what a value must be, when the code refused one and an edit replaced it."""
+    for match in list(_REFUSED_VALUE.finditer(output))[:_MOST_LINES]:
+        error = _RECOVERED.sub("", _RECOVERED.sub("", match[0].strip()))[:300]
+        if not _DEMANDS.search(error) or error in complaint:
+            continue
+        for value in map("".join, _QUOTED_VALUE.findall(error)):
+            change = _find_replacement(value, edited)
+            if change is not None:
+                file, before, after = change
+                demand = generalise(_QUOTED_VALUE.sub("`…`", error, count=1), folder)
+                text = f"{_name_callee(before, value)}{demand.replace(' `…`', '')}: write `{after}`"
+                yield _make_discovery(part, text, demand, f"`{after}` instead of `{before}`", file, folder)
+                return
+
+
+def _make_discovery(part: Part, text: str, error: str, worked: str, file: str, folder: str) -> Discovery:  # noqa: PLR0917
+    return Discovery(
+        type="constraint",
+        rule="verification",
+        text=text,
+        failed=" ".join(part.intent),
+        error=generalise(error, folder),
+        worked=worked,
+        excerpt=error,
+        files=(generalise(file, folder),),
+    )
+
+
+def _first_group(form: re.Pattern[str], message: str) -> str:
+    match = form.search(message)
+    return next((name for name in match.groups() if name), "") if match else ""
+
+
+def _filter_edits(file: str, edited: Iterable[PastCall]) -> list[PastCall]:
+    name = file.rpartition("/")[2]
+    return [past for past in edited if past.call.does == "edit" and past.call.path.rpartition("/")[2] == name]
+
+
+def _find_import(name: str, edits: Iterable[PastCall]) -> str:
+    """Return the line by which an edit imports a name."""
+    for past in edits:
+        old = {line.strip() for line in past.call.before.split("\n")}
+        for line in map(str.strip, past.call.text.split("\n")):
+            if line not in old and len(line) <= 120 and _IMPORT.match(line) and _brings(line, name):
+                return line
+    return ""
+
+
+def _brings(line: str, name: str) -> bool:
+    path = _GO_IMPORT.match(line)
+    if path:
+        return path[1].rpartition("/")[2] == name or line.startswith((f"{name} ", f"import {name} "))
+    return re.search(rf"\b{re.escape(name)}\b", line) is not None
+
+
+def _name_callee(line: str, value: str) -> str:
+    """Return the function that a value was passed to, as the beginning of a sentence."""
+    match = re.search(rf"([\w.:]*\w)!?\([^()]*{re.escape(value)}", line)
+    return f"`{match[1]}`: " if match else ""
+
+
+def _find_replacement(value: str, edits: Iterable[PastCall]) -> tuple[str, str, str] | None:
+    """Return the file, the line that held a value, and the line that replaced it."""
+    for past in edits:
+        if past.call.does != "edit" or value not in past.call.before:
+            continue
+        old, new = past.call.before.split("\n"), past.call.text.split("\n")
+        if len(old) != len(new):
+            continue
+        for before, after in zip(old, new, strict=True):
+            if value in before and value not in after and after.strip() and not _COMMENT.match(before):
+                return past.call.path, before.strip()[:120], after.strip()[:120]
+    return None
+
+
+def has_failed_tests(output: str) -> bool:
+    """Say whether an output reports failed tests in the words of a common test runner."""
+    text = clean(beginning_and_end(output, _HALF))
+    return any(form.search(text) for form in _FAILED_TESTS)
+
+
+def _list_requested(part: Part) -> frozenset[str]:
+    """Return the words that say which tests a command runs, without options about its output."""
+    return frozenset(word.strip("'\"") for word in part.words if not _MANNERS.fullmatch(word))
