@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +13,16 @@ import pytest
 from learnt import Memory
 from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
+from tests.support.doors import Done, Learnt, open_doors, start_doors
 from tests.support.postgres import PostgresServer, find_binaries
+
+__all__ = ["Clock", "Done", "command_line"]
 
 ENGINES = ("sqlite", "postgres")
 # Whoever runs the tests in the background lets them ignore Ctrl-C, and everything that they start, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+command_line = start_doors
 
 
 class Clock:
@@ -139,35 +142,13 @@ def sqlite_memory(project: Path, clock: Clock) -> Iterator[Memory]:
         yield opened
 
 
-class Done:
-    """What a finished command left."""
-
-    def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
-        self.code = process.returncode
-        self.out = process.stdout
-        self.err = process.stderr
-
-
-def command_line(folder: Path, environ: Mapping[str, str] | None = None) -> Callable[..., Done]:
-    """Return what runs the real command line in a folder, with the test's own environment unless another is given."""
-
-    def run(*words: str, stdin: str | bytes = "", cwd: Path | None = None, env: dict[str, str] | None = None) -> Done:
-        content = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape")
-        process = subprocess.run(
-            [sys.executable, "-m", "learnt", *words],
-            cwd=cwd or folder,
-            input=content,
-            capture_output=True,
-            env={**(os.environ if environ is None else environ), **(env or {})},
-            check=False,
-        )
-        out, err = process.stdout.decode(), process.stderr.decode()
-        return Done(subprocess.CompletedProcess(process.args, process.returncode, out, err))
-
-    return run
+@pytest.fixture
+def learnt(project: Path) -> Learnt:
+    """Run the command line in the project, in this process, and return what it left."""
+    return open_doors(project)
 
 
 @pytest.fixture
-def learnt(project: Path) -> Callable[..., Done]:
-    """Run the real command line in the project and return what it left."""
-    return command_line(project)
+def learnt_process(project: Path) -> Learnt:
+    """Run the command line in the project, in a process for each command."""
+    return start_doors(project)

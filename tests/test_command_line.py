@@ -64,7 +64,7 @@ class Line:
         except SystemExit as end:  # argparse ends the process after a help page
             code = int(end.code or 0)
         out, err = self._capture.readouterr()
-        return Done(subprocess.CompletedProcess(words, code, out, err))
+        return Done(code, out, err)
 
     def text(self, *words: str, stdin: str = "") -> str:
         """Run a command that must succeed and return what it prints."""
