@@ -15,6 +15,7 @@ from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
 from tests.support.doors import Done, Learnt, open_doors, start_doors
 from tests.support.postgres import PostgresServer, find_binaries
+from tests.support.stores import put_store
 
 __all__ = ["Clock", "Done", "command_line"]
 
@@ -121,9 +122,16 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 @pytest.fixture
 def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
     """Settle where the project keeps its learnings; return the address, empty for SQLite."""
-    if engine == "sqlite":
-        return ""
-    address = str(request.getfixturevalue("postgres").address())
+    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address())
+
+
+@pytest.fixture
+def empty_database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
+    """The same, where a server has no tables yet."""
+    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address(empty=True))
+
+
+def _settle(project: Path, address: str) -> str:
     (project / "learnt.toml").write_text(f'database = "{address}"\nproject = "shop"\n')
     return address
 
@@ -131,6 +139,8 @@ def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def memory(project: Path, database: str, clock: Clock) -> Iterator[Memory]:
     """An open memory, once on SQLite and once on PostgreSQL."""
+    if not database:
+        put_store(project)
     with Memory.open(project, clock=clock) as opened:
         yield opened
 
@@ -138,6 +148,7 @@ def memory(project: Path, database: str, clock: Clock) -> Iterator[Memory]:
 @pytest.fixture
 def sqlite_memory(project: Path, clock: Clock) -> Iterator[Memory]:
     """An open memory on SQLite alone, for what only a file can show."""
+    put_store(project)
     with Memory.open(project, clock=clock) as opened:
         yield opened
 

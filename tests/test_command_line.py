@@ -205,7 +205,7 @@ class TestInit:
         assert [name for name in status if name != "??"] == [".learnt/learnings.md", "learnt.toml"]
 
     def test_an_address_goes_into_the_settings(self, line: Line, project: Path, postgres: Any) -> None:
-        address = postgres.address()
+        address = postgres.address(empty=True)
         assert address in line.text("init", "--database", address)
         assert f'database = "{address}"' in (project / "learnt.toml").read_text()
         line.add("Ask for a review")

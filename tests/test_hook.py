@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from learnt.clients.events import KINDS
 from learnt.clients.setup import events, targets
 from learnt.clients.setup.shapes import Setting
 from learnt.store.spool import Locked
-from tests.conftest import Done
-
-Learnt = Callable[..., Done]
+from tests.support.doors import Done, Learnt
 
 
 def _event(name: str, **fields: Any) -> str:
@@ -75,6 +72,21 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
     learnt("hook", "--client", "gemini", stdin=_event("AfterAgent", prompt=prompt, prompt_response=said))
     with Memory.open(project) as memory:
         assert memory.get(learning.id).confidence == 0.75
+
+
+def test_a_process_answers_keeps_and_stays_silent_whatever_it_is_sent(project: Path, learnt_process: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    said = f"LEARNING_HELPFUL: {learning.id}\n<learning>Close the cursor first</learning>"
+
+    assert learning.id in _context(learnt_process("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema")))
+    assert _context(learnt_process("hook", stdin=_event("Stop", last_assistant_message=said))) == ""
+    for rubbish in ("", "garbage", b"\x00\xff", "[" * 100_000):
+        assert _context(learnt_process("hook", "--client", "claude", stdin=rubbish)) == ""
+
+    with Memory.open(project) as memory:
+        assert memory.get(learning.id).confidence == 0.75
+        assert memory.search("close the cursor")[0].learning.origin == "agent"
 
 
 @pytest.mark.parametrize(
@@ -136,28 +148,28 @@ def test_the_hook_is_listed_and_explained_and_fails_open_on_any_other_word(proje
     assert learnt("-C", ".", "hook", stdin="{}").code == 0
 
 
-def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt: Learnt) -> None:
+def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt_process: Learnt) -> None:
     event = _event("UserPromptSubmit", prompt="cache the schema")
-    done = learnt("hook", stdin=event)
+    done = learnt_process("hook", stdin=event)
     assert (done.code, done.out, done.err, list(project.iterdir())) == (0, "", "", [])
     with Memory.open(project) as memory:
         memory.add("Cache the schema")
     for sign in ("LEARNT_INTERNAL", "LEARNT_TASK"):
-        assert learnt("hook", stdin=event, env={sign: "1"}).out == ""
+        assert learnt_process("hook", stdin=event, env={sign: "1"}).out == ""
 
 
-def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project: Path, learnt: Learnt) -> None:
+def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project: Path, learnt_process: Learnt) -> None:
     with Memory.open(project) as memory:
         memory.add("Cache the schema")
         event = _event("UserPromptSubmit", prompt="cache the schema")
         for setting in ({"LEARNT_HOOK_DEADLINE_MS": "1"}, {"LEARNT_HOOK_DEADLINE_MS": "100"}):
             with memory.context.store.transaction():
-                done = learnt("hook", stdin=event, env=setting)
+                done = learnt_process("hook", stdin=event, env=setting)
                 assert (done.code, done.err) == (0, "")
     (project / ".learnt" / "learnt.db").write_bytes(b"damaged" * 1000)
-    done = learnt("hook", stdin=event)
+    done = learnt_process("hook", stdin=event)
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert "damaged" in learnt("doctor").out
+    assert "damaged" in learnt_process("doctor").out
 
 
 def test_a_database_that_somebody_has_for_himself_is_not_waited_for(project: Path, learnt: Learnt) -> None:
@@ -174,11 +186,11 @@ def test_a_database_that_somebody_has_for_himself_is_not_waited_for(project: Pat
     assert "others kept writing for 0.1 s" in (project / ".learnt" / "hook.log").read_text()
 
 
-def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, learnt: Learnt) -> None:
-    learnt("init")
+def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, learnt_process: Learnt) -> None:
+    learnt_process("init")
     said = _event("Stop", last_assistant_message="<learning>Close the cursor first</learning>")
 
-    learnt("hook", stdin=said, env={"LEARNT_HOOK_DEADLINE_MS": "1"})
+    learnt_process("hook", stdin=said, env={"LEARNT_HOOK_DEADLINE_MS": "1"})
 
     with Memory.open(project) as memory:
         assert memory.search("close the cursor")[0].learning.title == "Close the cursor first"
@@ -257,10 +269,12 @@ def test_a_client_that_drips_is_not_waited_for_longer(project: Path, monkeypatch
     assert "the event did not end within 400 ms" in (project / ".learnt" / "hook.log").read_text()
 
 
-def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt: Learnt) -> None:
-    learnt("init")
+def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt_process: Learnt) -> None:
+    learnt_process("init")
     with Locked(str(project / ".learnt" / "spool.lock")):
-        done = learnt("hook", stdin=_event("Stop", last_assistant_message="<learning>Close the cursor</learning>"))
+        done = learnt_process(
+            "hook", stdin=_event("Stop", last_assistant_message="<learning>Close the cursor</learning>")
+        )
     assert (done.code, done.out, done.err) == (0, "", "")
     (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
     within = int(re.findall(r"no answer within (\d+) ms", line)[0])

@@ -393,7 +393,7 @@ def test_what_is_learnt_again_is_recognised_by_what_a_learning_says_now(memory: 
 
 
 def test_what_was_stored_by_an_older_version_is_recognised_too(
-    project: Path, database: str, tmp_path: Path, clock: Clock
+    project: Path, empty_database: str, tmp_path: Path, clock: Clock
 ) -> None:
     older = Path(shutil.copytree(migrate.FOLDER, tmp_path / "older"))
     for path in older.glob("*.sql"):
@@ -402,7 +402,7 @@ def test_what_was_stored_by_an_older_version_is_recognised_too(
     file = project / ".learnt" / "learnt.db"
     file.parent.mkdir()
     file.touch()
-    with contextlib.closing(faults.open_database(database or str(file))) as opened:
+    with contextlib.closing(faults.open_database(empty_database or str(file))) as opened:
         migrate.bring_up_to_date(opened, version="0.0", now_ms=1, folder=str(older))
         opened.execute(
             """

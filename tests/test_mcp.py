@@ -1,4 +1,4 @@
-"""Agents reach learnt through the Model Context Protocol: the SDK's own client, the real `learnt mcp`."""
+"""Agents reach learnt through the Model Context Protocol: the SDK's own client and our server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from learnt import Memory
-from tests.conftest import Done
+from learnt.doors.mcp.server import make_server
+from tests.support.doors import Learnt
 
 Told = TypeVar("Told")
 Act = Callable[[Client], Awaitable[Told]]
@@ -47,6 +48,19 @@ def memory(memory: Memory) -> Memory:
 
 
 def talk(folder: Path, act: Act[Told], **environ: str) -> Told:
+    """Let the SDK's client talk with our server, both in this process, and return what it was told."""
+
+    async def connected() -> Told:
+        async with Client(make_server(str(folder))) as client:
+            return await act(client)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        return anyio.run(connected)
+
+
+def talk_with_process(folder: Path, act: Act[Told], **environ: str) -> Told:
     """Start `learnt mcp` in a folder as a client does, let the client talk with it, and return what it was told."""
 
     async def connected() -> Told:
@@ -116,7 +130,7 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
         ]
         assert [one.name for one in (await client.list_prompts()).prompts] == ["brief", "debrief"]
 
-    talk(project, look)
+    talk_with_process(project, look)
 
 
 def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(memory: Memory, project: Path) -> None:
@@ -343,7 +357,7 @@ def test_without_a_store_the_tools_say_so_and_make_none(project: Path) -> None:
             await refusal(client, "debrief", output="<task-done/>"),
         ]
 
-    for told in talk(project, ask):
+    for told in talk_with_process(project, ask):
         assert "`learnt init`" in told
     assert list(project.iterdir()) == []
 
@@ -382,7 +396,7 @@ def test_a_server_that_lives_on_sees_what_others_write_and_settle(memory: Memory
         settings.write_text(before)
         assert learning.id in await call(client, "brief", text="make lint before the commit")
 
-    talk(project, ask)
+    talk_with_process(project, ask)
 
 
 def test_fifty_calls_at_once_all_count(memory: Memory, project: Path) -> None:
@@ -399,7 +413,7 @@ def test_fifty_calls_at_once_all_count(memory: Memory, project: Path) -> None:
             for number in range(50):
                 group.start_soon(one, number)
 
-    talk(project, all_at_once)
+    talk_with_process(project, all_at_once)
     assert memory.learnings().total == 26
 
 
@@ -413,7 +427,7 @@ def test_an_agent_of_the_loop_is_debriefed_by_the_loop_alone(sqlite_memory: Memo
         assert "`learnt work`" in await refusal(client, "debrief", output="<task-done/>")
         assert "`learnt work`" in await refusal(client, "debrief", output="<task-done/>", task=task.id)
 
-    talk(project, ask, LEARNT_TASK=task.id)
+    talk_with_process(project, ask, LEARNT_TASK=task.id)
     assert sqlite_memory.tasks.attempts(task.id) == []
 
 
@@ -459,14 +473,14 @@ def test_a_client_that_is_gone_leaves_no_traceback(project: Path) -> None:
     assert process.returncode == 0
 
 
-def test_without_the_sdk_the_command_says_how_to_get_it(
-    project: Path, tmp_path: Path, learnt: Callable[..., Done]
-) -> None:
+def test_without_the_sdk_the_command_says_how_to_get_it(project: Path, tmp_path: Path, learnt_process: Learnt) -> None:
     older = tmp_path / "site" / "mcp"
     older.mkdir(parents=True)
     (older / "__init__.py").write_text("")
 
-    done = learnt("mcp", env={"PYTHONPATH": os.pathsep.join([str(older.parent), os.environ.get("PYTHONPATH", "")])})
+    done = learnt_process(
+        "mcp", env={"PYTHONPATH": os.pathsep.join([str(older.parent), os.environ.get("PYTHONPATH", "")])}
+    )
 
     assert done.code == 2
     assert "pip install 'learnt[mcp]'" in done.err
@@ -607,7 +621,7 @@ def test_over_http_strangers_are_refused(project: Path) -> None:
     }
 
 
-def test_a_server_that_cannot_start_says_why(project: Path, learnt: Callable[..., Done]) -> None:
+def test_a_server_that_cannot_start_says_why(project: Path, learnt: Learnt) -> None:
     with served(project, {}) as server:
         taken = learnt("mcp", "--http", "--port", str(server.port))
     short = learnt("mcp", "--http", "--port", "0", env={"LEARNT_MCP_TOKEN": "short"})
@@ -621,5 +635,5 @@ def test_a_server_that_cannot_start_says_why(project: Path, learnt: Callable[...
     assert "short" not in short.err.replace("at least", "")
 
 
-def test_the_token_in_the_environment_disturbs_no_other_command(project: Path, learnt: Callable[..., Done]) -> None:
+def test_the_token_in_the_environment_disturbs_no_other_command(project: Path, learnt: Learnt) -> None:
     assert learnt("init", env={"LEARNT_MCP_TOKEN": TOKEN}).code == 0

@@ -133,7 +133,7 @@ def test_the_log_of_the_hook_never_quotes_what_a_client_sent(project: Path, monk
 
     lines = log.read_text().splitlines()
     assert len(lines) == 6
-    assert all(re.search(r"(Error|InvalidValue): at [a-z/]+\.py:\d+$", line) for line in lines), lines
+    assert all(re.search(r"(Error|InvalidValue): at [a-z_/]+\.py:\d+$", line) for line in lines), lines
     assert "xyzzy" not in log.read_text()
     assert TOKEN not in log.read_text()
 

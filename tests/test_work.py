@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
-from tests.conftest import Done
+from tests.support.doors import Learnt
 from tests.support.shop import Shop
 
 PATIENCE_S = 60
 
 
 @pytest.fixture
-def shop(project: Path, learnt: Callable[..., Done]) -> Shop:
+def shop(project: Path, learnt: Learnt) -> Shop:
     return Shop(project, learnt)
 
 
@@ -380,10 +380,10 @@ def test_a_stopped_run_leaves_nothing_running_and_a_task_to_take_up_again(shop: 
     assert [attempt["result"] for attempt in shown["attempts"]] == ["interrupted"]
 
 
-def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
+def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_process: Learnt) -> None:
     shop.agent(WAIT)
     task = shop.add("Anything")
-    assert shop.learnt("work", "--background").code == 0
+    assert learnt_process("work", "--background").code == 0
     _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
 
     status = json.loads(shop.learnt("status", "--json").out)
@@ -402,12 +402,12 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
     assert "Nobody works" in shop.learnt("stop").out
 
 
-def test_watching_leaves_the_terminal_as_it_was(shop: Shop) -> None:
+def test_watching_leaves_the_terminal_as_it_was(shop: Shop, learnt_process: Learnt) -> None:
     import pty  # there is none on Windows
 
     shop.agent(WAIT)
     shop.add("Anything")
-    assert shop.learnt("work", "--background").code == 0
+    assert learnt_process("work", "--background").code == 0
     _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
     own, theirs = pty.openpty()
     watching = subprocess.Popen([sys.executable, "-m", "learnt", "status"], cwd=shop.folder, stdout=theirs)
