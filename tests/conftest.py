@@ -43,6 +43,7 @@ class Clock:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", type=float, default=0.02, help="how much of the full count the counted suites run")
     parser.addoption("--seed", type=int, default=None, help="seed of the counted suites; printed")
+    parser.addoption("--processes", action="store_true", help="run each command in a process, even where it takes long")
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
@@ -154,9 +155,9 @@ def sqlite_memory(project: Path, clock: Clock) -> Iterator[Memory]:
 
 
 @pytest.fixture
-def learnt(project: Path) -> Learnt:
-    """Run the command line in the project, in this process, and return what it left."""
-    return open_doors(project)
+def learnt(project: Path, request: pytest.FixtureRequest) -> Learnt:
+    """Run the command line in the project, in this process unless told otherwise, and return what it left."""
+    return start_doors(project) if request.config.getoption("processes") else open_doors(project)
 
 
 @pytest.fixture
