@@ -19,6 +19,7 @@ from learnt.clients.setup import events, targets
 from learnt.clients.setup.shapes import Setting
 from learnt.store.spool import Locked
 from tests.support.doors import Done, Learnt
+from tests.support.words import tells
 
 
 def _event(name: str, **fields: Any) -> str:
@@ -136,7 +137,7 @@ def test_a_turn_that_cannot_be_read_is_logged_once(project: Path, learnt: Learnt
     learnt("hook", stdin=_event("SessionEnd"))
     learnt("hook", stdin=_event("Stop", last_assistant_message=""))
     (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
-    assert "nothing to read in a Stop event" in line
+    assert tells(line, "nothing", "Stop")
 
 
 def test_the_hook_is_listed_and_explained_and_fails_open_on_any_other_word(project: Path, learnt: Learnt) -> None:
@@ -183,7 +184,7 @@ def test_a_database_that_somebody_has_for_himself_is_not_waited_for(project: Pat
     holder.execute("rollback")
     holder.close()
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert "others kept writing for 0.1 s" in (project / ".learnt" / "hook.log").read_text()
+    assert tells((project / ".learnt" / "hook.log").read_text(), "TryAgain", "writing", "0.1 s")
 
 
 def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, learnt_process: Learnt) -> None:
@@ -266,7 +267,7 @@ def test_a_client_that_drips_is_not_waited_for_longer(project: Path, monkeypatch
         process.stdin.close()
 
     assert process.wait(timeout=60) == 0
-    assert "the event did not end within 400 ms" in (project / ".learnt" / "hook.log").read_text()
+    assert tells((project / ".learnt" / "hook.log").read_text(), "TryAgain", "event", "400 ms")
 
 
 def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt_process: Learnt) -> None:

@@ -25,6 +25,7 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 from learnt import Memory
 from learnt.doors.mcp.server import make_server
 from tests.support.doors import Learnt
+from tests.support.words import tells
 
 Told = TypeVar("Told")
 Act = Callable[[Client], Awaitable[Told]]
@@ -141,8 +142,8 @@ def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(mem
         first = await read(client, "learnt://standing/tester")
         assert "Wait for the port" in first
         assert "Rebase" not in first
-        assert "Cache: 0 hits, 3 misses" in first
-        assert "Cache: 3 hits, 3 misses; 3 categories with 1 in all" in await read(client, "learnt://standing/tester")
+        assert tells(first, "0 hits", "3 misses")
+        assert tells(await read(client, "learnt://standing/tester"), "3 hits", "3 misses", "3 categories", 1)
         memory.add("Wait for the queue", category="testing")
         assert "Wait for the queue" in await read(client, "learnt://standing/tester")
         assert "Nothing is known" not in await read(client, "learnt://standing/poet")
@@ -273,28 +274,27 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
         wrong = await refusal(client, "recall", limit=99, query=["a"])
         assert "`query`: " in wrong
         assert "`limit`: " in wrong
-        assert "hint: `recall` takes query, limit, paths, command" in wrong
-        assert "the task says nothing" in await refusal(client, "brief", text="  ")
+        assert tells(wrong, "`recall`", "query, limit, paths, command")
+        assert tells(await refusal(client, "brief", text="  "), "task", "nothing")
         assert "hint: " in await refusal(client, "brief", text="lint", task="no id")
         assert "hint: " in await refusal(client, "brief", text="lint", goal="../../etc")
         assert "hint: " in await refusal(client, "debrief", output="done", result="splendid")
-        assert "put the rest into `observation` or `action`" in await refusal(client, "learn", title="long " * 100)
-        assert "`brief` tells the id of each brief" in await refusal(client, "explain", brief="brief_1")
-        assert "`recall` tells the ids" in await refusal(
-            client, "mark", learning="learn_1", task="task_1", helpful=True
-        )
+        assert tells(await refusal(client, "learn", title="long " * 100), "`observation`", "`action`")
+        assert tells(await refusal(client, "explain", brief="brief_1"), "hint", "`brief`", "id")
+        unknown = await refusal(client, "mark", learning="learn_1", task="task_1", helpful=True)
+        assert tells(unknown, "hint", "`recall`", "ids")
         for tool, given in {"learn": {"title": ""}, "explain": {"brief": ""}, "brief": {"text": ""}}.items():
             assert "learnt add" not in await refusal(client, tool, **given)
         assert "no learning `learn_x`" in await refusal(client, "mark", learning="learn_x", task="task_x", helpful=True)
         never_given = await refusal(client, "mark", learning=known.id, task="task_x", helpful=True)
-        assert "was not given to `task_x`" in never_given
-        assert "only what stood in a brief of a task can be marked" in never_given
+        assert tells(never_given, known.id, "not", "`task_x`")
+        assert tells(never_given, "hint", "brief", "marked")
         assert "brief_x" in await refusal(client, "explain", brief="brief_x")
-        assert "a learning needs a title" in await refusal(client, "learn", title=" ")
+        assert tells(await refusal(client, "learn", title=" "), "title")
         assert "purge" in await refusal(client, "purge", id=known.id)
         ignored = await call(client, "recall", query="lint", querry="lint")
         assert known.id in ignored
-        assert "ignored, as it is no parameter: querry" in ignored
+        assert tells(ignored, "ignored", "querry")
         assert "ignored" not in await call(client, "recall", query="lint", wait_for_previous=True)  # as Gemini CLI does
 
     talk(project, ask)
@@ -309,7 +309,7 @@ def test_resources_show_the_files_and_single_learnings(sqlite_memory: Memory, pr
     (goals / "password-reset.md").write_text("- Tokens expire <!-- learn_1 -->\n")
 
     async def look(client: Client) -> None:
-        assert "no learnings file yet. For the user: `learnt update`" in await read(client, "learnt://learnings.md")
+        assert "`learnt update`" in await read(client, "learnt://learnings.md")
         (project / ".learnt" / "learnings.md").write_text("- Run make lint\n")
         assert "- Run make lint" in await read(client, "learnt://learnings.md")
         assert "- Tokens expire" in await read(client, "learnt://learnings/password-reset.md")
