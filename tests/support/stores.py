@@ -36,5 +36,5 @@ def make_tables(address: str) -> None:
 def _new_store() -> TemporaryDirectory[str]:
     folder = TemporaryDirectory(prefix="learnt-store-")
     with Memory.open(folder.name) as memory:
-        _ = memory.store.database
+        assert memory.learnings().total == 0
     return folder
