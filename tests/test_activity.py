@@ -25,8 +25,8 @@ from learnt.store.activity import Entry, Today
 from learnt.text.names import client_name
 from learnt.text.times import ago
 from tests.conftest import Clock, Done, command_line
+from tests.support.terminal import Terminal
 from tests.support.words import tells
-from tests.test_terminal import Terminal
 
 Command = Callable[..., Done]
 MINUTE_MS = 60_000

@@ -19,8 +19,8 @@ from learnt.model import PROGRAM, Discovery
 from learnt.store import learnings, mined
 from learnt.store.learnings import Change
 from tests.conftest import Clock, Done
+from tests.support.terminal import COLOUR, Terminal
 from tests.support.words import tells
-from tests.test_terminal import COLOUR, Terminal
 
 Command = Callable[..., Done]
 SEEN = Discovery(type="blocker", text="It fails", excerpt="make: *** no rule", task="task_7", files=("Makefile",))
