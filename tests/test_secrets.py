@@ -13,6 +13,9 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import InvalidValue
+from learnt.flow import hook_events
+from learnt.flow.briefs import BriefRequest
+from learnt.flow.context import Context
 from learnt.model import Triggers
 from tests.conftest import Done
 from tests.support import leaks
@@ -128,7 +131,7 @@ def test_the_log_of_the_hook_never_quotes_what_a_client_sent(project: Path, monk
     leaks.run_with(json.dumps({**event, "agent_type": "xyzzy " * 100}))
     for error in (ValueError, KeyError, InvalidValue):
         with monkeypatch.context() as patch:
-            patch.setattr(Memory, "brief", _failing(error))
+            patch.setattr(hook_events, "brief", _failing(error))
             leaks.run_with(json.dumps(event))
 
     lines = log.read_text().splitlines()
@@ -147,8 +150,8 @@ def test_the_log_of_the_hook_says_what_is_wrong_with_the_store(project: Path, mo
 
 
 def _failing(error: type[Exception]) -> Callable[..., None]:
-    def brief(_memory: Memory, text: str, **_options: object) -> None:
-        raise error(f"nothing can be made of {text!r}")
+    def brief(_context: Context, request: BriefRequest) -> None:
+        raise error(f"nothing can be made of {request.text!r}")
 
     return brief
 
