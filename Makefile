@@ -7,7 +7,7 @@ SHARE ?= 1
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test clients check soak bench docs clean
+.PHONY: help setup demo test wheel clients check soak bench docs clean
 
 help: ## Show this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -19,6 +19,9 @@ demo: $(READY) ## Show learnt at work in a throw-away project
 
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m pytest -n 2 -m "not soak and not clients"
+
+wheel: $(READY) ## Run the tests of the doors on the built wheel, with the sources gone
+	@.ci/wheel
 
 clients: $(READY) ## Run the tests with the real agent clients, which npm installs once (about 900 MB)
 	@$(BIN)/python -m pytest -m clients

@@ -1,58 +1,123 @@
-"""What a hook and a brief cost as cold processes in a store of 10,000 learnings: time, and memory."""
+"""What a hook and a brief cost as cold processes in a store of 10,000 learnings: time, and memory.
+
+`LEARNT_BENCH_OTHER=/path/to/python` names the interpreter of another checkout. Its commands are then measured in the
+same rounds, in a copy of the same store, and the last table compares the two.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
+import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
-from bench.processes import BARE, LEARNT, Run, peak_megabytes, time_side_by_side
+from bench.processes import BARE, LEARNT, Run, Timing, bare, peak_megabytes, time_side_by_side
 from bench.recall import natural_learning, natural_word
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 from learnt import Memory
 
 LEARNINGS = 10_000
-ROUNDS = 21
+ROUNDS = 31
 MOST_RATIO = 5.0
 MOST_MB = 40
+OTHER = os.environ.get("LEARNT_BENCH_OTHER", "")
+COMMANDS = ("brief", "hook")
+Starts = dict[str, Callable[[], Run]]
 
 
 def measure(workspace: Workspace) -> Report:
     """Brief a task of forty words, by hand and through a hook; both have something to say."""
     folder = workspace.new_folder()
-    chance = random.Random(LEARNINGS)
-    say(f"  storing {LEARNINGS:,} learnings")
-    with Memory.open(folder) as memory:
-        for _ in range(0, LEARNINGS, 1_000):
-            memory.add_all([natural_learning(chance) for _ in range(1_000)])
-        known = memory.learnings(limit=1).learnings[0].title
-    text = f"{known} " + " ".join(natural_word(chance) for _ in range(32))
-    numbers = itertools.count()
-    starts: dict[str, Callable[[], Run]] = {
-        "brief": lambda: Run((LEARNT, "brief", text), folder),
-        "hook": lambda: Run((LEARNT, "hook"), folder, stdin=prompt_event(text, session=f"session {next(numbers)}")),
-    }
-    _check_that_the_hook_answers(starts["hook"]())
-    times = time_side_by_side(starts, rounds=ROUNDS)
-    rows, bars = [], []
-    for name, start in starts.items():
-        ratio, megabytes = times[name] / times[BARE], peak_megabytes(start())
-        rows.append([name, f"{times[name]:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
-        bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
-        bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_MB} MB ({megabytes:.0f})", megabytes <= MOST_MB))
-    notes = (
-        f"{LEARNINGS:,} learnings, a task of 40 words, medians of {ROUNDS} rounds; bare Python: {times[BARE]:.1f} ms."
-    )
-    return Report("Cold", notes, table(("command", "ms", "× bare Python", "MB"), rows), tuple(bars))
+    text = _fill(folder)
+    others: Starts = {}
+    if OTHER:
+        copy = workspace.new_folder()
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        theirs = _starts(str(Path(OTHER).parent / "learnt"), copy, text)
+        others = {_other(name): start for name, start in (theirs | {BARE: lambda: bare(OTHER)}).items()}
+    starts = _starts(LEARNT, folder, text)
+    for name, start in (starts | others).items():
+        if name.startswith("hook"):
+            _check_that_the_hook_answers(start())
+    times = time_side_by_side(starts | others, rounds=ROUNDS)
+    memory = {name: peak_megabytes((starts | others)[name]()) for name in times if name != BARE}
+    rows = [_row(times, memory, name, BARE) for name in COMMANDS]
+    rows += [_row(times, memory, _other(name), _other(BARE)) for name in COMMANDS if OTHER]
+    head = ("command", "ms", "× bare Python", "CPU ms", "× bare Python", "MB")
+    tables = [table(head, rows), *([_comparison(times)] if OTHER else [])]
+    return Report("Cold", _notes(times), "\n\n".join(tables), tuple(_bars(times, memory)))
 
 
 def prompt_event(prompt: str, *, session: str) -> bytes:
     """Return what a client sends to a hook when a person has written a prompt."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": ".", "prompt": prompt}
     return json.dumps(event).encode()
+
+
+def _fill(folder: Path) -> str:
+    """Store the learnings; return a task of forty words, of which one learning has eight."""
+    chance = random.Random(LEARNINGS)
+    say(f"  storing {LEARNINGS:,} learnings")
+    with Memory.open(folder) as memory:
+        for _ in range(0, LEARNINGS, 1_000):
+            memory.add_all([natural_learning(chance) for _ in range(1_000)])
+        known = memory.learnings(limit=1).learnings[0].title
+    return f"{known} " + " ".join(natural_word(chance) for _ in range(32))
+
+
+def _starts(learnt: str, folder: Path, text: str) -> Starts:
+    numbers = itertools.count()
+    return {
+        "brief": lambda: Run((learnt, "brief", text), folder),
+        "hook": lambda: Run((learnt, "hook"), folder, stdin=prompt_event(text, session=f"session {next(numbers)}")),
+    }
+
+
+def _other(name: str) -> str:
+    return f"{name} (other)"
+
+
+def _row(times: dict[str, Timing], memory: dict[str, float], name: str, bare_name: str) -> list[str]:
+    mine, least = times[name], times[bare_name]
+    return [
+        name,
+        f"{mine.wall_ms:.1f}",
+        f"{mine.wall_ms / least.wall_ms:.2f}",
+        f"{mine.cpu_ms:.1f}",
+        f"{mine.cpu_ms / least.cpu_ms:.2f}",
+        f"{memory[name]:.0f}",
+    ]
+
+
+def _comparison(times: dict[str, Timing]) -> str:
+    """Return what this checkout takes of what the other one takes."""
+    pairs = [(name, times[name], times[_other(name)]) for name in (BARE, *COMMANDS)]
+    rows = [
+        [name, f"{ours.wall_ms / their.wall_ms:.3f}", f"{ours.cpu_ms / their.cpu_ms:.3f}"]
+        for name, ours, their in pairs
+    ]
+    return table(("this / other", "ms", "CPU ms"), rows)
+
+
+def _bars(times: dict[str, Timing], memory: dict[str, float]) -> list[Bar]:
+    bars = []
+    for name in COMMANDS:
+        ratio = times[name].wall_ms / times[BARE].wall_ms
+        bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
+        bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_MB} MB ({memory[name]:.0f})", memory[name] <= MOST_MB))
+    return bars
+
+
+def _notes(times: dict[str, Timing]) -> str:
+    least = times[BARE]
+    notes = f"{LEARNINGS:,} learnings, a task of 40 words, medians of {ROUNDS} rounds."
+    notes += f" Bare Python: {least.wall_ms:.1f} ms, {least.cpu_ms:.1f} ms of the processor."
+    return notes + (f" The other one: `{OTHER}`." if OTHER else "")
 
 
 def _check_that_the_hook_answers(run: Run) -> None:

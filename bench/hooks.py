@@ -46,14 +46,15 @@ def measure(workspace: Workspace) -> Report:
     rows, bars = [], []
     for name, start in starts.items():
         _wait_for_worker(folder)
-        ratio, megabytes = times[name] / times[BARE], peak_megabytes(start())
-        rows.append([name, f"{times[name]:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
+        ratio, megabytes = times[name].wall_ms / times[BARE].wall_ms, peak_megabytes(start())
+        rows.append([name, f"{times[name].wall_ms:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
         bars.append(Bar(f"{name} ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
         bars.append(Bar(f"{name} ≤ {MOST_MB} MB ({megabytes:.0f})", megabytes <= MOST_MB))
     _wait_for_worker(folder)
     notes = (
         f"`learnt hook --client claude`, {LEARNINGS:,} learnings, a new conversation each time, medians of {ROUNDS} "
-        f"rounds; bare Python: {times[BARE]:.1f} ms. The worker that a stop starts has ended before the next run."
+        f"rounds; bare Python: {times[BARE].wall_ms:.1f} ms. "
+        "The worker that a stop starts has ended before the next run."
     )
     return Report("Hooks", notes, table(("event", "ms", "× bare Python", "MB"), rows), tuple(bars))
 

@@ -33,7 +33,7 @@ def measure(workspace: Workspace) -> Report:
     """Import each module in a process of its own, beside bare Python."""
     known = {name: line for name, line in MODULES.items() if importlib.util.find_spec(name.split(",")[0].split(".")[0])}
     starts = {name: functools.partial(_run, name) for name in known}
-    times = time_side_by_side(starts, rounds=ROUNDS)
+    times = {name: timing.wall_ms for name, timing in time_side_by_side(starts, rounds=ROUNDS).items()}
     rows = [
         [name, _version(package), f"{times[name] - times[BARE]:.1f}", payer] for name, (package, payer) in known.items()
     ]

@@ -31,7 +31,7 @@ def measure(workspace: Workspace) -> Report:
         for name, options in LISTS.items()
         for count, folder in folders.items()
     }
-    times = time_side_by_side(starts, rounds=ROUNDS)
+    times = {name: timing.wall_ms for name, timing in time_side_by_side(starts, rounds=ROUNDS).items()}
     pairs = {name: (times[f"{name} {SMALL}"], times[f"{name} {LARGE}"]) for name in LISTS}
     rows = [
         [f"`learnt {name}`", *(f"{ms:.1f}" for ms in pair), f"{pair[1] / pair[0]:.2f}"] for name, pair in pairs.items()

@@ -7,6 +7,7 @@ that ends with an error stops the measurement: a failure can be fast.
 from __future__ import annotations
 
 import random
+import resource
 import statistics
 import subprocess
 import sys
@@ -28,36 +29,59 @@ class Run:
     stdin: bytes = b""
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a run of a command takes: as a person waits for it, and of the processor, which other work delays less."""
+
+    wall_ms: float
+    cpu_ms: float
+
+
 def time_side_by_side(
     commands: Mapping[str, Callable[[], Run]], *, rounds: int, before_each: Callable[[], None] = lambda: None
-) -> dict[str, float]:
-    """Return the median milliseconds of each command, and of bare Python with the same interpreter.
+) -> dict[str, Timing]:
+    """Return the medians of each command, and of bare Python with the same interpreter.
 
     A command is asked for its next run before the watch starts, so that each run can have a learning of its own.
     `before_each` waits, before any run, for what an earlier one has left running.
     """
-    starts = {BARE: lambda: Run((sys.executable, "-c", "pass"), Path.cwd()), **commands}
+    starts = {BARE: lambda: bare(sys.executable), **commands}
     for start in starts.values():
         before_each()
         _run(start())  # the first one fills the file caches
-    times: dict[str, list[float]] = {name: [] for name in starts}
+    times: dict[str, list[Timing]] = {name: [] for name in starts}
     chance = random.Random(rounds)
     for _ in range(rounds):
         for name in chance.sample(list(starts), len(starts)):
             before_each()
             times[name].append(_run(starts[name]()))
-    return {name: statistics.median(measured) for name, measured in times.items()}
+    return {name: _median(measured) for name, measured in times.items()}
 
 
-def _run(run: Run) -> float:
-    started = time.perf_counter()
+def bare(python: str) -> Run:
+    """Return a start of an interpreter with nothing to do."""
+    return Run((python, "-c", "pass"), Path.cwd())
+
+
+def _median(timings: list[Timing]) -> Timing:
+    return Timing(statistics.median(one.wall_ms for one in timings), statistics.median(one.cpu_ms for one in timings))
+
+
+def _run(run: Run) -> Timing:
+    began, cpu_before = time.perf_counter(), _cpu_ms_of_children()
     done = subprocess.run(
         run.words, cwd=run.folder, input=run.stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
     )
-    taken_ms = (time.perf_counter() - started) * 1000
+    timing = Timing((time.perf_counter() - began) * 1000, _cpu_ms_of_children() - cpu_before)
     if done.returncode:
         raise RuntimeError(f"{' '.join(run.words)} ended with {done.returncode}: {done.stderr.decode()}")
-    return taken_ms
+    return timing
+
+
+def _cpu_ms_of_children() -> float:
+    """Return the processor time of all children that have ended; a process that nobody waits for is not in it."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
 
 
 def peak_megabytes(run: Run) -> float:

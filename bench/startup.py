@@ -85,8 +85,8 @@ def measure(workspace: Workspace) -> Report:
     say(f"  {ROUNDS} rounds of {len(LINES)} commands")
     starts = {name: functools.partial(_run, folder, words, supply) for name, words in LINES.items()}
     times = time_side_by_side(starts, rounds=ROUNDS)
-    ratios = {name: ms / times[BARE] for name, ms in times.items()}
-    rows = [[name, f"{times[name]:.1f}", f"{ratios[name]:.1f}", _verdict(name, ratios[name])] for name in times]
+    ratios = {name: timing.wall_ms / times[BARE].wall_ms for name, timing in times.items()}
+    rows = [[name, f"{times[name].wall_ms:.1f}", f"{ratios[name]:.1f}", _verdict(name, ratios[name])] for name in times]
     bars = [
         Bar(f"`learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratios[name]:.1f})", ratios[name] <= MOST_RATIO)
         for name in WITH_BAR

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +13,17 @@ import pytest
 from learnt import Memory
 from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
+from tests.support.doors import Done, Learnt, open_doors, start_doors
 from tests.support.postgres import PostgresServer, find_binaries
+from tests.support.stores import put_store
+
+__all__ = ["Clock", "Done", "command_line"]
 
 ENGINES = ("sqlite", "postgres")
 # Whoever runs the tests in the background lets them ignore Ctrl-C, and everything that they start, too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+command_line = start_doors
 
 
 class Clock:
@@ -39,6 +43,7 @@ class Clock:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", type=float, default=0.02, help="how much of the full count the counted suites run")
     parser.addoption("--seed", type=int, default=None, help="seed of the counted suites; printed")
+    parser.addoption("--processes", action="store_true", help="run each command in a process, even where it takes long")
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing them")
 
 
@@ -118,9 +123,16 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 @pytest.fixture
 def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
     """Settle where the project keeps its learnings; return the address, empty for SQLite."""
-    if engine == "sqlite":
-        return ""
-    address = str(request.getfixturevalue("postgres").address())
+    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address())
+
+
+@pytest.fixture
+def empty_database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
+    """The same, where a server has no tables yet."""
+    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address(empty=True))
+
+
+def _settle(project: Path, address: str) -> str:
     (project / "learnt.toml").write_text(f'database = "{address}"\nproject = "shop"\n')
     return address
 
@@ -128,6 +140,8 @@ def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def memory(project: Path, database: str, clock: Clock) -> Iterator[Memory]:
     """An open memory, once on SQLite and once on PostgreSQL."""
+    if not database:
+        put_store(project)
     with Memory.open(project, clock=clock) as opened:
         yield opened
 
@@ -135,39 +149,18 @@ def memory(project: Path, database: str, clock: Clock) -> Iterator[Memory]:
 @pytest.fixture
 def sqlite_memory(project: Path, clock: Clock) -> Iterator[Memory]:
     """An open memory on SQLite alone, for what only a file can show."""
+    put_store(project)
     with Memory.open(project, clock=clock) as opened:
         yield opened
 
 
-class Done:
-    """What a finished command left."""
-
-    def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
-        self.code = process.returncode
-        self.out = process.stdout
-        self.err = process.stderr
-
-
-def command_line(folder: Path, environ: Mapping[str, str] | None = None) -> Callable[..., Done]:
-    """Return what runs the real command line in a folder, with the test's own environment unless another is given."""
-
-    def run(*words: str, stdin: str | bytes = "", cwd: Path | None = None, env: dict[str, str] | None = None) -> Done:
-        content = stdin if isinstance(stdin, bytes) else stdin.encode("utf-8", "surrogateescape")
-        process = subprocess.run(
-            [sys.executable, "-m", "learnt", *words],
-            cwd=cwd or folder,
-            input=content,
-            capture_output=True,
-            env={**(os.environ if environ is None else environ), **(env or {})},
-            check=False,
-        )
-        out, err = process.stdout.decode(), process.stderr.decode()
-        return Done(subprocess.CompletedProcess(process.args, process.returncode, out, err))
-
-    return run
+@pytest.fixture
+def learnt(project: Path, request: pytest.FixtureRequest) -> Learnt:
+    """Run the command line in the project, in this process unless told otherwise, and return what it left."""
+    return start_doors(project) if request.config.getoption("processes") else open_doors(project)
 
 
 @pytest.fixture
-def learnt(project: Path) -> Callable[..., Done]:
-    """Run the real command line in the project and return what it left."""
-    return command_line(project)
+def learnt_process(project: Path) -> Learnt:
+    """Run the command line in the project, in a process for each command."""
+    return start_doors(project)

@@ -19,7 +19,7 @@ from tests.conftest import Done
 from tests.support.accumulation import AGENT, Model, Workshop, lesson, until
 from tests.support.past import correction, kept_at_home
 from tests.support.service_stub import TOKENS_IN, TOKENS_OUT, Reply
-from tests.test_terminal import Terminal
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from learnt.store.activity import Entry, Today
 from learnt.system.detached import INTERNAL
 from learnt.text.times import ago
 from tests.conftest import Clock, Done, command_line
-from tests.test_terminal import Terminal
+from tests.support.terminal import Terminal
+from tests.support.words import tells
 
 Command = Callable[..., Done]
 MINUTE_MS = 60_000
@@ -323,8 +324,8 @@ class TestTheCommand:
         assert "make all" in told
         assert "repeated" in told
         assert "the shop…" in told or "the sho…" in told
-        assert "Asked in the last 30 days: 4 times, hooks 3, people 1" in told
-        assert "Errors prevented (not repeated after a warning): 1 (engineer 1)\n" in told
+        assert tells(told, "30 days", "4 times", "hooks 3", "people 1")
+        assert tells(told, "errors prevented", 1, "engineer 1")
         assert "make all" not in learnt("activity", "--what", "briefs").out
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
@@ -361,17 +362,16 @@ class TestTheCommand:
         sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop", client="codex", agent="engineer")
         warned(sqlite_memory, "make all", agent="tester", failures=1)
-        assert "The clients that there are: claude, codex\n" in learnt("activity", "--client", "foo").out
-        assert "The agents that there are: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
-        assert (
-            "Errors prevented (not repeated after a warning), in all: 1 (tester 1)"
-            in learnt("activity", "--what", "debrief").out
-        )
+        assert tells(learnt("activity", "--client", "foo").out, "clients", "claude, codex")
+        assert tells(learnt("activity", "--agent", "nobody").out, "agents", "engineer, tester")
+        assert tells(learnt("activity", "--what", "debrief").out, "errors prevented", 1, "tester 1")
 
     def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop")
-        assert learnt("activity", "--limit", "0").out.startswith("Asked in the last 30 days: once, ")
+        told = learnt("activity", "--limit", "0").out
+        assert tells(told, "30 days", "once")
+        assert "Paint the shop" not in told
         assert "--limit" in learnt("activity", "--limit", "-1").err
 
     def test_the_latest_brief_is_explained_without_its_id(self, sqlite_memory: Memory, learnt: Command) -> None:
@@ -428,10 +428,12 @@ class TestExplainingWhatCameOfIt:
 
         learnt = command_line(project)
         told = learnt("explain", failed.id).out
-        assert told.startswith(f"{failed.id} at task_1: failed\nagent: engineer, client: codex\ntask: Paint the shop\n")
+        assert tells(told.splitlines()[0], failed.id, "task_1", "failed")
+        assert tells(told, "engineer", "codex")
+        assert tells(told, "task", "Paint the shop")
         assert ": Red dries slowly.\n" in told
         assert f"not helpful: {bad.id}: {bad.title}\n" in told
-        assert "    why it failed: it is out\n" in told
+        assert tells(told, "failed", "it is out")
         assert "cost: $0.5000" in learnt("explain", done.id).out
         record = json.loads(learnt("explain", failed.id, "--json").out)
         assert (record["id"], record["result"], record["client"]) == (failed.id, "failed", "codex")
@@ -463,7 +465,7 @@ class TestExplainingWhatCameOfIt:
 
     def test_what_cannot_be_explained_is_refused_with_a_hint(self, sqlite_memory: Memory, learnt: Command) -> None:
         attempt = sqlite_memory.debrief("task_1", "<task-done/>").attempt
-        assert "it taught nothing new, and no mark of it counted" in learnt("explain", attempt).out
+        assert tells(learnt("explain", attempt).out, "nothing new", "no mark")
         for words in (("attempt_none",), (attempt, "--replay"), ("nonsense",)):
             done = learnt("explain", *words)
             assert (done.code, "hint: " in done.err) == (2, True)
@@ -473,13 +475,13 @@ class TestExplainingWhatCameOfIt:
     ) -> None:
         sqlite_memory.add("Paint the shop in red", pinned=True)
         measured = sqlite_memory.brief("Paint the shop", agent="engineer", client="codex", asked_by="hook")
-        assert "\noccasion: task, agent: engineer, client: codex\n" in learnt("explain", measured.id).out
+        assert tells(learnt("explain", measured.id).out, "task", "agent: engineer", "client: codex")
         assert "    relevance 1.00, score " in learnt("explain", measured.id).out
 
         assert told(sqlite_memory, session="s1", kind="session", name="SessionStart", source="startup")
         standing = learnt("explain", sqlite_memory.reports.latest_brief()).out
-        assert "\noccasion: session, client: claude\n" in standing
-        assert "    confidence 0.70: Paint the shop in red\n" in standing
+        assert tells(standing, "session", "client: claude")
+        assert tells(standing, "confidence 0.70", "Paint the shop in red")
         assert "relevance" not in standing
 
 

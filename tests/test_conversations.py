@@ -20,54 +20,12 @@ from learnt.clients.kit.setup import Location
 from learnt.clients.opencode.setup import plugin
 from learnt.model import text_id
 from learnt.store import missteps
-from tests.conftest import Done
-from tests.test_transcripts import claude, codex, codex_message, gemini, written
+from tests.support.doors import Learnt
+from tests.support.hooks import Client
+from tests.support.transcripts import claude, codex, codex_message, gemini, written
 
-Learnt = Callable[..., Done]
 FAILS, WORKS = "ship --fast now", "ship --safe now"
 ERROR = "ship: unknown option --fast"
-
-
-class Client:
-    """A client that tells a hook what happens, in the words of its own program."""
-
-    def __init__(self, learnt: Learnt, name: str, session: str = "s1", **always: Any) -> None:
-        self._learnt = learnt
-        self._always = {"session_id": session, "cwd": "/x", **always}
-        self.name = name
-
-    def tell(self, event: str, **fields: Any) -> Any:
-        """Return what the hook answers, as the client reads it."""
-        told = json.dumps({"hook_event_name": event, **self._always, **fields})
-        done = self._learnt("hook", "--client", self.name, stdin=told)
-        assert (done.code, done.err) == (0, "")
-        if not done.out:
-            return {}
-        return json.loads(done.out) if done.out.startswith("{") else done.out
-
-    def hear(self, event: str, **fields: Any) -> str:
-        """Return the words that the model is given."""
-        answer = self.tell(event, **fields)
-        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
-
-    def call(self, command: str) -> str:
-        event = "BeforeTool" if self.name == "gemini" else "PreToolUse"
-        return self.hear(event, **self._tool(command))
-
-    def fail(self, command: str, error: str) -> str:
-        if self.name == "gemini":
-            told = {"llmContent": f"Output: {error}\nExit Code: 2", "returnDisplay": error}
-            return self.hear("AfterTool", **self._tool(command), tool_response=told)
-        return self.hear("PostToolUseFailure", **self._tool(command), error=f"Exit code 2\n{error}")
-
-    def work(self, command: str, output: str = "shipped") -> str:
-        event = "AfterTool" if self.name == "gemini" else "PostToolUse"
-        told = {"llmContent": output} if self.name == "gemini" else {"stdout": output, "stderr": ""}
-        return self.hear(event, **self._tool(command), tool_response=told)
-
-    def _tool(self, command: str) -> dict[str, Any]:
-        name = "run_shell_command" if self.name == "gemini" else "Bash"
-        return {"tool_name": name, "tool_input": {"command": command}, "tool_use_id": "call_1"}
 
 
 @pytest.fixture

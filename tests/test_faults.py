@@ -37,7 +37,7 @@ Learnt = Callable[..., Done]
 
 @pytest.mark.parametrize("flow", FLOWS)
 def test_a_process_killed_between_some_two_statements_leaves_a_sound_store(
-    flow: str, engine: str, database: str, project: Path, chance: random.Random
+    flow: str, engine: str, empty_database: str, project: Path, chance: random.Random
 ) -> None:
     _kill_at_each(range(chance.randint(1, EACH), MOST_STEPS, EACH), flow, engine, project)
 
@@ -45,7 +45,7 @@ def test_a_process_killed_between_some_two_statements_leaves_a_sound_store(
 @pytest.mark.soak
 @pytest.mark.parametrize("flow", FLOWS)
 def test_a_process_killed_between_any_two_statements_leaves_a_sound_store(
-    flow: str, engine: str, database: str, project: Path, share: Callable[[int], int]
+    flow: str, engine: str, empty_database: str, project: Path, share: Callable[[int], int]
 ) -> None:
     _kill_at_each(range(1, MOST_STEPS, EACH // min(EACH, share(EACH))), flow, engine, project)
 
@@ -406,7 +406,7 @@ def test_a_read_only_folder_can_be_read_and_refuses_writing_with_a_hint(disk: Di
 
 @pytest.mark.parametrize("round_", range(3))
 def test_four_processes_that_create_the_same_store_at_once_all_succeed(
-    round_: int, database: str, project: Path
+    round_: int, empty_database: str, project: Path
 ) -> None:
     children = [
         faults.start("open_together", writer, cwd=project, stdin=-1, stdout=-1, stderr=-1) for writer in range(4)

@@ -6,10 +6,8 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -19,13 +17,9 @@ from learnt.clients import registry
 from learnt.clients.kit.setup import Location, targets
 from learnt.clients.registry import KINDS
 from learnt.system.locks import Locked
-from tests.conftest import Done
-
-Learnt = Callable[..., Done]
-
-
-def _event(name: str, **fields: Any) -> str:
-    return json.dumps({"hook_event_name": name, "session_id": "540b", "cwd": "/x", **fields})
+from tests.support.doors import Done, Learnt
+from tests.support.hooks import event_text
+from tests.support.words import tells
 
 
 def _context(done: Done) -> str:
@@ -37,10 +31,10 @@ def test_a_prompt_is_briefed_once_with_what_matters(project: Path, learnt: Learn
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
 
-    first = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
-    again = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
-    other = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="paint the shed")))
-    elsewhere = learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema", session_id="77"))
+    first = _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema of the replica")))
+    again = _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema of the replica")))
+    other = _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt="paint the shed")))
+    elsewhere = learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema", session_id="77"))
 
     assert learning.id in first
     assert again == other == ""
@@ -50,15 +44,15 @@ def test_a_prompt_is_briefed_once_with_what_matters(project: Path, learnt: Learn
 def test_the_end_of_a_turn_is_debriefed(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
-    learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica"))
+    learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema of the replica"))
     said = f"Done.\nLEARNING_HELPFUL: {learning.id}\n<learning category='pitfall'>Close the cursor first</learning>"
 
-    assert _context(learnt("hook", stdin=_event("Stop", last_assistant_message=said))) == ""
+    assert _context(learnt("hook", stdin=event_text("Stop", last_assistant_message=said))) == ""
 
     with Memory.open(project) as memory:
         assert memory.get(learning.id).confidence == 0.75
         assert memory.search("close the cursor")[0].learning.origin == "agent"
-    own = learnt("hook", stdin=_event("UserPromptSubmit", prompt="close the cursor first"))
+    own = learnt("hook", stdin=event_text("UserPromptSubmit", prompt="close the cursor first"))
     assert _context(own) == "", "a conversation is not given back what it taught itself"
 
 
@@ -67,14 +61,31 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
         learning = memory.add("Cache the schema of the replica")
     prompt = "<hook_context>paint the shed</hook_context>\n\ncache the schema of the replica"
 
-    done = learnt("hook", "--client", "gemini", stdin=_event("BeforeAgent", prompt=prompt))
+    done = learnt("hook", "--client", "gemini", stdin=event_text("BeforeAgent", prompt=prompt))
 
     assert learning.id in _context(done)
     assert json.loads(done.out)["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
     said = f"Done.\nLEARNING_HELPFUL: {learning.id}"
-    learnt("hook", "--client", "gemini", stdin=_event("AfterAgent", prompt=prompt, prompt_response=said))
+    learnt("hook", "--client", "gemini", stdin=event_text("AfterAgent", prompt=prompt, prompt_response=said))
     with Memory.open(project) as memory:
         assert memory.get(learning.id).confidence == 0.75
+
+
+def test_a_process_answers_keeps_and_stays_silent_whatever_it_is_sent(project: Path, learnt_process: Learnt) -> None:
+    with Memory.open(project) as memory:
+        learning = memory.add("Cache the schema of the replica")
+    said = f"LEARNING_HELPFUL: {learning.id}\n<learning>Close the cursor first</learning>"
+
+    assert learning.id in _context(
+        learnt_process("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema"))
+    )
+    assert _context(learnt_process("hook", stdin=event_text("Stop", last_assistant_message=said))) == ""
+    for rubbish in ("", "garbage", b"\x00\xff", "[" * 100_000):
+        assert _context(learnt_process("hook", "--client", "claude", stdin=rubbish)) == ""
+
+    with Memory.open(project) as memory:
+        assert memory.get(learning.id).confidence == 0.75
+        assert memory.search("close the cursor")[0].learning.origin == "agent"
 
 
 @pytest.mark.parametrize(
@@ -85,13 +96,13 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
         "[]",
         "{}",
         "\x00\ud800",
-        _event("UserPromptSubmit"),
-        _event("UserPromptSubmit", prompt="<task-notification>cache the schema"),
-        _event("UserPromptSubmit", prompt="/compact cache the schema"),
-        _event("UserPromptSubmit", prompt=" /Model\tcache the schema in src/cache"),
-        _event("UserPromptSubmit", prompt="/cache-the-schema"),
-        _event("PreToolUse", tool_name="Bash"),
-        _event("Stop"),
+        event_text("UserPromptSubmit"),
+        event_text("UserPromptSubmit", prompt="<task-notification>cache the schema"),
+        event_text("UserPromptSubmit", prompt="/compact cache the schema"),
+        event_text("UserPromptSubmit", prompt=" /Model\tcache the schema in src/cache"),
+        event_text("UserPromptSubmit", prompt="/cache-the-schema"),
+        event_text("PreToolUse", tool_name="Bash"),
+        event_text("Stop"),
     ],
 )
 def test_nothing_is_said_where_there_is_nothing_to_say(project: Path, learnt: Learnt, event: str) -> None:
@@ -105,7 +116,7 @@ def test_nothing_is_said_where_there_is_nothing_to_say(project: Path, learnt: Le
 def test_a_prompt_that_starts_with_a_path_is_no_slash_command(project: Path, learnt: Learnt, prompt: str) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema", triggers={"files": ["schema.py"]})
-    assert learning.id in _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt=prompt)))
+    assert learning.id in _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt=prompt)))
 
 
 @pytest.mark.parametrize("prompt", ["/fix cache the schema", " /team:fix.it\ncache the schema in src/cache"])
@@ -114,17 +125,17 @@ def test_what_stands_behind_a_command_of_the_users_own_is_the_prompt(
 ) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema")
-    assert learning.id in _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt=prompt)))
+    assert learning.id in _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt=prompt)))
 
 
 def test_a_turn_that_cannot_be_read_is_logged_once(project: Path, learnt: Learnt) -> None:
     learnt("init")
     for _ in range(3):
-        learnt("hook", stdin=_event("Stop"))
-    learnt("hook", stdin=_event("SessionEnd"))
-    learnt("hook", stdin=_event("Stop", last_assistant_message=""))
+        learnt("hook", stdin=event_text("Stop"))
+    learnt("hook", stdin=event_text("SessionEnd"))
+    learnt("hook", stdin=event_text("Stop", last_assistant_message=""))
     (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
-    assert "nothing to read in a Stop event" in line
+    assert tells(line, "nothing", "Stop")
 
 
 def test_the_hook_is_listed_and_explained_and_fails_open_on_any_other_word(project: Path, learnt: Learnt) -> None:
@@ -136,28 +147,28 @@ def test_the_hook_is_listed_and_explained_and_fails_open_on_any_other_word(proje
     assert learnt("-C", ".", "hook", stdin="{}").code == 0
 
 
-def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt: Learnt) -> None:
-    event = _event("UserPromptSubmit", prompt="cache the schema")
-    done = learnt("hook", stdin=event)
+def test_without_a_store_and_inside_our_own_calls_the_hook_is_silent(project: Path, learnt_process: Learnt) -> None:
+    event = event_text("UserPromptSubmit", prompt="cache the schema")
+    done = learnt_process("hook", stdin=event)
     assert (done.code, done.out, done.err, list(project.iterdir())) == (0, "", "", [])
     with Memory.open(project) as memory:
         memory.add("Cache the schema")
     for sign in ("LEARNT_INTERNAL", "LEARNT_TASK"):
-        assert learnt("hook", stdin=event, env={sign: "1"}).out == ""
+        assert learnt_process("hook", stdin=event, env={sign: "1"}).out == ""
 
 
-def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project: Path, learnt: Learnt) -> None:
+def test_a_locked_database_or_a_passed_deadline_costs_the_client_nothing(project: Path, learnt_process: Learnt) -> None:
     with Memory.open(project) as memory:
         memory.add("Cache the schema")
-        event = _event("UserPromptSubmit", prompt="cache the schema")
+        event = event_text("UserPromptSubmit", prompt="cache the schema")
         for setting in ({"LEARNT_HOOK_DEADLINE_MS": "1"}, {"LEARNT_HOOK_DEADLINE_MS": "100"}):
             with memory.context.store.transaction():
-                done = learnt("hook", stdin=event, env=setting)
+                done = learnt_process("hook", stdin=event, env=setting)
                 assert (done.code, done.err) == (0, "")
     (project / ".learnt" / "learnt.db").write_bytes(b"damaged" * 1000)
-    done = learnt("hook", stdin=event)
+    done = learnt_process("hook", stdin=event)
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert "damaged" in learnt("doctor").out
+    assert "damaged" in learnt_process("doctor").out
 
 
 def test_a_database_that_somebody_has_for_himself_is_not_waited_for(project: Path, learnt: Learnt) -> None:
@@ -166,19 +177,19 @@ def test_a_database_that_somebody_has_for_himself_is_not_waited_for(project: Pat
     holder = apsw.Connection(str(project / ".learnt" / "learnt.db"))
     holder.execute("pragma locking_mode = exclusive; begin immediate; delete from counter").fetchall()
 
-    done = learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))
+    done = learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema"))
 
     holder.execute("rollback")
     holder.close()
     assert (done.code, done.out, done.err) == (0, "", "")
-    assert "others kept writing for 0.1 s" in (project / ".learnt" / "hook.log").read_text()
+    assert tells((project / ".learnt" / "hook.log").read_text(), "TryAgain", "writing", "0.1 s")
 
 
-def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, learnt: Learnt) -> None:
-    learnt("init")
-    said = _event("Stop", last_assistant_message="<learning>Close the cursor first</learning>")
+def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, learnt_process: Learnt) -> None:
+    learnt_process("init")
+    said = event_text("Stop", last_assistant_message="<learning>Close the cursor first</learning>")
 
-    learnt("hook", stdin=said, env={"LEARNT_HOOK_DEADLINE_MS": "1"})
+    learnt_process("hook", stdin=said, env={"LEARNT_HOOK_DEADLINE_MS": "1"})
 
     with Memory.open(project) as memory:
         assert memory.search("close the cursor")[0].learning.title == "Close the cursor first"
@@ -198,7 +209,7 @@ def test_a_client_that_has_gone_does_not_disturb_the_end_of_a_hook(project: Path
     process.stdout.close()
     process.stdout = None
 
-    _, err = process.communicate(_event("UserPromptSubmit", prompt="cache the schema").encode())
+    _, err = process.communicate(event_text("UserPromptSubmit", prompt="cache the schema").encode())
 
     assert (process.returncode, err) == (0, b"")
 
@@ -211,7 +222,7 @@ def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: P
             for number in range(5)
         ]
 
-    said = _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema of the replica")))
+    said = _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema of the replica")))
 
     assert 0 < len(said) <= 9_500
     with Memory.open(project) as memory:
@@ -231,7 +242,7 @@ def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
-        process.stdin.write(_event("UserPromptSubmit", prompt="cache the schema").encode())
+        process.stdin.write(event_text("UserPromptSubmit", prompt="cache the schema").encode())
         process.stdin.flush()
         assert process.stdout.read() == b"", "it ended although the pipe is open"
         assert process.wait(timeout=60) == 0
@@ -254,13 +265,15 @@ def test_a_client_that_drips_is_not_waited_for_longer(project: Path, monkeypatch
         process.stdin.close()
 
     assert process.wait(timeout=60) == 0
-    assert "the event did not end within 400 ms" in (project / ".learnt" / "hook.log").read_text()
+    assert tells((project / ".learnt" / "hook.log").read_text(), "TryAgain", "event", "400 ms")
 
 
-def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt: Learnt) -> None:
-    learnt("init")
+def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt_process: Learnt) -> None:
+    learnt_process("init")
     with Locked(str(project / ".learnt" / "spool.lock")):
-        done = learnt("hook", stdin=_event("Stop", last_assistant_message="<learning>Close the cursor</learning>"))
+        done = learnt_process(
+            "hook", stdin=event_text("Stop", last_assistant_message="<learning>Close the cursor</learning>")
+        )
     assert (done.code, done.out, done.err) == (0, "", "")
     (line,) = (project / ".learnt" / "hook.log").read_text().splitlines()
     within = int(re.findall(r"no answer within (\d+) ms", line)[0])
@@ -270,7 +283,7 @@ def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Pa
 def test_a_clone_without_a_store_hears_nothing_and_gets_no_log(project: Path, learnt: Learnt) -> None:
     (project / ".learnt").mkdir()
     (project / ".learnt" / "learnings.md").write_text("- Cache the schema\n")
-    assert _context(learnt("hook", stdin=_event("UserPromptSubmit", prompt="cache the schema"))) == ""
+    assert _context(learnt("hook", stdin=event_text("UserPromptSubmit", prompt="cache the schema"))) == ""
     assert [path.name for path in (project / ".learnt").iterdir()] == ["learnings.md"]
 
 

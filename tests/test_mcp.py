@@ -1,4 +1,4 @@
-"""Agents reach learnt through the Model Context Protocol: the SDK's own client, the real `learnt mcp`."""
+"""Agents reach learnt through the Model Context Protocol: the SDK's own client and our server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from learnt import Memory
-from tests.conftest import Done
+from learnt.doors.mcp.server import make_server
+from tests.support.doors import Learnt
+from tests.support.words import tells
 
 Told = TypeVar("Told")
 Act = Callable[[Client], Awaitable[Told]]
@@ -47,6 +49,19 @@ def memory(memory: Memory) -> Memory:
 
 
 def talk(folder: Path, act: Act[Told], **environ: str) -> Told:
+    """Let the SDK's client talk with our server, both in this process, and return what it was told."""
+
+    async def connected() -> Told:
+        async with Client(make_server(str(folder))) as client:
+            return await act(client)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environ.items():
+            patch.setenv(name, value)
+        return anyio.run(connected)
+
+
+def talk_with_process(folder: Path, act: Act[Told], **environ: str) -> Told:
     """Start `learnt mcp` in a folder as a client does, let the client talk with it, and return what it was told."""
 
     async def connected() -> Told:
@@ -116,7 +131,7 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
         ]
         assert [one.name for one in (await client.list_prompts()).prompts] == ["brief", "debrief"]
 
-    talk(project, look)
+    talk_with_process(project, look)
 
 
 def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(memory: Memory, project: Path) -> None:
@@ -127,8 +142,8 @@ def test_the_standing_learnings_of_an_agent_are_remembered_until_one_changes(mem
         first = await read(client, "learnt://standing/tester")
         assert "Wait for the port" in first
         assert "Rebase" not in first
-        assert "Cache: 0 hits, 3 misses" in first
-        assert "Cache: 3 hits, 3 misses; 3 categories with 1 in all" in await read(client, "learnt://standing/tester")
+        assert tells(first, "0 hits", "3 misses")
+        assert tells(await read(client, "learnt://standing/tester"), "3 hits", "3 misses", "3 categories", 1)
         memory.add("Wait for the queue", category="testing")
         assert "Wait for the queue" in await read(client, "learnt://standing/tester")
         assert "Nothing is known" not in await read(client, "learnt://standing/poet")
@@ -259,28 +274,27 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
         wrong = await refusal(client, "recall", limit=99, query=["a"])
         assert "`query`: " in wrong
         assert "`limit`: " in wrong
-        assert "hint: `recall` takes query, limit, paths, command" in wrong
-        assert "the task says nothing" in await refusal(client, "brief", text="  ")
+        assert tells(wrong, "`recall`", "query, limit, paths, command")
+        assert tells(await refusal(client, "brief", text="  "), "task", "nothing")
         assert "hint: " in await refusal(client, "brief", text="lint", task="no id")
         assert "hint: " in await refusal(client, "brief", text="lint", goal="../../etc")
         assert "hint: " in await refusal(client, "debrief", output="done", result="splendid")
-        assert "put the rest into `observation` or `action`" in await refusal(client, "learn", title="long " * 100)
-        assert "`brief` tells the id of each brief" in await refusal(client, "explain", brief="brief_1")
-        assert "`recall` tells the ids" in await refusal(
-            client, "mark", learning="learn_1", task="task_1", helpful=True
-        )
+        assert tells(await refusal(client, "learn", title="long " * 100), "`observation`", "`action`")
+        assert tells(await refusal(client, "explain", brief="brief_1"), "hint", "`brief`", "id")
+        unknown = await refusal(client, "mark", learning="learn_1", task="task_1", helpful=True)
+        assert tells(unknown, "hint", "`recall`", "ids")
         for tool, given in {"learn": {"title": ""}, "explain": {"brief": ""}, "brief": {"text": ""}}.items():
             assert "learnt add" not in await refusal(client, tool, **given)
         assert "no learning `learn_x`" in await refusal(client, "mark", learning="learn_x", task="task_x", helpful=True)
         never_given = await refusal(client, "mark", learning=known.id, task="task_x", helpful=True)
-        assert "was not given to `task_x`" in never_given
-        assert "only what stood in a brief of a task can be marked" in never_given
+        assert tells(never_given, known.id, "not", "`task_x`")
+        assert tells(never_given, "hint", "brief", "marked")
         assert "brief_x" in await refusal(client, "explain", brief="brief_x")
-        assert "a learning needs a title" in await refusal(client, "learn", title=" ")
+        assert tells(await refusal(client, "learn", title=" "), "title")
         assert "purge" in await refusal(client, "purge", id=known.id)
         ignored = await call(client, "recall", query="lint", querry="lint")
         assert known.id in ignored
-        assert "ignored, as it is no parameter: querry" in ignored
+        assert tells(ignored, "ignored", "querry")
         assert "ignored" not in await call(client, "recall", query="lint", wait_for_previous=True)  # as Gemini CLI does
 
     talk(project, ask)
@@ -295,7 +309,7 @@ def test_resources_show_the_files_and_single_learnings(sqlite_memory: Memory, pr
     (goals / "password-reset.md").write_text("- Tokens expire <!-- learn_1 -->\n")
 
     async def look(client: Client) -> None:
-        assert "no learnings file yet. For the user: `learnt update`" in await read(client, "learnt://learnings.md")
+        assert "`learnt update`" in await read(client, "learnt://learnings.md")
         (project / ".learnt" / "learnings.md").write_text("- Run make lint\n")
         assert "- Run make lint" in await read(client, "learnt://learnings.md")
         assert "- Tokens expire" in await read(client, "learnt://learnings/password-reset.md")
@@ -343,7 +357,7 @@ def test_without_a_store_the_tools_say_so_and_make_none(project: Path) -> None:
             await refusal(client, "debrief", output="<task-done/>"),
         ]
 
-    for told in talk(project, ask):
+    for told in talk_with_process(project, ask):
         assert "`learnt init`" in told
     assert list(project.iterdir()) == []
 
@@ -382,7 +396,7 @@ def test_a_server_that_lives_on_sees_what_others_write_and_settle(memory: Memory
         settings.write_text(before)
         assert learning.id in await call(client, "brief", text="make lint before the commit")
 
-    talk(project, ask)
+    talk_with_process(project, ask)
 
 
 def test_fifty_calls_at_once_all_count(memory: Memory, project: Path) -> None:
@@ -399,7 +413,7 @@ def test_fifty_calls_at_once_all_count(memory: Memory, project: Path) -> None:
             for number in range(50):
                 group.start_soon(one, number)
 
-    talk(project, all_at_once)
+    talk_with_process(project, all_at_once)
     assert memory.learnings().total == 26
 
 
@@ -413,7 +427,7 @@ def test_an_agent_of_the_loop_is_debriefed_by_the_loop_alone(sqlite_memory: Memo
         assert "`learnt work`" in await refusal(client, "debrief", output="<task-done/>")
         assert "`learnt work`" in await refusal(client, "debrief", output="<task-done/>", task=task.id)
 
-    talk(project, ask, LEARNT_TASK=task.id)
+    talk_with_process(project, ask, LEARNT_TASK=task.id)
     assert sqlite_memory.tasks.attempts(task.id) == []
 
 
@@ -459,14 +473,14 @@ def test_a_client_that_is_gone_leaves_no_traceback(project: Path) -> None:
     assert process.returncode == 0
 
 
-def test_without_the_sdk_the_command_says_how_to_get_it(
-    project: Path, tmp_path: Path, learnt: Callable[..., Done]
-) -> None:
+def test_without_the_sdk_the_command_says_how_to_get_it(project: Path, tmp_path: Path, learnt_process: Learnt) -> None:
     older = tmp_path / "site" / "mcp"
     older.mkdir(parents=True)
     (older / "__init__.py").write_text("")
 
-    done = learnt("mcp", env={"PYTHONPATH": os.pathsep.join([str(older.parent), os.environ.get("PYTHONPATH", "")])})
+    done = learnt_process(
+        "mcp", env={"PYTHONPATH": os.pathsep.join([str(older.parent), os.environ.get("PYTHONPATH", "")])}
+    )
 
     assert done.code == 2
     assert "pip install 'learnt[mcp]'" in done.err
@@ -607,7 +621,7 @@ def test_over_http_strangers_are_refused(project: Path) -> None:
     }
 
 
-def test_a_server_that_cannot_start_says_why(project: Path, learnt: Callable[..., Done]) -> None:
+def test_a_server_that_cannot_start_says_why(project: Path, learnt: Learnt) -> None:
     with served(project, {}) as server:
         taken = learnt("mcp", "--http", "--port", str(server.port))
     short = learnt("mcp", "--http", "--port", "0", env={"LEARNT_MCP_TOKEN": "short"})
@@ -621,5 +635,5 @@ def test_a_server_that_cannot_start_says_why(project: Path, learnt: Callable[...
     assert "short" not in short.err.replace("at least", "")
 
 
-def test_the_token_in_the_environment_disturbs_no_other_command(project: Path, learnt: Callable[..., Done]) -> None:
+def test_the_token_in_the_environment_disturbs_no_other_command(project: Path, learnt: Learnt) -> None:
     assert learnt("init", env={"LEARNT_MCP_TOKEN": TOKEN}).code == 0

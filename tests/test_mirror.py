@@ -24,6 +24,7 @@ from learnt.store import mirror, tasks
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
+from tests.support.doors import start_worker, work_here
 from tests.support.postgres import PostgresServer
 from tests.support.workers import ended
 
@@ -392,7 +393,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
         if number % 3 == 0:
             mirror.throw_away(memory.context.store.place)
         memory.add(f"Mend scanner {number} when its lamp is cold")
-        worker = subprocess.Popen([sys.executable, "-P", "-m", "learnt.doors.worker", str(project)])
+        worker = start_worker(project)
         with suppress(subprocess.TimeoutExpired):
             worker.wait(0.2 + chance.random() * 0.8)
         worker.send_signal(signal.SIGKILL)
@@ -402,7 +403,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
             prompted(hook, f"count till {number}", task=f"task_{number}")
         if background.worker_state(str(project / ".learnt"))[0] == "started":
             ended(project)
-    subprocess.run([sys.executable, "-P", "-m", "learnt.doors.worker", str(project)], check=True)
+    assert work_here(project).code == 0
     with Memory.open_for_hook(project) as hook:
         assert titles(hook) == titles(memory)
         assert len(titles(hook)) == 58

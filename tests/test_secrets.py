@@ -13,6 +13,9 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import InvalidValue
+from learnt.flow import hook_events
+from learnt.flow.briefs import BriefRequest
+from learnt.flow.context import Context
 from learnt.model import Triggers
 from tests.conftest import Done
 from tests.support import leaks
@@ -128,12 +131,12 @@ def test_the_log_of_the_hook_never_quotes_what_a_client_sent(project: Path, monk
     leaks.run_with(json.dumps({**event, "agent_type": "xyzzy " * 100}))
     for error in (ValueError, KeyError, InvalidValue):
         with monkeypatch.context() as patch:
-            patch.setattr("learnt.flow.hook_events.brief", _failing(error))
+            patch.setattr(hook_events, "brief", _failing(error))
             leaks.run_with(json.dumps(event))
 
     lines = log.read_text().splitlines()
     assert len(lines) == 6
-    assert all(re.search(r"(Error|InvalidValue): at [a-z/]+\.py:\d+$", line) for line in lines), lines
+    assert all(re.search(r"(Error|InvalidValue): at [a-z_/]+\.py:\d+$", line) for line in lines), lines
     assert "xyzzy" not in log.read_text()
     assert TOKEN not in log.read_text()
 
@@ -147,8 +150,8 @@ def test_the_log_of_the_hook_says_what_is_wrong_with_the_store(project: Path, mo
 
 
 def _failing(error: type[Exception]) -> Callable[..., None]:
-    def brief(_memory: Memory, text: str, **_options: object) -> None:
-        raise error(f"nothing can be made of {text!r}")
+    def brief(_context: Context, request: BriefRequest) -> None:
+        raise error(f"nothing can be made of {request.text!r}")
 
     return brief
 

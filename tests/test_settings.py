@@ -425,7 +425,7 @@ def test_a_parsed_copy_that_came_with_a_project_cannot_speak_for_a_missing_file(
 
 
 def test_init_with_an_address_writes_a_file_that_loads(settings: Settings, postgres: Any) -> None:
-    assert settings.run("init", "--database", postgres.address())[0] == 0
+    assert settings.run("init", "--database", postgres.address(empty=True))[0] == 0
     assert settings.shown()["project"]["value"] == "shop"
     assert settings.run("list")[0] == 0
 

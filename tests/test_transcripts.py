@@ -24,14 +24,25 @@ from learnt.loop.prompt import Earlier, compose
 from learnt.model import Task
 from learnt.store import session_database
 from learnt.text.fence import fenced
-
-NOON = "2026-03-01T12:00:00.000Z"
-NOON_MS = 1_772_366_400_000
-
-
-def written(path: Path, records: list[Any], *, end: str = "\n") -> str:
-    path.write_bytes(b"".join(json.dumps(record).encode() + end.encode() for record in records))
-    return str(path)
+from tests.support.transcripts import (
+    HEAD,
+    INFO,
+    META,
+    NOON,
+    NOON_MS,
+    answered,
+    asked,
+    claude,
+    codex,
+    codex_call,
+    codex_message,
+    codex_output,
+    gemini,
+    gemini_call,
+    part,
+    used,
+    written,
+)
 
 
 def short(step: Step) -> tuple[str, ...]:
@@ -40,21 +51,6 @@ def short(step: Step) -> tuple[str, ...]:
 
 
 # Claude Code
-
-
-def claude(kind: str, content: object, **more: Any) -> dict[str, Any]:
-    message = {"role": kind, "content": content, **({"model": "claude-opus-5-5"} if kind == "assistant" else {})}
-    common = {"uuid": "u", "sessionId": "s-1", "cwd": "/home/me/shop", "gitBranch": "tills", "timestamp": NOON}
-    return {"type": kind, "message": message, "isSidechain": False, **common, **more}
-
-
-def used(tool: str, given: object, id: str = "t1", **more: Any) -> dict[str, Any]:
-    return claude("assistant", [{"type": "tool_use", "id": id, "name": tool, "input": given}], **more)
-
-
-def answered(content: object, id: str = "t1", *, is_error: bool = False, **more: Any) -> dict[str, Any]:
-    block = {"type": "tool_result", "tool_use_id": id, "content": content, "is_error": is_error}
-    return claude("user", [block], **more)
 
 
 def claude_steps(folder: Path, *records: Mapping[str, Any]) -> list[Step]:
@@ -235,25 +231,6 @@ def test_a_long_text_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
 # Codex
 
 
-def codex(payload: Mapping[str, Any], kind: str = "response_item") -> dict[str, Any]:
-    return {"timestamp": NOON, "type": kind, "payload": payload}
-
-
-def codex_call(name: str, arguments: object, id: str = "c1") -> dict[str, Any]:
-    return codex({"type": "function_call", "name": name, "arguments": json.dumps(arguments), "call_id": id})
-
-
-def codex_output(output: object, id: str = "c1", kind: str = "function_call_output") -> dict[str, Any]:
-    return codex({"type": kind, "call_id": id, "output": output})
-
-
-def codex_message(role: str, *parts: str) -> dict[str, Any]:
-    return codex({"type": "message", "role": role, "content": [{"type": "input_text", "text": part} for part in parts]})
-
-
-META = {"id": "r-1", "cwd": "/home/me/shop", "git": {"branch": "tills"}, "source": "exec"}
-
-
 def codex_steps(folder: Path, *records: Mapping[str, Any], meta: Mapping[str, Any] = META) -> list[Step]:
     return list(transcript.steps(written(folder / "rollout.jsonl", [codex(meta, "session_meta"), *records])))
 
@@ -385,23 +362,6 @@ def test_codex_tells_about_the_conversation(tmp_path: Path) -> None:
 
 # Gemini CLI
 
-HEAD = {"sessionId": "g-1", "projectHash": "0", "startTime": NOON, "lastUpdated": NOON, "kind": "main"}
-
-
-def gemini(id: str, content: object = "", **more: Any) -> dict[str, Any]:
-    return {"id": id, "timestamp": NOON, "type": "gemini", "content": content, "model": "gemini-2.5-flash", **more}
-
-
-def gemini_call(
-    name: str, given: object, output: str, *, status: str = "success", key: str = "output"
-) -> dict[str, Any]:
-    response = {"functionResponse": {"id": "g1", "name": name, "response": {key: output}}}
-    return {"id": "g1", "name": name, "args": given, "result": [response], "status": status, "timestamp": NOON}
-
-
-def asked(id: str, *parts: str) -> dict[str, Any]:
-    return {"id": id, "timestamp": NOON, "type": "user", "content": [{"text": part} for part in parts]}
-
 
 RAN = "<untrusted_context>\nOutput: no rule\nExit Code: 2\nProcess Group PGID: 99\n</untrusted_context>"
 GEMINI = [
@@ -483,16 +443,6 @@ def test_gemini_tells_about_the_conversation(tmp_path: Path) -> None:
 # opencode
 
 
-def part(tool: str, given: object, **state: Any) -> dict[str, Any]:
-    return {"type": "tool", "tool": tool, "callID": "o1", "state": {"status": "completed", "input": given, **state}}
-
-
-INFO = {
-    "id": "ses_1",
-    "directory": "/home/me/shop",
-    "model": {"id": "stub-model", "providerID": "stub"},
-    "time": {"created": NOON_MS, "updated": NOON_MS + 5},
-}
 OPENCODE: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
     (
         {"role": "user", "time": {"created": NOON_MS}},

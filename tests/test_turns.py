@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,10 +23,11 @@ from learnt.system.detached import INTERNAL
 from learnt.system.locks import Locked
 from tests.conftest import Clock
 from tests.support.accumulation import Model, until
+from tests.support.doors import Learnt, start_worker, work_here
 from tests.support.past import correction
 from tests.support.service_stub import Reply
+from tests.support.transcripts import claude, codex, codex_message, gemini, written
 from tests.support.workers import ended
-from tests.test_transcripts import claude, codex, codex_message, gemini, written
 
 TASK = text_id("task", "540b ")
 LESSON = "<learning>The till rounds half to even.</learning>"
@@ -350,7 +350,7 @@ def test_a_worker_that_is_killed_anywhere_loses_no_debrief(
             memory.hooks.end_turn(
                 f"task_{number}", "Done.", transcript=said(tmp_path / f"{number}.jsonl", words, "Done.")
             )
-        worker = subprocess.Popen([sys.executable, "-P", "-m", "learnt.doors.worker", str(project)])
+        worker = start_worker(project)
         with suppress(subprocess.TimeoutExpired):
             worker.wait(chance.random() * 0.6)
         worker.send_signal(signal.SIGKILL)  # wherever it is by now
@@ -399,23 +399,22 @@ def test_while_one_is_at_work_no_other_is(project: Path, alone: None) -> None:
         assert memory.worker.catch_up().records == 1
 
 
-def test_doctor_tells_of_a_worker_that_failed(project: Path) -> None:
+def test_doctor_tells_of_a_worker_that_failed(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         folder = Path(memory.context.store.place.folder)
     (project / "learnt.toml").write_text("colour = 3\n")
-    worker = [sys.executable, "-P", "-m", "learnt.doors.worker", str(project)]
     log = folder / background.WORKER_LOG
-    with log.open("w") as file:
-        assert subprocess.run(worker, stderr=file, check=False).returncode == 1
+    failed = work_here(project)
+    assert failed.code == 1
+    log.write_text(failed.err)
     (project / "learnt.toml").unlink()
-    doctor = [sys.executable, "-m", "learnt", "doctor", "--json"]
-    found = json.loads(subprocess.run(doctor, cwd=project, capture_output=True, check=False).stdout)["findings"]
+    found = json.loads(learnt("doctor", "--json").out)["findings"]
     (told,) = [one for one in found if one["subject"].endswith("worker")]
     assert not told["fine"]
     assert "colour" in told["detail"]
 
-    assert subprocess.run(worker, check=False).returncode == 0
-    found = json.loads(subprocess.run(doctor, cwd=project, capture_output=True, check=False).stdout)["findings"]
+    assert work_here(project).code == 0
+    found = json.loads(learnt("doctor", "--json").out)["findings"]
     (told,) = [one for one in found if one["subject"].endswith("worker")]
     assert told["fine"], told
 

@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
-from tests.conftest import Done
+from tests.support.doors import Learnt
 from tests.support.shop import Shop
+from tests.support.words import tells
 
 PATIENCE_S = 60
 
 
 @pytest.fixture
-def shop(project: Path, learnt: Callable[..., Done]) -> Shop:
+def shop(project: Path, learnt: Learnt) -> Shop:
     return Shop(project, learnt)
 
 
@@ -114,7 +115,7 @@ def test_each_failure_brings_a_stronger_model_and_the_reason_is_kept(shop: Shop)
     told = shop.learnt("strategy").out
     assert told.startswith("model   type       done  of  share")
     assert "small" in told
-    assert "No attempts at tasks of this type are recorded yet." in shop.learnt("strategy", "--type", "nosuch").out
+    assert tells(shop.learnt("strategy", "--type", "nosuch").out, "no attempts", "type")
     picture = shop.folder / "picture.svg"
     assert shop.learnt("strategy", "--plot", str(picture)).code == 0
     assert picture.read_text().startswith("<svg")
@@ -169,18 +170,17 @@ def test_a_person_reads_each_thing_once_and_what_to_do_next(shop: Shop) -> None:
 
     assert done.code == 1
     assert f"on learnt/{built}" in done.out
-    assert f"`git merge BRANCH` brings in what was done: learnt/{built}\n" in done.out
+    assert tells(done.out, "`git merge BRANCH`", f"learnt/{built}")
     assert "looking" in done.out
     assert "<task-" not in done.out
     assert done.out.count("boom") == 4, "once for each attempt"
-    assert "5 attempts: 1 task done, 4 attempts failed" in done.out
-    assert "1 waits for a person" in done.out
-    waits = f"{after} waits for {broken}, which is escalated: `learnt resolve {broken} "
-    assert waits in done.out
+    assert tells(done.out, "5 attempts", "1 task done", "4 attempts failed")
+    assert tells(done.out, 1, "person")
+    assert tells(done.out, after, broken, "escalated", f"`learnt resolve {broken}")
     shop.learnt("task", "cancel", broken)
     idle = shop.learnt("work")
     assert "no task is ready" in idle.out
-    assert f"{after} waits for {broken}, which is cancelled: `learnt task retry {broken}`" in idle.out
+    assert tells(idle.out, after, broken, "cancelled", f"`learnt task retry {broken}`")
 
 
 def test_an_answer_that_comes_too_late_is_told_so(shop: Shop) -> None:
@@ -189,7 +189,7 @@ def test_an_answer_that_comes_too_late_is_told_so(shop: Shop) -> None:
     shop.work("--all", code=1)
     assert shop.learnt("debrief", "--task", task, "--result", "done", stdin="did it by hand").code == 0
     (asked,) = json.loads(shop.learnt("escalations", "--json").out)
-    assert f"{task} is done already." in shop.learnt("resolve", asked["id"], "Try again").out
+    assert f"{task} is done" in shop.learnt("resolve", asked["id"], "Try again").out
 
 
 def test_only_so_many_tasks_are_worked_on(shop: Shop) -> None:
@@ -214,7 +214,7 @@ def test_the_same_error_in_three_tasks_stops_the_run_and_asks_about_what_they_sh
 
     summary = shop.work("--all", code=1)
 
-    assert "3 tasks failed with the same error" in summary["stopped"]
+    assert tells(summary["stopped"], "3 tasks", "same error")
     assert len(summary["attempts"]) < 12
     (asked,) = [one for one in json.loads(shop.learnt("escalations", "--json").out) if one["subject"] == learning]
     assert shop.learnt("resolve", asked["id"], "--hide").code == 0
@@ -380,10 +380,10 @@ def test_a_stopped_run_leaves_nothing_running_and_a_task_to_take_up_again(shop: 
     assert [attempt["result"] for attempt in shown["attempts"]] == ["interrupted"]
 
 
-def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
+def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_process: Learnt) -> None:
     shop.agent(WAIT)
     task = shop.add("Anything")
-    assert shop.learnt("work", "--background").code == 0
+    assert learnt_process("work", "--background").code == 0
     _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
 
     status = json.loads(shop.learnt("status", "--json").out)
@@ -402,12 +402,12 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop) -> None:
     assert "Nobody works" in shop.learnt("stop").out
 
 
-def test_watching_leaves_the_terminal_as_it_was(shop: Shop) -> None:
+def test_watching_leaves_the_terminal_as_it_was(shop: Shop, learnt_process: Learnt) -> None:
     import pty  # there is none on Windows
 
     shop.agent(WAIT)
     shop.add("Anything")
-    assert shop.learnt("work", "--background").code == 0
+    assert learnt_process("work", "--background").code == 0
     _until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
     own, theirs = pty.openpty()
     watching = subprocess.Popen([sys.executable, "-m", "learnt", "status"], cwd=shop.folder, stdout=theirs)

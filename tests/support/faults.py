@@ -41,13 +41,12 @@ def start(function: str, *arguments: object, cwd: Path, **options: Any) -> subpr
 
 def run(function: str, *arguments: object, cwd: Path) -> tuple[int, list[str]]:
     """Run a child to its end; return its exit code, negative for a signal, and the lines that it printed."""
-    import subprocess
+    from tests.support.forks import nursery
 
-    child = start(function, *arguments, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    out, err = child.communicate(timeout=60)
-    if child.returncode not in (0, -signal.SIGKILL):
-        raise AssertionError(f"{function}{arguments} ended with {child.returncode}: {err.decode()}")
-    return child.returncode, out.decode().splitlines()
+    code, lines, complaint = nursery().run(function, *arguments, cwd=cwd)
+    if code not in (0, -signal.SIGKILL):
+        raise AssertionError(f"{function}{arguments} ended with {code}: {complaint}")
+    return code, lines
 
 
 def contradictions(memory: Memory) -> list[str]:

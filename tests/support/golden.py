@@ -13,7 +13,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -163,7 +162,7 @@ class Outside:
             patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
             patch.chdir(self.project)
             code = main()
-        return Done(subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue()))
+        return Done(code, out.getvalue(), err.getvalue())
 
     def wait_for_workers(self) -> None:
         """Wait until no process that a hook started is left: it would change what the next command sees."""

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.doors import Learnt
+
 CLIENTS = ("claude", "codex", "gemini", "opencode")
 LONGEST_ANSWER = 9_500
 _GEMINI = {
@@ -58,6 +60,53 @@ def event(client: str, name: str, session: str, **fields: Any) -> Sent:
     """Return an event under the name that the client has for it."""
     name = _GEMINI.get(name, name) if client == "gemini" else name
     return Sent(client, {"hook_event_name": name, "session_id": session, "cwd": "/x", **fields})
+
+
+def event_text(name: str, **fields: Any) -> str:
+    """Return an event as a client writes it to a hook, under exactly this name."""
+    return json.dumps({"hook_event_name": name, "session_id": "s1", "cwd": "/x", **fields})
+
+
+class Client:
+    """A conversation in a client, which tells a hook what happens, in the words of its own program."""
+
+    def __init__(self, learnt: Learnt, name: str, session: str = "s1", **always: Any) -> None:
+        self._learnt = learnt
+        self._always = {"session_id": session, **always}
+        self.name = name
+
+    def tell(self, event: str, **fields: Any) -> Any:
+        """Return what the hook answers, as the client reads it."""
+        told = event_text(event, **{**self._always, **fields})
+        done = self._learnt("hook", "--client", self.name, stdin=told)
+        assert (done.code, done.err) == (0, "")
+        if not done.out:
+            return {}
+        return json.loads(done.out) if done.out.startswith("{") else done.out
+
+    def hear(self, event: str, **fields: Any) -> str:
+        """Return the words that the model is given."""
+        answer = self.tell(event, **fields)
+        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+
+    def call(self, command: str) -> str:
+        event = "BeforeTool" if self.name == "gemini" else "PreToolUse"
+        return self.hear(event, **self._tool(command))
+
+    def fail(self, command: str, error: str) -> str:
+        if self.name == "gemini":
+            told = {"llmContent": f"Output: {error}\nExit Code: 2", "returnDisplay": error}
+            return self.hear("AfterTool", **self._tool(command), tool_response=told)
+        return self.hear("PostToolUseFailure", **self._tool(command), error=f"Exit code 2\n{error}")
+
+    def work(self, command: str, output: str = "shipped") -> str:
+        event = "AfterTool" if self.name == "gemini" else "PostToolUse"
+        told = {"llmContent": output} if self.name == "gemini" else {"stdout": output, "stderr": ""}
+        return self.hear(event, **self._tool(command), tool_response=told)
+
+    def _tool(self, command: str) -> dict[str, Any]:
+        name = "run_shell_command" if self.name == "gemini" else "Bash"
+        return {"tool_name": name, "tool_input": {"command": command}, "tool_use_id": "call_1"}
 
 
 def stop(client: str, session: str, said: str, *, name: str = "Stop") -> Sent:

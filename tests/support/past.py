@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.test_transcripts import (
+from tests.support.transcripts import (
     HEAD,
     INFO,
     META,

@@ -17,6 +17,8 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
+from tests.support.stores import make_tables
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "learnt-tests"
 
 
@@ -38,13 +40,14 @@ def _wheels() -> list[Path]:
 
 
 class PostgresServer:
-    """One server on a Unix socket; `address()` gives each caller an empty database."""
+    """One server on a Unix socket; `address()` gives each caller a database of its own."""
 
     def __init__(self, binaries: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="learnt-pg-"))
         self._user = "nobody" if os.getuid() == 0 else None
         self._binaries = self._reachable(binaries)
         self._databases = 0
+        self._with_tables = ""
 
     def __enter__(self) -> Self:
         data = self._folder / "data"
@@ -58,6 +61,8 @@ class PostgresServer:
             "max_connections": "60",
             "fsync": "off",  # clients are killed here, not the server
             "full_page_writes": "off",
+            "synchronous_commit": "off",
+            "autovacuum": "off",  # each database lives for a second
         }
         with (data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
@@ -70,14 +75,24 @@ class PostgresServer:
         words = ["sh", "-c", 'rm -rf "$0" >/dev/null 2>&1 &', str(self._folder)]
         subprocess.run(words, start_new_session=True, check=True)
 
-    def address(self) -> str:
-        """Create an empty database and return its address."""
+    def address(self, *, empty: bool = False) -> str:
+        """Create a database with the tables of learnt, or without any, and return its address."""
+        return self._create(template="template1" if empty else self._template())
+
+    def _template(self) -> str:
+        if not self._with_tables:
+            address = self._create(template="template1")
+            make_tables(address)
+            self._with_tables = address.partition("?")[0].rpartition("/")[2]
+        return self._with_tables
+
+    def _create(self, *, template: str) -> str:
         import psycopg
 
         self._databases += 1
         name = f"test_{os.getpid()}_{self._databases}"
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
-            connection.execute(f"create database {name}".encode())
+            connection.execute(f"create database {name} template {template}".encode())
         return self._address(name)
 
     def _address(self, database: str) -> str:

@@ -1,0 +1,40 @@
+"""Stores that tests begin with: made once by learnt itself, then copied, because to make one takes far longer."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from learnt import Memory, __version__
+from learnt.store import migrate
+from learnt.store.postgres import PostgresDatabase
+
+# What a store of SQLite consists of; the other files belong to the project in which it was made.
+_FILES = (".gitignore", "learnt.db")
+
+
+def put_store(project: Path) -> None:
+    """Give a project a new store on SQLite, unless it has one."""
+    folder = project / ".learnt"
+    if (folder / "learnt.db").exists():
+        return
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for name in _FILES:
+        shutil.copy(Path(_new_store().name) / ".learnt" / name, folder / name)
+
+
+def make_tables(address: str) -> None:
+    """Make the tables of learnt in an empty database of a server."""
+    database = PostgresDatabase(address, project="shop", wait_ms=60_000)
+    migrate.bring_up_to_date(database, version=__version__, now_ms=1_700_000_000_000)
+    database.close()
+
+
+@cache
+def _new_store() -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory(prefix="learnt-store-")
+    with Memory.open(folder.name) as memory:
+        assert memory.learnings().total == 0
+    return folder
