@@ -192,7 +192,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PATIENCE_MS", "_PATIENCE_OF_OWNER_MS"):
         monkeypatch.setattr(f"learnt.store.{name}", 1)
     # No other process may use the database: reading its files here lets go of this process's locks on them.
-    monkeypatch.setattr("learnt.flow.background.start_worker", lambda *_, **__: None)
+    monkeypatch.setattr("learnt.system.detached.start", lambda *_, **__: None)
 
 
 def walk(secrets: Sequence[Secret], monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
