@@ -9,9 +9,9 @@ import argparse
 import re
 from pathlib import Path
 
-from learnt.config import SETTINGS, as_toml, example_lines
 from learnt.doors.cli.arguments import full_parser
 from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
+from learnt.settings import SETTINGS, as_toml, example_lines
 from learnt.store.migrate import FOLDER
 
 DOCS = Path(__file__).parent.parent / "docs"

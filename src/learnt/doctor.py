@@ -21,6 +21,7 @@ from learnt.flow.disk import FILE, path_of, read
 from learnt.flow.tasks import ENDED
 from learnt.learnings_file import parse
 from learnt.model import Value
+from learnt.settings import Settings
 from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
 from learnt.store.learnings import Filter
 from learnt.store.mirror import Mirror
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.clients.setup.examine import Found
-    from learnt.config import Settings
     from learnt.model import Task
     from learnt.project import Project
     from learnt.store.activity import Entry
@@ -77,7 +77,7 @@ def examine(start: str, *, clock: Callable[[], int], prompts: Flaws) -> Iterator
     yield _fine("versions", f"learnt {__version__}, Python {platform.python_version()}")
     environ = dict(os.environ)
     here = project.find_project(start)
-    settings, known = config.Settings(), False
+    settings, known = Settings(), False
     try:
         configuration = config.load(context.settings_files(here.root if here else None), environ)
     except LearntError as error:
