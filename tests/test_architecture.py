@@ -21,7 +21,7 @@ LEVELS = (
     ("model",),
     ("text",),
     ("system",),
-    ("project", "store", "llm", "clients"),
+    ("project", "settings", "store", "llm", "clients"),
     ("config", "debrief", "recall", "brief", "learnings_file", "weigh", "consolidate", "strategy"),
     ("mine",),
     ("flow",),

@@ -6,7 +6,8 @@ and the file that `init` writes are made from them; `config.py` reads files and 
 
 from __future__ import annotations
 
-from learnt.model import EVERYTHING, GENERAL, Model, Value
+from learnt.errors import InvalidValue
+from learnt.model import EVERYTHING, GENERAL, Value, is_figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +43,23 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "browser-agent": ("testing", GENERAL),
 }
 """Which categories an agent sees, where no file says otherwise; the names as they are compared."""
+
+
+class Model(Value):
+    """A language model to choose, and what it costs in USD: one attempt, and a million tokens."""
+
+    name: str
+    price: float = 0.0
+    input_price: float = 0.0
+    output_price: float = 0.0
+
+    def check(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise InvalidValue("a model needs a name")
+        for field in ("price", "input_price", "output_price"):
+            price = getattr(self, field)
+            if not is_figure(price):
+                raise InvalidValue(f"{field} is {price!r}", hint=f"{field} is a number of USD from 0 on")
 
 
 class Settings(Value):

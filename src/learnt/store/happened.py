@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.errors import NotFound
-from learnt.model import Attempt, Brief, Failure, Injection, Mark, Task
+from learnt.model import Attempt, Brief, Failure, Injection, Task, Value, check_id
 from learnt.store import tasks
 
 TYPE_CHECKING = False
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.store.database import Database
+
+
+class Mark(Value):
+    """Helpful or not helpful, on one injection."""
+
+    learning: str
+    task: str
+    helpful: bool
+    at: int
+    who: str = ""
+
+    def check(self) -> None:
+        check_id("learn", self.learning)
+        check_id("task", self.task)
 
 
 def brief_body(task: Task | None, brief: Brief) -> dict[str, Any]:

@@ -20,7 +20,8 @@ import math
 import re
 
 from learnt.errors import InvalidValue
-from learnt.model import Model, Value
+from learnt.model import Value
+from learnt.settings import Model
 from learnt.strategy.figures import Outcome, Record, Share
 from learnt.strategy.ladder import Prospects, totals
 

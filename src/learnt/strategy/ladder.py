@@ -18,7 +18,8 @@ from __future__ import annotations
 import math
 import random
 
-from learnt.model import Model, Value
+from learnt.model import Value
+from learnt.settings import Model
 from learnt.strategy.figures import Outcome, Record, Sums
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ misspelt field would otherwise be lost without a word.
 from __future__ import annotations
 
 from learnt.errors import InvalidValue
-from learnt.model import COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
+from learnt.model import CONTENT, COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
@@ -16,23 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Fields that a person or a program may set; the rest is kept by the store.
-WRITABLE = (
-    "title",
-    *PARAGRAPHS,
-    "tags",
-    "domain",
-    "category",
-    "kind",
-    "polarity",
-    "triggers",
-    "origin",
-    "goal",
-    "task",
-    "discovery",
-    "commit",
-    "confidence",
-    "pinned",
-)
+WRITABLE = (*CONTENT, "confidence", "pinned")
 # What belongs to the place where a learning is read, not to the learning.
 PLACE = ("version", "scope")
 
