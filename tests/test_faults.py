@@ -19,7 +19,8 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import InvalidValue, NewerDatabase, TryAgain
-from learnt.store import happened, migrate
+from learnt.store import happened
+from learnt.store.database import newest_schema
 from learnt.store.spool import Record, Spool
 from tests.conftest import Done
 from tests.support import faults

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
 from learnt.recall.query import MOST_POSTINGS, looked_up, query_words
-from learnt.store import learnings
+from learnt.store import index, learnings
 from learnt.text.triggers import Signs, Situation, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer

@@ -17,6 +17,7 @@ from learnt import Learning, Memory, NotFound, WrongRequest
 from learnt.model import PROGRAM, Discovery
 from learnt.store import learnings, mined
 from learnt.store.learnings import Change
+from learnt.store.purge import purge_learning
 from tests.conftest import Clock, Done
 from tests.test_terminal import COLOUR, Terminal
 

@@ -22,8 +22,8 @@ from learnt.flow.tasks import ENDED
 from learnt.learnings_file import parse
 from learnt.model import Value
 from learnt.settings import Settings
-from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
-from learnt.store.learnings import Filter
+from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, tasks, unfinished_purge
+from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import Record
@@ -157,7 +157,7 @@ def _examine_database(subject: str, store: Store) -> Iterator[Finding]:
     database = store.database
     count = learnings.count(database, Filter(status=None))
     versions = ", ".join(f"{name} {version}" for name, version in database.versions().items())
-    schema = migrate.schema_number(database)
+    schema = database.schema_number()
     yield _fine(subject, f"{database.path}: {count:,} learning{'' if count == 1 else 's'}, schema {schema}, {versions}")
     found = store.check()
     if found:

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from learnt.learnings_file.lines import AVOID, same_text
 from learnt.learnings_file.read import bullets_by_line, split_lines
-from learnt.text.purged import black_out
+from learnt.text.redact import black_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from learnt.store.database import Database
-    from learnt.store.index import Counts
-    from learnt.store.learnings import Candidate, Filter
+    from learnt.store.index import Candidate, Counts, Filter
     from learnt.text.triggers import Situation
 
 _LEAST_CANDIDATES = 60
@@ -43,12 +42,12 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
     everything = query_words(situation.text)
     counts = index.counts(database, with_joined(everything))
     wanted = telling(as_known(everything, counts.frequencies), counts.frequencies)
-    triggers = learnings.with_triggers(database, signs.anchors(), signs.show, which)
+    triggers = index.with_triggers(database, signs.anchors(), signs.show, which)
     most = max(_LEAST_CANDIDATES, *(4 * part.limit for part in parts))
     found = {one.id: one for one in _by_words(database, wanted, counts, which, most=most)}
     is_cut = len(found) >= most
     aside = [id for id in triggers if id not in found]
-    found.update((one.id, one) for one in (learnings.words_of(database, aside) if aside else ()))
+    found.update((one.id, one) for one in (index.words_of(database, aside) if aside else ()))
     hits = []
     for part in parts:
         mine = {id: one for id, one in found.items() if part.which.takes(one, triggered=id in triggers)}
@@ -60,9 +59,9 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
 
 def _crowded_out(database: Database, wanted: Sequence[str], counts: Counts, part: Wanted) -> list[Candidate]:
     """Return the candidates for a part alone; where few learnings come into question, all of them."""
-    few = learnings.ids(database, part.which, limit=_FEW + 1)
+    few = index.ids(database, part.which, limit=_FEW + 1)
     if len(few) <= _FEW:
-        return learnings.words_of(database, few) if few else []
+        return index.words_of(database, few) if few else []
     return _by_words(database, wanted, counts, part.which, most=4 * part.limit)
 
 
@@ -72,7 +71,7 @@ def _by_words(
     chosen = looked_up(wanted, counts.frequencies)
     if not chosen:
         return []
-    return learnings.with_words(
+    return index.with_words(
         database,
         worth_of(chosen, counts),
         which,

@@ -12,7 +12,8 @@ from zlib import crc32
 
 from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
 from learnt.model import Value, new_id
-from learnt.store import happened, learnings, migrate
+from learnt.store import happened, learnings
+from learnt.store.database import newest_schema
 from learnt.store.spool import Record, Spool
 from learnt.system.files import write_private
 from learnt.text.redact import without_password
@@ -110,21 +111,8 @@ class Store:
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""
         if self.place.read_only or self.database.read_only:
-            self._refuse_full()
-            raise LearntError(
-                f"cannot write {self.database.path}: it is open for reading only",
-                hint="check who owns the file and its folder, or name another store",
-            )
+            raise self.database.refuse_writing()
         return self.database.transaction()
-
-    def _refuse_full(self) -> None:
-        """Raise when a file is open for reading only because its disk had no room for more than that."""
-        if self.place.read_only or self.place.address:
-            return
-        from learnt.store.sqlite import is_full, no_room
-
-        if is_full(self.place.path):
-            raise no_room(self.place.path)
 
     def grew_by(self, learnings: int) -> None:
         """After a change: where it brought many learnings, let the database take note, so that it finds them fast."""
@@ -298,11 +286,10 @@ class Store:
             self.make_folder()
         database = self._connected(new=new)
         try:
-            number = migrate.schema_number(database)
-            migrate.refuse_newer(database, number)
+            number = database.check_schema()
             if number == 0 and not self.place.create:
                 raise NoStore(f"there is no store in {database.path}", hint="`learnt init` creates one")
-            if number < migrate.newest():
+            if number < newest_schema():
                 self._migrate(database)
             if self.place.create and not os.path.isdir(self.place.folder):
                 self.make_folder()  # beside a server, for the spool
@@ -327,6 +314,8 @@ class Store:
                 f"{database.path} has an older schema and cannot be brought up to date from here",
                 hint="run any learnt command in its own project first",
             )
+        from learnt.store import migrate  # few processes have anything to migrate
+
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         database.analyze()
 

@@ -69,9 +69,8 @@ def open_backup(path: str) -> SqliteDatabase:
         raise WrongRequest(f"there is no backup {path}", hint="`learnt backup` says where it writes them")
     source = SqliteDatabase(path, wait_ms=1000, read_only=True)
     try:
-        number = migrate.schema_number(source)
-        migrate.refuse_newer(source, number)
-        if number < migrate.newest():
+        number = source.check_schema()
+        if number < newest_schema():
             raise WrongRequest(f"{path} has the older schema {number}", hint="open a copy of it as a store first")
         if source.check():
             raise CorruptDatabase(f"{path} is damaged: {source.check()[0]}", hint="use another backup")

@@ -117,7 +117,7 @@ class Mirror(Store):
             if not self._guard.__enter__():
                 raise missing  # it is being made
             database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
-            if migrate.schema_number(database) != migrate.newest() or not counters.value(database, _REFRESHED_AT):
+            if database.schema_number() != newest_schema() or not counters.value(database, _REFRESHED_AT):
                 raise missing
             database.run("pragma synchronous = normal", {})  # what a power cut takes away is in the spool
         except BaseException:
@@ -153,12 +153,12 @@ def throw_away(place: Place) -> None:
 
 def forget(server: Store, signs: Sequence[str]) -> None:
     """Let the mirror of a server forget missteps, too; one that cannot be used is made anew later."""
-    from learnt.store import missteps
+    from learnt.store.purge import forget_missteps  # a hook need not load it
 
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
         with mirror.transaction():
-            missteps.forget(mirror.database, signs)
+            forget_missteps(mirror.database, signs)
     except LearntError:
         throw_away(server.place)
     finally:
@@ -215,6 +215,8 @@ class _Filling(Mirror):
 
     def _opened(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
+        from learnt.store import migrate  # a hook need not load it
+
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         return database
 

@@ -10,15 +10,12 @@ import json
 
 from learnt.model import Value
 from learnt.store.happened import apply_brief
-from learnt.store.learnings import black_out
-from learnt.text.purged import PURGED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from learnt.model import Brief
     from learnt.store.database import Database, Row
 
 # Programs change: what failed a season ago and was not tried again is as likely to work now.
@@ -264,74 +261,6 @@ def apply_forgotten(database: Database, body: dict[str, Any]) -> None:
     database.execute(
         "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at", **body
     )
-
-
-def signs_in(database: Database, brief: Brief) -> list[str]:
-    """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
-    rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
-    if not rows:
-        told = [one["command"] for one in brief.receipt.get("failed", ()) if one["command"] != PURGED]
-        rows = database.rows(
-            f"select sign from misstep where project = :project and {database.one_of('command', 'told')} order by sign",
-            told=database.list_value(told),
-        )
-    return [row["sign"] for row in rows]
-
-
-def forget(database: Database, signs: Sequence[str]) -> list[Misstep]:
-    """Forget missteps, and return those that were known; what came of the warnings of them stays."""
-    known = [found for found in (find(database, sign) for sign in signs) if found]
-    for one in known:
-        database.execute("delete from misstep where project = :project and sign = :sign", sign=one.sign)
-    return known
-
-
-def purge(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
-    """Delete missteps with the warnings of them, and their commands wherever those stand; say whether any was there.
-
-    Errors, and what worked then, go from the receipts that told of these very missteps: elsewhere the same words are
-    about something else. `commands`: what a brief that told of them called them. Only a person's purge does this.
-    """
-    known = forget(database, signs)
-    told = {*commands, *(one.command for one in known)} - {PURGED}
-    gone = len(known) + database.execute(
-        f"delete from misstep where project = :project and {database.one_of('command', 'told')}",
-        told=database.list_value(sorted(told)),
-    )
-    for sign in signs:
-        gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
-    for id, receipt in _receipts_with(database, told):
-        for one in receipt["failed"]:
-            if one["command"] in told:  # also one that is too short to be looked for
-                one.update(command=PURGED, error=PURGED, worked=PURGED)
-        gone += database.execute("delete from warning where project = :project and brief = :id", id=id)
-        gone += database.execute(
-            "update brief set receipt = :receipt where project = :project and id = :id",
-            id=id,
-            receipt=json.dumps(receipt, ensure_ascii=False),
-        )
-    gone += black_out(database, told)
-    # Of another misstep, this may be what worked then: blacked out, that is no advice.
-    database.execute(
-        "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
-        purged=f"%{PURGED}%",
-    )
-    return gone > 0
-
-
-def _receipts_with(database: Database, commands: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the briefs that warned of one of these commands, and their receipts."""
-    rows = database.rows(
-        """
-        select id, receipt
-          from brief
-         where project = :project
-           and occasion in ('tool', 'failure')
-         order by id
-        """
-    )
-    read = [(row["id"], json.loads(row["receipt"])) for row in rows]
-    return [(id, one) for id, one in read if any(told["command"] in commands for told in one.get("failed", ()))]
 
 
 def _misstep(row: Row) -> Misstep:

@@ -24,7 +24,7 @@ except ImportError as error:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Row
@@ -91,6 +91,67 @@ class PostgresDatabase(Database):
     def list_value(self, values: Sequence[str]) -> object:
         return list(values)
 
+    def put_postings(self, learning: str, words: Sequence[str]) -> None:
+        times: dict[str, int] = {}
+        for word in words:
+            times[word] = times.get(word, 0) + 1
+        self.execute_many(
+            """
+            insert into posting (project, word, learning, times)
+            values (:project, :word, :learning, :times)
+            """,
+            [{"word": word, "learning": learning, "times": count} for word, count in times.items()],
+        )
+
+    def remove_postings(self, learning: str) -> None:
+        self.execute("delete from posting where project = :project and learning = :id", id=learning)
+
+    def match_words(
+        self,
+        weights: Mapping[str, float],
+        *,
+        judged: str,
+        cut: str,
+        conditions: str,
+        parameters: dict[str, Any],
+        newest: int | None,
+    ) -> list[Row]:
+        # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
+        return self.rows(
+            f"""
+            with found as materialized (
+                select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
+                  from posting
+                  join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
+                 where posting.project = :project
+                   and posting.learning > :floor
+                 group by posting.learning
+            ), best as materialized (
+                select {judged}, found.score
+                  from found
+                  join learning on learning.project = :project and learning.id = found.learning
+                 where {conditions}
+                 order by found.score desc, learning.id desc
+                 limit :limit
+            )
+            select best.*, {cut}
+              from best
+              join learning_words on learning_words.project = :project and learning_words.learning = best.id
+             order by best.score desc, best.id desc
+            """,
+            words=list(weights),
+            weights=list(weights.values()),
+            floor="" if newest is None else self._oldest_of_newest(newest),
+            **parameters,
+        )
+
+    def _oldest_of_newest(self, newest: int) -> str:
+        """Return the id below the newest ones; ids grow with time."""
+        floor = self.value(
+            "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
+        )
+        return str(floor or "")
+
     def lock_words(self) -> None:
         # Words are shared by all learnings of a project: without an order of their own, writers would lock each other.
         self._lock_for_project(_WORDS_LOCK)
@@ -141,7 +202,7 @@ class PostgresDatabase(Database):
         return []  # the server checks its own pages, and its keys cannot be switched off
 
     def scrub(self) -> None:
-        from learnt.store.learnings import TEXT_COLUMNS
+        from learnt.store.purge import TEXT_COLUMNS
 
         self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
 

@@ -18,7 +18,7 @@ from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     Span = tuple[int, int, str]
 
@@ -612,3 +612,19 @@ def _without_secret_options(place: str) -> str:
     path, mark, options = place.partition("?")
     shown = [option for option in options.split("&") if not option.lower().startswith(("password=", "sslpassword="))]
     return path + mark + "&".join(shown) if any(shown) else path
+
+
+PURGED = "[purged]"
+_SHORTEST_PURGED = 12  # shorter ones occur by chance
+
+
+def long_enough(texts: Iterable[str]) -> list[str]:
+    """Return the texts that do not occur in others by chance, the longest first."""
+    return sorted({text for text in texts if len(text) >= _SHORTEST_PURGED}, key=lambda text: (-len(text), text))
+
+
+def black_out(text: str, purged: Iterable[str]) -> str:
+    """Return a text without those that a person purged, wherever it repeats one in whole."""
+    for sought in long_enough(purged):
+        text = text.replace(sought, PURGED)
+    return text
