@@ -20,7 +20,7 @@ from learnt.flow.offered import FILTERS
 from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning
 from learnt.store import happened
-from learnt.weigh.impact import impact
+from learnt.weigh.confidence import impact
 from tests.conftest import Clock, Done, command_line
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2

@@ -13,7 +13,7 @@ from learnt.model import Value
 from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
 from learnt.store.missteps import prevented
 from learnt.text.names import client_name
-from learnt.text.times import ago
+from learnt.text.times import MONTH_MS, ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from learnt.store import Store
     from learnt.store.activity import Entry, Today
     from learnt.store.fired import Fired
-
-_MONTH_MS = 30 * 24 * 60 * 60 * 1000
 
 
 class Activity(Value):

@@ -410,8 +410,7 @@ class LearningsFile(Mining):
         self, database: Database, file: _Merged, begun: Regeneration, window: int | None
     ) -> tuple[Rendering, int]:
         """Within a transaction: return a file as it should be, and from how many tasks."""
-        from learnt.weigh.impact import impact
-        from learnt.weigh.stage import stage
+        from learnt.weigh.confidence import impact, stage
 
         goal = file.goal if self._has_goal_files() else None
         tasks = self._window(database, window, goal)

@@ -17,7 +17,6 @@ from learnt.flow.activity import (
     report_attempt,
 )
 from learnt.flow.context import check_rows
-from learnt.llm.spend import DAY_MS, MONTH_MS
 from learnt.model import Value
 from learnt.store import calls, missteps, opinions, statistics
 from learnt.store.activity import Today

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store import Store
 
-_DAY_MS = 24 * 60 * 60 * 1000
-_OLD_MS = 90 * _DAY_MS
-_UNUSED_MS = 30 * _DAY_MS
-_DONE_MS = 7 * _DAY_MS
+_OLD_MS = 90 * DAY_MS
+_UNUSED_MS = 30 * DAY_MS
+_DONE_MS = 7 * DAY_MS
 _ATTEMPTS_BETWEEN_SUMMARIES = 10
 _MOST_SUMMARISED = 2_000
 _MOST_PROPOSALS = 10

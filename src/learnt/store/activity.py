@@ -11,6 +11,7 @@ import json
 from learnt.model import Value
 from learnt.store.missteps import PREVENTED
 from learnt.text.names import key_of
+from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 KINDS = ("brief", "warning", "debrief")
-_DAY_MS = 86_400_000
 # Attempts are read by when they began, and shown by when they ended: so many more are looked at, so that a long one
 # among short ones is in its place.
 _LONG_ONES = 100
@@ -152,7 +152,7 @@ def used(database: Database, *, since: int) -> dict[str, int]:
 
 def searches_by(asker: str, at: int | None) -> str:
     """Return the name of the counter of somebody's searches on a day; None stands for the end of days."""
-    return f"searches by {asker} on day {'999999' if at is None else f'{at // _DAY_MS:06d}'}"
+    return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"
 
 
 def today(database: Database, *, since: int) -> Today:

@@ -29,9 +29,9 @@ FILE = "mirror.db"
 _LOCK = "mirror.lock"
 _REFRESHED_AT = "mirror refreshed at"
 _AT_ONCE = 1_000
-_RECENT_MS = 30 * 24 * 3600 * 1000
+_RECENT_MS = MONTH_MS
 # Machines disagree about the time: what changed shortly before the last refresh is read once more.
-_SKEW_MS = 24 * 3600 * 1000
+_SKEW_MS = DAY_MS
 _ENDINGS = ("", "-wal", "-shm", "-journal")
 # Copied as they are: words were cut by the same code.
 _OF_LEARNINGS = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}

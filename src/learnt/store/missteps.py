@@ -10,6 +10,7 @@ import json
 
 from learnt.model import Value
 from learnt.store.happened import apply_brief
+from learnt.text.times import MONTH_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 # Programs change: what failed a season ago and was not tried again is as likely to work now.
-TOLD_FOR_MS = 90 * 24 * 3600 * 1000
+TOLD_FOR_MS = 3 * MONTH_MS
 _MOST_OPEN = 10
 _MOST_OF_ASKED = 20
 # An error is prevented that was not repeated after a warning: the warning was no mistake, and the command did not fail
