@@ -11,7 +11,6 @@ import pytest
 from learnt import Memory, TryAgain
 from learnt.flow.background import LOCK
 from learnt.learnings_file import purged
-from learnt.model import Escalation
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall
 from learnt.store.learnings import TEXT_COLUMNS

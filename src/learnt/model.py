@@ -42,6 +42,7 @@ OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compactio
 ASKERS = ("", "hook", "prompt", "tool", "person")
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
+AVOID = "Avoid: "
 ORIGINS = ("person", "agent", "model", "import")
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
@@ -216,7 +217,8 @@ def _check_words(name: str, words: tuple[str, ...], limit: int) -> None:
         _check_length(name, word, limit)
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise unless a value is one of the choices."""
     if value not in choices:
         raise InvalidValue(f"{name} `{value}` is unknown", hint=f"{name} is one of: {', '.join(choices)}")
 
@@ -282,6 +284,10 @@ class Learning(Value):
     scope: str = "project"
     """Not stored: "project", "user", or the name of the other project that it was read from."""
 
+    def advise(self, text: str) -> str:
+        """Return a text of the learning with `Avoid: ` before what is to be avoided."""
+        return AVOID + text if self.polarity == "avoid" else text
+
     def check(self) -> None:
         check_id("learn", self.id)
         if not self.title or self.title != " ".join(self.title.split()):
@@ -301,10 +307,10 @@ class Learning(Value):
         _check_words("tag", self.tags, TITLE_LIMIT)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
-        _check_choice("kind", self.kind, KINDS)
-        _check_choice("polarity", self.polarity, POLARITIES)
-        _check_choice("origin", self.origin, ORIGINS)
-        _check_choice("status", self.status, STATUSES)
+        check_choice("kind", self.kind, KINDS)
+        check_choice("polarity", self.polarity, POLARITIES)
+        check_choice("origin", self.origin, ORIGINS)
+        check_choice("status", self.status, STATUSES)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
             raise InvalidValue(
                 f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
@@ -389,7 +395,7 @@ class Task(Value):
         check_id("task", self.id)
         if not self.title:
             raise InvalidValue("a task needs a title", hint="say in a few words what is to be done")
-        _check_choice("status", self.status, TASK_STATUSES)
+        check_choice("status", self.status, TASK_STATUSES)
         _check_length("text", self.text, LONG_TEXT_LIMIT)
         for field in ("type", "agent", "model", "next_model"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
@@ -444,7 +450,7 @@ class Attempt(Value):
         check_id("attempt", self.id)
         check_id("task", self.task)
         _check_length("summary", self.summary, TEXT_LIMIT)
-        _check_choice("result", self.result, RESULTS)
+        check_choice("result", self.result, RESULTS)
         _check_length("model", self.model, TITLE_LIMIT)
         for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
             figure = getattr(self, field)
@@ -453,7 +459,7 @@ class Attempt(Value):
                     f"{field} is {figure!r}", hint=f"{field} is a number from 0 to {LARGEST_NUMBER - 1:,}"
                 )
         if self.difficulty:
-            _check_choice("difficulty", self.difficulty, DIFFICULTIES)
+            check_choice("difficulty", self.difficulty, DIFFICULTIES)
 
 
 class Failure(Value):
@@ -478,7 +484,7 @@ class Failure(Value):
 
     def check(self) -> None:
         check_id("attempt", self.attempt)
-        _check_choice("category", self.category, FAILURE_CATEGORIES)
+        check_choice("category", self.category, FAILURE_CATEGORIES)
 
 
 class Injection(Value):
@@ -516,27 +522,9 @@ class Discovery(Value):
     commit: str = ""
 
     def check(self) -> None:
-        _check_choice("type", self.type, DISCOVERIES)
+        check_choice("type", self.type, DISCOVERIES)
         for field in ("text", "failed", "error", "worked", "excerpt"):
             _check_length(field, getattr(self, field), TEXT_LIMIT)
-
-
-class Escalation(Value):
-    """Something that only a person may decide."""
-
-    id: str
-    subject: str
-    question: str
-    detail: Mapping[str, Any] = {}
-    status: str = "open"
-    answer: str = ""
-    created_at: int = 0
-    resolved_at: int | None = None
-    resolved_by: str = ""
-
-    def check(self) -> None:
-        check_id("esc", self.id)
-        _check_choice("status", self.status, ("open", "resolved"))
 
 
 class Brief(Value):
@@ -569,8 +557,8 @@ class Brief(Value):
 
     def check(self) -> None:
         check_id("brief", self.id)
-        _check_choice("occasion", self.occasion, OCCASIONS)
-        _check_choice("asked_by", self.asked_by, ASKERS)
+        check_choice("occasion", self.occasion, OCCASIONS)
+        check_choice("asked_by", self.asked_by, ASKERS)
         if any(injection.brief != self.id for injection in self.injections):
             raise InvalidValue(f"an injection of {self.id} belongs to another brief")
 

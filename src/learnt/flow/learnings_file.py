@@ -50,8 +50,7 @@ from learnt.learnings_file import (
     says_otherwise,
     select,
 )
-from learnt.learnings_file.lines import AVOID
-from learnt.model import TEXT_LIMIT, Value, new_id
+from learnt.model import AVOID, TEXT_LIMIT, Value, new_id
 from learnt.store import calls, counters, events, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
 from learnt.text.redact import redact

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 
 from learnt.brief.categories import named, seen_by, spellings
-from learnt.brief.standing import Considered, Rules, choose
+from learnt.brief.standing import Considered, StandingRules, choose
 from learnt.model import PARAGRAPHS, Value
 from learnt.store import learnings
 from learnt.store.learnings import Filter

@@ -163,7 +163,7 @@ class Reports:
             after=_outcomes([one for one in effects if one.after]),
             by_month=_by_month(effects),
             regenerations=statistics.regenerated(database),
-            opinions=opinions.counts(database),
+            opinions=escalations.count_opinions(database),
             prevented=missteps.prevented(database),
         )
 

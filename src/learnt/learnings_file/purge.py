@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from learnt.learnings_file.lines import AVOID, same_text
+from learnt.learnings_file.lines import same_text
 from learnt.learnings_file.read import bullets_by_line, split_lines
+from learnt.model import AVOID
 from learnt.text.redact import black_out
 
 TYPE_CHECKING = False

@@ -240,7 +240,10 @@ def has_proposal(database: Database, id: str) -> bool:
 def for_file(
     database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
 ) -> list[Learning]:
-    """Return the active learnings that a learnings file may show; `goal`: only those of a goal, or of none."""
+    """Return candidates for a learnings file, active ones; `goal`: only those of a goal, or of none.
+
+    A superset, which spares reading all: `learnings_file/write.select` decides what the file shows.
+    """
     rows = database.rows(
         f"""
         select *
@@ -300,9 +303,10 @@ def categories(database: Database) -> list[str]:
 
 
 def foremost(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
-    """Return, in no order, the fitting learnings that matter most in general: pinned, helpful, recurring, young.
+    """Return, in no order, candidates for those that matter most in general: pinned, helpful, recurring, young.
 
-    `helpful_only`: only those that are pinned, or helped more often than not.
+    A bounded selection that an index serves; `brief/standing` decides. `helpful_only`: only those that are pinned, or
+    helped more often than not.
     """
     # Each category by itself: an index has its learnings in this order.
     rows = [row for one in which.in_categories for row in _foremost_of(database, which, one, limit)]
