@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,15 @@ from learnt.model import (
     Task,
     new_id,
 )
-from learnt.store.happened import attempt_body, brief_body
+from learnt.store.happened import (
+    AttemptRecord,
+    BriefRecord,
+    DebriefRecord,
+    ForgottenRecord,
+    MisstepRecord,
+    SuccessRecord,
+    WarningRecord,
+)
 from learnt.store.spool import Record
 
 TASK = Task(id="task_1", title="Add password reset", goal="accounts", created_at=1, updated_at=1)
@@ -30,6 +39,10 @@ def _brief(memory: Memory, learning: str, *, held_out: bool = False) -> Brief:
     id = new_id("brief", 5)
     injection = Injection(learning=learning, task=TASK.id, brief=id, injected_at=5, held_out=held_out)
     return Brief(id=id, created_at=5, task=TASK.id, receipt={"chosen": [learning]}, injections=(injection,))
+
+
+def _body(brief: Brief) -> dict[str, Any]:
+    return BriefRecord(task=TASK, brief=brief).as_body()
 
 
 def _rows(memory: Memory, table: str) -> int:
@@ -109,7 +122,7 @@ def test_the_database_itself_refuses_what_no_value_may_hold(memory: Memory) -> N
 
 def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory: Memory) -> None:
     learning = memory.add("Shown")
-    record = Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id)))
+    record = Record("op_1", "brief", 5, _body(_brief(memory, learning.id)))
     for _ in range(3):
         memory.context.store.spool.append(record)
         assert [waiting.op for waiting in memory.context.store.spool.waiting()] == ["op_1"]

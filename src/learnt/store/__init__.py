@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.store.database import Database, Transaction
+    from learnt.store.happened import Body, Happening
 
     Applier = Callable[[Database, dict[str, Any]], object]
 
@@ -119,13 +120,12 @@ class Store:
         if learnings >= _MANY:
             self.database.analyze()
 
-    def record(self, kind: str, body: dict[str, Any]) -> bool:
+    def record(self, happening: Happening | str, body: Body | None = None) -> bool:
         """Keep what happened; return False when it had to go to the spool.
 
         Only what no database could ever take is refused at once.
         """
-        now_ms = self.clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        record = self._new_record(happening, body)
         try:
             self._apply(record)
         except LearntError as error:
@@ -136,10 +136,9 @@ class Store:
             return False
         return True
 
-    def keep(self, kind: str, body: dict[str, Any]) -> str:
+    def keep(self, happening: Happening | str, body: Body | None = None) -> str:
         """Keep what happened on the disk and make nothing of it yet; return the operation's id."""
-        now_ms = self.clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        record = self._new_record(happening, body)
         self.make_folder()
         self.spool.append(record)
         return record.op
@@ -164,6 +163,13 @@ class Store:
             self.take_up_spool(wait=True, locked=locked, outcomes=outcomes)
         except LearntError:
             pass  # the database cannot be opened now; the record waits
+
+    def _new_record(self, happening: Happening | str, body: Body | None) -> Record:
+        """Return a record of what happened: of a value, or of a kind and a body."""
+        now_ms = self.clock()
+        if isinstance(happening, str):
+            return Record(new_id("op", now_ms), happening, now_ms, body or {})
+        return Record(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
@@ -209,11 +215,12 @@ class Store:
         """Return how many seconds ago a copy was like what it copies; None for what is no copy."""
         return None
 
-    def waiting(self, task: str) -> list[Record]:
+    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
         if self.spool.is_empty():
             return []
-        return [one for one in self.spool.waiting() if one.kind in ("brief", "warning") and task == _task_of(one)]
+        given = (_read_given(record) for record in self.spool.waiting())
+        return [record for record in given if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""
@@ -324,9 +331,14 @@ class Store:
         make_folder(self.place.folder)
 
 
-def _task_of(record: Record) -> object:
-    body = record.body if record.kind == "brief" else record.body["given"]
-    return body["brief"]["task"]
+def _read_given(record: Record) -> BriefRecord | WarningRecord | None:
+    """Return a brief or a warning; None for other records, and for one that a replay will set aside."""
+    try:
+        if record.kind == "brief":
+            return BriefRecord.from_body(record.body)
+        return WarningRecord.from_body(record.body) if record.kind == "warning" else None
+    except UNUSABLE:
+        return None
 
 
 def make_folder(folder: str) -> None:

@@ -20,10 +20,10 @@ from learnt.system.locks import Locked
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from learnt.store import Place
     from learnt.store.database import Database, Row
+    from learnt.store.happened import Body, BriefRecord, Happening, WarningRecord
 
 FILE = "mirror.db"
 _LOCK = "mirror.lock"
@@ -67,10 +67,9 @@ class Mirror(Store):
     _guard: Locked | None = None
     """Held as long as the file is open: whoever throws it away waits for it."""
 
-    def record(self, kind: str, body: dict[str, Any]) -> bool:
+    def record(self, happening: Happening | str, body: Body | None = None) -> bool:
         """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
-        now_ms = self.clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        record = self._new_record(happening, body)
         with self.transaction():
             self._take_effect(record)
             self.spool.append(record)
@@ -86,7 +85,7 @@ class Mirror(Store):
         """Leave the spool to those who reach the server."""
         return 0
 
-    def waiting(self, task: str) -> list[Record]:
+    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return nothing: what waits for the server has taken effect here."""
         return []
 

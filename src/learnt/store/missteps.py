@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.happened import apply_brief
+from learnt.store.happened import ForgottenRecord, MisstepRecord, SuccessRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from learnt.store.database import Database, Row
+    from learnt.store.happened import Body
 
 # Programs change: what failed a season ago and was not tried again is as likely to work now.
 TOLD_FOR_MS = 3 * MONTH_MS
@@ -129,8 +129,9 @@ def prevented(database: Database, since: int | None = None) -> dict[str, int]:
     return {row["agent"]: row["prevented"] for row in rows}
 
 
-def apply_failed(database: Database, body: dict[str, Any]) -> None:
+def apply_failure(database: Database, body: Body) -> None:
     """Record that a command failed, and that a warning of it, if there was one, was in vain."""
+    failure = MisstepRecord.from_body(body)
     database.execute(
         """
         insert into misstep (project, sign, command, error, task, failed_at)
@@ -144,13 +145,13 @@ def apply_failed(database: Database, body: dict[str, Any]) -> None:
                    else misstep.failed_at
                end
         """,
-        sign=body["sign"],
-        command=body["command"],
-        error=body["error"],
-        task=body["task"],
-        at=body["at"],
+        sign=failure.sign,
+        command=failure.command,
+        error=failure.error,
+        task=failure.task,
+        at=failure.at,
     )
-    for sign in sorted({body["sign"], *body["repeats"]}):
+    for sign in sorted({failure.sign, *failure.repeats}):
         database.execute(
             """
             update warning
@@ -160,16 +161,17 @@ def apply_failed(database: Database, body: dict[str, Any]) -> None:
                and sign = :sign
                and warned_at <= :at
             """,
-            task=body["task"],
+            task=failure.task,
             sign=sign,
-            at=body["at"],
+            at=failure.at,
         )
 
 
-def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
+def apply_success(database: Database, body: Body) -> None:
     """Record that a command succeeded: where it failed before, and for those that it was run in place of."""
-    at, task = body["at"], body["task"]
-    for sign in sorted({body["sign"], *body["repeats"]}):
+    success = SuccessRecord.from_body(body)
+    at = success.at
+    for sign in sorted({success.sign, *success.repeats}):
         _note_own_success(database, sign, at)
         database.execute(
             """
@@ -180,11 +182,11 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
                and sign = :sign
                and warned_at <= :at
             """,
-            task=task,
+            task=success.task,
             sign=sign,
             at=at,
         )
-    for sign, (asked, wrong) in sorted(body["replaces"].items()):
+    for sign, (asked, wrong) in sorted(success.replaces.items()):
         database.execute(
             """
             update misstep
@@ -199,7 +201,7 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
                and (succeeded_at is null or succeeded_at <= :at)
             """,
             sign=sign,
-            worked=body["command"],
+            worked=success.command,
             asked=asked,
             wrong=json.dumps(wrong, ensure_ascii=False),
             at=at,
@@ -237,9 +239,10 @@ def _note_own_success(database: Database, sign: str, at: int) -> None:
     )
 
 
-def apply_warning(database: Database, body: dict[str, Any]) -> None:
+def apply_warning(database: Database, body: Body) -> None:
     """Record a brief that warns of a misstep, and the warning; what came of an earlier one does not count for it."""
-    apply_brief(database, body["given"])
+    warning = WarningRecord.from_body(body)
+    put_brief(database, warning.given)
     database.execute(
         """
         insert into warning (project, task, sign, brief, agent, denied, failures, warned_at)
@@ -253,14 +256,15 @@ def apply_warning(database: Database, body: dict[str, Any]) -> None:
                warned_at = excluded.warned_at
          where excluded.warned_at >= warning.warned_at
         """,
-        **body["warning"],
+        **warning.as_body()["warning"],
     )
 
 
-def apply_forgotten(database: Database, body: dict[str, Any]) -> None:
+def apply_forgotten(database: Database, body: Body) -> None:
     """Record that a conversation has lost what it was given."""
     database.execute(
-        "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at", **body
+        "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at",
+        **ForgottenRecord.from_body(body).as_dict(),
     )
 
 
@@ -269,9 +273,9 @@ def _misstep(row: Row) -> Misstep:
     return Misstep(**{**fields, "wrong": tuple(json.loads(row["wrong"]))})
 
 
-APPLY: dict[str, Callable[[Database, dict[str, Any]], None]] = {
-    "misstep": apply_failed,
-    "success": apply_succeeded,
+APPLY: dict[str, Callable[[Database, Body], None]] = {
+    "misstep": apply_failure,
+    "success": apply_success,
     "warning": apply_warning,
     "forgotten": apply_forgotten,
 }

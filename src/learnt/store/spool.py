@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # What a record raises that no repetition could apply: written by another version, or damaged in a way that no
 # checksum shows.
-_UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
+UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
 
 
 _GONE = object()
@@ -139,7 +139,7 @@ class Spool:
                 continue
             try:
                 apply(record)
-            except _UNUSABLE as error:
+            except UNUSABLE as error:
                 self._set_aside(record, str(error))
             applied += 1
         if os.path.exists(self._taken):
