@@ -223,7 +223,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
     if key == "models":
         return _checked_models(value, where)
     if key == "agents":
-        from learnt.text.names import read_agents
+        from learnt.text.names import read_agents  # most projects set none
 
         return read_agents(value, where)
     if isinstance(setting.default, tuple) and isinstance(value, list):
@@ -285,10 +285,6 @@ def _from_text(key: str, text: str) -> Any:
         return int(text) if len(text) < 20 and text.removeprefix("-").isdecimal() else text
     if isinstance(default, float):
         return float(text) if len(text) < 20 and text.replace(".", "", 1).isdecimal() else text
-    if key == "agents":
-        from learnt.text.names import agents_in
-
-        return agents_in(text)
     if key == "models":
         return [model_from_text(part).as_dict() for part in text.split(",") if part.strip()]
     if isinstance(default, tuple):

@@ -6,7 +6,7 @@ import json
 
 from learnt.errors import NotFound
 from learnt.model import PROGRAM, Event, Learning, Value, new_id
-from learnt.store import counters, events, index
+from learnt.store import events, index
 from learnt.store.index import Filter
 from learnt.text.records import as_record, read_triggers, triggers_record
 from learnt.text.titles import sameness
@@ -279,6 +279,8 @@ def stamp(database: Database) -> int:
     It is renewed in the transaction of the change, under the lock that writers of learnings share, so nobody waits for
     it. How often a learning was shown is not in it: `uses` tells that.
     """
+    from learnt.store import counters
+
     return counters.value(database, counters.LEARNINGS_STAMP)
 
 
@@ -433,6 +435,8 @@ def without_event(database: Database) -> int:
 
 def renew_stamp(database: Database) -> None:
     """Within a transaction: say that some learning is about to change."""
+    from learnt.store import counters  # a brief changes no learning, and need not load it
+
     counters.renew(database, counters.LEARNINGS_STAMP)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from learnt.errors import InvalidValue
 from learnt.model import CONTENT, COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
 from learnt.text.clean import clean, fold
+from learnt.text.redact import redact_line, redact_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,8 +96,6 @@ def _words_without_secrets(value: Any) -> tuple[Any, int]:
 
 
 def _redacted(name: str, value: str) -> tuple[str, int]:
-    from learnt.text.redact import redact_line, redact_text
-
     return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
 
 

@@ -84,8 +84,10 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
 
 def may_hold_secrets(text: str) -> bool:
     """Say quickly whether a text holds anything that could be a part of a secret."""
-    lower = text.lower()
-    return any(letters in lower for letters in _LETTERS) or any(len(word) >= _SHORTEST_WORD for word in text.split())
+    if any(len(word) >= _SHORTEST_WORD for word in text.split()):
+        return True
+    lower = "" if text.isalpha() else text.lower()  # a single word gives nothing to a name, even if it is one
+    return any(letters in lower for letters in _LETTERS)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:

@@ -126,11 +126,7 @@ def _without_accents(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if not (word.isascii() and word.isalpha()):
-        return word
-    from learnt.text.words import stem
-
-    return stem(word)
+    return stem(word) if word.isascii() and word.isalpha() else word
 
 
 _STEP_2 = {
