@@ -30,7 +30,7 @@ from learnt.store.happened import (
     SuccessRecord,
     WarningRecord,
 )
-from learnt.store.spool import Record
+from learnt.store.spool import SpoolRecord
 
 TASK = Task(id="task_1", title="Add password reset", goal="accounts", created_at=1, updated_at=1)
 
@@ -122,7 +122,7 @@ def test_the_database_itself_refuses_what_no_value_may_hold(memory: Memory) -> N
 
 def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory: Memory) -> None:
     learning = memory.add("Shown")
-    record = Record("op_1", "brief", 5, _body(_brief(memory, learning.id)))
+    record = SpoolRecord("op_1", "brief", 5, _body(_brief(memory, learning.id)))
     for _ in range(3):
         memory.context.store.spool.append(record)
         assert [waiting.op for waiting in memory.context.store.spool.waiting()] == ["op_1"]

@@ -484,7 +484,7 @@ def test_on_the_command_line_a_warning_is_hidden_and_purged_by_the_id_of_its_bri
 
 def test_the_size_of_a_spool_can_be_asked_for_while_it_is_taken_up(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path))
-    record = Record("op_1", "brief", 1, {})
+    record = SpoolRecord("op_1", "brief", 1, {})
 
     def take_up() -> None:
         for _ in range(300):

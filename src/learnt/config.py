@@ -64,7 +64,7 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
     `compiled` names a copy that `keep_compiled` wrote: while it is fresh, the files need not be parsed.
     """
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
-    return _loaded(files, contents, environ)
+    return _combine(files, contents, environ)
 
 
 def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> tuple[Configuration, str]:
@@ -83,26 +83,26 @@ def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: 
         with open(compiled, encoding="utf-8") as file:
             copied = json.load(file)["contents"]
         kept = {path: copied[path] for path in others}
-        return _loaded(files, {own: _read_file(own), **kept}, environ), mistake
+        return _combine(files, {own: _read_file(own), **kept}, environ), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
-        return _loaded(files, {path: {} for path in files}, {}), mistake
+        return _combine(files, {path: {} for path in files}, {}), mistake
 
 
-def _loaded(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:
+def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:
     found: dict[str, tuple[Any, str]] = {key: (setting.default, "default") for key, setting in BY_KEY.items()}
     agents_from: dict[str, str] = {}
     for path in files:
         for key, value in _flat(contents[path]).items():
             if path != files[0]:
                 _refuse_personal(key, path, own=files[0])
-            checked = _beside(path, key, _checked(key, value, path))
+            checked = _beside(path, key, _check(key, value, path))
             found[key] = _with_agents(found, checked, path, agents_from) if key == "agents" else (checked, path)
     for name, text in _variables(environ).items():
         if name not in BY_VARIABLE:
             key = name.removeprefix(PREFIX).lower()
             raise WrongRequest(f"environment variable {name} sets no known setting", hint=_did_you_mean(key))
         key = BY_VARIABLE[name].key
-        checked = _checked(key, _from_text(key, text), name)
+        checked = _check(key, _from_text(key, text), name)
         found[key] = _with_agents(found, checked, name, agents_from) if key == "agents" else (checked, name)
     return Configuration(
         settings=Settings(**{BY_KEY[key].field: value for key, (value, _) in found.items()}),
@@ -216,12 +216,12 @@ def _refuse_personal(key: str, path: str, *, own: str) -> None:
         )
 
 
-def _checked(key: str, value: Any, where: str) -> Any:
+def _check(key: str, value: Any, where: str) -> Any:
     setting = BY_KEY.get(key)
     if setting is None:
         raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_did_you_mean(key))
     if key == "models":
-        return _checked_models(value, where)
+        return _check_models(value, where)
     if key == "agents":
         from learnt.text.names import read_agents  # most projects set none
 
@@ -250,7 +250,7 @@ def _checked(key: str, value: Any, where: str) -> Any:
     return value
 
 
-def _checked_models(value: Any, where: str) -> tuple[Model, ...]:
+def _check_models(value: Any, where: str) -> tuple[Model, ...]:
     models = []
     for entry in value if isinstance(value, list) else [value]:
         try:

@@ -105,7 +105,7 @@ class Store:
     def database(self) -> Database:
         """The connection, made on first use; the schema is then up to date."""
         if self._database is None:
-            self._database = self._opened()
+            self._database = self._open()
             self.take_up_spool()
         return self._database
 
@@ -164,12 +164,12 @@ class Store:
         except LearntError:
             pass  # the database cannot be opened now; the record waits
 
-    def _new_record(self, happening: Happening | str, body: Body | None) -> Record:
+    def _new_record(self, happening: Happening | str, body: Body | None) -> SpoolRecord:
         """Return a record of what happened: of a value, or of a kind and a body."""
         now_ms = self.clock()
         if isinstance(happening, str):
-            return Record(new_id("op", now_ms), happening, now_ms, body or {})
-        return Record(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
+            return SpoolRecord(new_id("op", now_ms), happening, now_ms, body or {})
+        return SpoolRecord(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
@@ -287,11 +287,11 @@ class Store:
             )
         )
 
-    def _opened(self) -> Database:
+    def _open(self) -> Database:
         new = self.place.create and not self.place.exists()
         if new:
             self.make_folder()
-        database = self._connected(new=new)
+        database = self._connect(new=new)
         try:
             number = database.check_schema()
             if number == 0 and not self.place.create:
@@ -305,7 +305,7 @@ class Store:
             raise
         return database
 
-    def _connected(self, *, new: bool) -> Database:
+    def _connect(self, *, new: bool) -> Database:
         place = self.place
         if place.address:
             from learnt.store.postgres import PostgresDatabase
@@ -331,7 +331,7 @@ class Store:
         make_folder(self.place.folder)
 
 
-def _read_given(record: Record) -> BriefRecord | WarningRecord | None:
+def _read_given(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
     """Return a brief or a warning; None for other records, and for one that a replay will set aside."""
     try:
         if record.kind == "brief":

@@ -107,7 +107,7 @@ def latest(database: Database, *, limit: int, what: str = "", client: str = "", 
     whose = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
     found = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
     shown = sorted(found, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
-    given = _given(database, [entry.id for entry in shown if entry.what != "debrief"])
+    given = _read_given(database, [entry.id for entry in shown if entry.what != "debrief"])
     taught = _taught(database, [entry.id for entry in shown if entry.what == "debrief"])
     return [entry.replace(learnings=(taught if entry.what == "debrief" else given).get(entry.id, 0)) for entry in shown]
 
@@ -281,16 +281,16 @@ def _spellings(database: Database, agent: str) -> list[str]:
 
 
 def _briefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _given_briefs(database, whose, f"not {_CARRIED_A_WARNING}", limit=limit)
+    rows = _read_briefs(database, whose, f"not {_CARRIED_A_WARNING}", limit=limit)
     return [Entry(what="brief", **row) for row in rows]
 
 
 def _earlier_warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _given_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
-    return [Entry(what="warning", command=_told_command(row.pop("receipt")), **row) for row in rows]
+    rows = _read_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
+    return [Entry(what="warning", command=_warned_command(row.pop("receipt")), **row) for row in rows]
 
 
-def _given_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
+def _read_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
     return database.rows(
         f"""
         select given.*, coalesce(task.title, '') as title
@@ -342,11 +342,11 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
     )
     for row in rows:
         receipt = row.pop("receipt")  # only where the misstep is gone
-        row.update(command=row["command"] or _told_command(receipt), denied=bool(row["denied"]))
+        row.update(command=row["command"] or _warned_command(receipt), denied=bool(row["denied"]))
     return [Entry(what="warning", **row) for row in rows]
 
 
-def _told_command(receipt: str | None) -> str:
+def _warned_command(receipt: str | None) -> str:
     """Return the command of which a brief warned, by its receipt."""
     told = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
     return str(told[0]["command"])
@@ -388,7 +388,7 @@ _READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
 )
 
 
-def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
+def _read_given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
     """Return how many learnings each brief gave."""
     rows = database.rows(
         f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",

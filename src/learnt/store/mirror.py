@@ -105,7 +105,7 @@ class Mirror(Store):
             self._guard.__exit__(None, None, None)
             self._guard = None
 
-    def _opened(self) -> Database:
+    def _open(self) -> Database:
         path = _path(self.place)
         missing = NoStore(f"there is no mirror of the server at {path} yet", hint="the worker makes it; try again soon")
         if not os.path.exists(path):
@@ -212,20 +212,20 @@ def _make_anew(server: Store) -> None:
 class _Filling(Mirror):
     """A mirror while it is made."""
 
-    def _opened(self) -> Database:
+    def _open(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
         from learnt.store import migrate  # a hook need not load it
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         return database
 
-    def take_effect(self, record: Record) -> None:
+    def take_effect(self, record: SpoolRecord) -> None:
         """Within a transaction: apply what waits for the server; a debrief takes rules, and waits for it alone."""
         if record.kind != "debrief":
             self._take_effect(record)
 
 
-def _fill(mirror: _Filling, source: Database, waiting: list[Record], *, now: int) -> None:
+def _fill(mirror: _Filling, source: Database, waiting: list[SpoolRecord], *, now: int) -> None:
     target = mirror.database
     with target.transaction():
         for table, key in _OF_LEARNINGS.items():

@@ -57,33 +57,33 @@ class PostgresDatabase(Database):
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
-            cursor = self._executed(sql, parameters)
+            cursor = self._execute(sql, parameters)
             return (cursor.fetchall() if cursor.description else []), cursor.rowcount
         except psycopg.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
         finally:
             if sql in ("commit", "rollback"):
                 self._is_inside = False
 
-    def _executed(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
+    def _execute(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
         """Run a statement; once more on a new connection, if the old one had died before anything began on it."""
         is_first = sql == self.begin_statement or (not self._is_inside and sql.lstrip().startswith("select"))
         statement = self._translate(sql)
         try:
-            cursor = self._connected().execute(statement, parameters or None, prepare=True)
+            cursor = self._connect().execute(statement, parameters or None, prepare=True)
         except psycopg.OperationalError:
             if not is_first or self._connection is None or not self._connection.closed:
                 raise
-            cursor = self._connected().execute(statement, parameters or None, prepare=True)
+            cursor = self._connect().execute(statement, parameters or None, prepare=True)
         self._is_inside = self._is_inside or sql == self.begin_statement
         return cursor
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
-            with self._connected().cursor() as cursor:
+            with self._connect().cursor() as cursor:
                 cursor.executemany(self._translate(sql), [{"project": self.project, **one} for one in parameters])
         except psycopg.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def one_of(self, column: str, name: str) -> str:
         return f"{column} = any (:{name})"
@@ -174,9 +174,9 @@ class PostgresDatabase(Database):
 
     def script(self, sql: str) -> None:
         try:
-            self._connected().execute(sql.encode())
+            self._connect().execute(sql.encode())
         except psycopg.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def lock_schema(self) -> None:
         self.run("select pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
@@ -207,7 +207,7 @@ class PostgresDatabase(Database):
         self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
 
     def versions(self) -> dict[str, str]:
-        server = self._connected().info.server_version
+        server = self._connect().info.server_version
         return {"PostgreSQL": f"{server // 10000}.{server % 10000}", "psycopg": psycopg.__version__}
 
     def close(self) -> None:
@@ -215,7 +215,7 @@ class PostgresDatabase(Database):
             self._connection.close()
             self._connection = None
 
-    def _connected(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
             # What the address says of `options` is part of ours.
             self._connection = psycopg.connect(
@@ -241,7 +241,7 @@ class PostgresDatabase(Database):
             self._translations[sql] = known
         return known
 
-    def _translated(self, error: psycopg.Error) -> LearntError:
+    def _as_our_error(self, error: psycopg.Error) -> LearntError:
         detail = without_password_of(self._address, str(error).strip().split("\n")[0])
         conflicts = (
             psycopg.errors.LockNotAvailable,

@@ -46,7 +46,7 @@ class SqliteDatabase(Database):
             self._connection.set_busy_handler(self._wait)
             self._prepare()
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def _prepare(self) -> None:
         if self.read_only:
@@ -100,13 +100,13 @@ class SqliteDatabase(Database):
                 found.append(dict(zip(names, values, strict=True)))
             return found, self._connection.changes()
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
             self._connection.executemany(sql, ({"project": self.project, **one} for one in parameters))
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def one_of(self, column: str, name: str) -> str:
         return f"{column} in (select value from json_each(:{name}))"
@@ -179,7 +179,7 @@ class SqliteDatabase(Database):
                 backup.step(-1)  # all at once: in steps it would start anew after every change by others
             target.close()
         except apsw.Error as error:
-            raise self._translated(error, path) from None
+            raise self._as_our_error(error, path) from None
 
     def versions(self) -> dict[str, str]:
         return {"SQLite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()}
@@ -187,7 +187,7 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         self._connection.close()
 
-    def _translated(self, error: apsw.Error, path: str = "") -> LearntError:
+    def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
         """Return our error for one of SQLite's: what happened, to which file, what to do."""
         path = path or self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):

@@ -70,32 +70,32 @@ def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     safe: dict[str, Any] = {}
     total = 0
     for name, value in record.items():
-        safe[name], count = _without_secrets(name, value)
+        safe[name], count = _redact_value(name, value)
         total += count
     return safe, total
 
 
-def _without_secrets(name: str, value: Any) -> tuple[Any, int]:
+def _redact_value(name: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, Triggers):
         value = triggers_record(value)
     if isinstance(value, str) and name != "id" and len(value) <= _NOT_EVEN_CLEANED:
-        return _redacted(name, value)
+        return _redact(name, value)
     if isinstance(value, dict):
-        parts = {field: _words_without_secrets(words) for field, words in value.items()}
+        parts = {field: _redact_words(words) for field, words in value.items()}
         return {field: words for field, (words, _) in parts.items()}, sum(count for _, count in parts.values())
-    return _words_without_secrets(value)
+    return _redact_words(value)
 
 
-def _words_without_secrets(value: Any) -> tuple[Any, int]:
+def _redact_words(value: Any) -> tuple[Any, int]:
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         return value, 0
     if sum(map(len, value)) > _NOT_EVEN_CLEANED:
         return value, 0
-    counts = {word: _redacted("", word)[1] for word in value}
+    counts = {word: _redact("", word)[1] for word in value}
     return [word for word in value if not counts[word]], sum(counts.values())
 
 
-def _redacted(name: str, value: str) -> tuple[str, int]:
+def _redact(name: str, value: str) -> tuple[str, int]:
     return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
 
 

@@ -213,7 +213,7 @@ _patterns: dict[str, re.Pattern[str]] = {}
 _all_shapes: list[tuple[str, str, str]] = []
 
 
-def _compiled(expression: str) -> re.Pattern[str]:
+def _compile(expression: str) -> re.Pattern[str]:
     pattern = _patterns.get(expression)
     if pattern is None:
         pattern = _patterns[expression] = re.compile(expression, re.ASCII)
@@ -224,17 +224,17 @@ def _private_keys(text: str) -> Iterator[Span]:
     """Find private key blocks; one that is cut off ends with its last line of base64."""
     if "PRIVATE KEY" not in text:
         return
-    begins = list(_compiled(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").finditer(text))
+    begins = list(_compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").finditer(text))
     for number, begin in enumerate(begins):
         limit = begins[number + 1].start() if number + 1 < len(begins) else len(text)
-        end = _compiled(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").search(text, begin.end(), limit)
+        end = _compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").search(text, begin.end(), limit)
         if end is None:
             gap = r"(?:\\{1,4}[nrt]|[\s\"'+>#|,]){1,60}+"
             lines = rf"(?:{gap}(?:[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{1,100}}|[A-Za-z0-9/][A-Za-z0-9+/=]{{15,}}))+"
-            body = _compiled(rf"{lines}(?:{gap}[A-Za-z0-9+/=]{{1,64}}(?=[\"'\s]*$|[\\\"'\s]+-))?(?:[\s\\nr]{{0,9}}-+)?")
+            body = _compile(rf"{lines}(?:{gap}[A-Za-z0-9+/=]{{1,64}}(?=[\"'\s]*$|[\\\"'\s]+-))?(?:[\s\\nr]{{0,9}}-+)?")
             if cut_off := body.match(text, begin.end(), limit):
                 yield begin.start(), cut_off.end(), "private-key"
-        elif _compiled(r"[A-Za-z0-9+/]{16}").search(text, begin.end(), end.start()):
+        elif _compile(r"[A-Za-z0-9+/]{16}").search(text, begin.end(), end.start()):
             yield begin.start(), end.end(), "private-key"
 
 
@@ -245,7 +245,7 @@ def _logins(text: str) -> Iterator[Span]:
     expression = (
         r"://(?:[^\s:/@\"'`<>]{0,200}:(?!\d{1,5}[/?#])([^\s\"'`<>/]{1,300})|([\w-]{20,300}))@(?=[A-Za-z0-9\[%$_.(-])"
     )
-    for match in _compiled(expression).finditer(text):
+    for match in _compile(expression).finditer(text):
         group = 1 if match[1] else 2
         if not _is_placeholder(match[group]) and (group == 1 or _is_strong(match[2], least=20)):
             yield *match.span(group), "password" if group == 1 else "token"
@@ -253,9 +253,9 @@ def _logins(text: str) -> Iterator[Span]:
 
 def _aws_pairs(text: str) -> Iterator[Span]:
     """Find the secret half that stands in one text with the id of its key."""
-    if not ("AKIA" in text or "ASIA" in text) or not _compiled(r"A[KS]IA[A-Z2-7]{16}").search(text):
+    if not ("AKIA" in text or "ASIA" in text) or not _compile(r"A[KS]IA[A-Z2-7]{16}").search(text):
         return
-    for match in _compiled(r"(?<![\w/+=-])[A-Za-z0-9/+]{40}(?![\w/+=-])").finditer(text):
+    for match in _compile(r"(?<![\w/+=-])[A-Za-z0-9/+]{40}(?![\w/+=-])").finditer(text):
         if _is_strong(match[0]) and match[0].lower() != match[0] != match[0].upper():
             yield *match.span(), "aws-secret-key"
 
@@ -263,8 +263,8 @@ def _aws_pairs(text: str) -> Iterator[Span]:
 def _shapes(text: str) -> Iterator[Span]:
     long = " ".join(word for word in text.split() if len(word) >= SHORTEST_SHAPE)
     for kind, letters, expression in _expressions() if long else ():
-        if letters in long and (letters or _compiled(expression).search(long)):
-            yield from _found(kind, expression, text)
+        if letters in long and (letters or _compile(expression).search(long)):
+            yield from _matches(kind, expression, text)
 
 
 def _expressions() -> list[tuple[str, str, str]]:
@@ -281,9 +281,9 @@ def _expressions() -> list[tuple[str, str, str]]:
     return _all_shapes
 
 
-def _found(kind: str, expression: str, text: str) -> Iterator[Span]:
-    for match in _compiled(expression).finditer(text):
-        if not _compiled(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|(.)\1{7}").search(match[0]):
+def _matches(kind: str, expression: str, text: str) -> Iterator[Span]:
+    for match in _compile(expression).finditer(text):
+        if not _compile(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|(.)\1{7}").search(match[0]):
             yield *match.span(), kind
 
 
@@ -298,7 +298,7 @@ def _headers(text: str) -> Iterator[Span]:
         rf"|,{gap}(?:{_SCHEMES})[ \t]{{1,8}})|\b(?:bearer|basic)(?:[ \t]{{1,8}}|%20))"
         r"([^\s\"'`\\,;<>()\[\]{}]{8,})"
     )
-    for match in _compiled(expression).finditer(text):
+    for match in _compile(expression).finditer(text):
         value = match[2]
         if not _is_placeholder(value) and (_is_opaque(value) if match[1] else _is_strong(value, least=16)):
             yield *match.span(2), "authorization"
@@ -308,12 +308,12 @@ def _cookies(text: str) -> Iterator[Span]:
     """Find the values of cookies that carry a session, in what follows the word `cookie` on its line."""
     if "ookie" not in text and "COOKIE" not in text:
         return
-    for match in _compiled(r"(?i)cookies?\\{0,3}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").finditer(text):
+    for match in _compile(r"(?i)cookies?\\{0,3}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").finditer(text):
         start = match.start(1)
         for pair in match[1].split(";"):
             name, equals, value = pair.partition("=")
-            carrier = _compiled(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|remember|login|sso|secret|identity|^__")
-            bare = _compiled(r"[^\s\"'`\\]+").match(value)
+            carrier = _compile(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|remember|login|sso|secret|identity|^__")
+            bare = _compile(r"[^\s\"'`\\]+").match(value)
             if equals and bare and carrier.search(name.strip(" \t\"'")[-60:]) and _is_opaque(bare[0]):
                 at = start + len(name) + 1
                 yield at, at + bare.end(), "cookie"
@@ -334,7 +334,7 @@ def _commands(text: str) -> Iterator[Span]:
         ("redis-cli", r"\bredis-cli\s[^\n|;&]{0,200}?(?<=\s)-a\s{1,9}[\"']?([^\s\"']{4,200})"),
     ):
         if letters in text:
-            for match in _compiled(expression).finditer(text):
+            for match in _compile(expression).finditer(text):
                 if not match[1].isdigit() and not _is_placeholder(match[1]) and _has_more_than_letters(match[1]):
                     yield *match.span(1), "password"
 
@@ -345,7 +345,7 @@ def _assignments(text: str) -> Iterator[Span]:
     # A single word gives nothing to a name, even if it is one: `session`.
     for position in () if text.isalpha() else _places(text, _LETTERS_OF_NAMES):
         # Compiled here: most texts name no secret, and a brief need not wait for the pattern.
-        name = _compiled("(?i)" + _NAME).match(text, position) if position >= done else None
+        name = _compile("(?i)" + _NAME).match(text, position) if position >= done else None
         if not name or not _names_a_secret(text, name):
             continue
         given = _Given(text, name)
@@ -381,12 +381,12 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
         (name["close"].endswith("]") and "[redacted: " in before)
         or (sep == ":" and before.endswith(":"))
         or before.lower().endswith(("publickey", "public_key_"))
-        or (sep == ">" and not _compiled(r"<[\w:.-]*$").search(before))
-        or (sep.rstrip() == "," and not _compiled(r"\([\"'][\w.-]*$").search(before))
+        or (sep == ">" and not _compile(r"<[\w:.-]*$").search(before))
+        or (sep.rstrip() == "," and not _compile(r"\([\"'][\w.-]*$").search(before))
     )
     if other:
         return False
-    return not rest or _ABOUT.isdisjoint(part.lower() for part in _compiled(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest))
+    return not rest or _ABOUT.isdisjoint(part.lower() for part in _compile(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest))
 
 
 class _Given:
@@ -400,12 +400,10 @@ class _Given:
         self.sep = name["sep"].strip()
         self.tight = self.sep == name["sep"]
         self.place = name.start()
-        quote = (
-            _compiled(r"[bru]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
-        )
+        quote = _compile(r"[bru]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
         self.quoted = bool(quote)
         self.start = quote.end() if quote else name.end()
-        self._body = _compiled(_BARE if not quote else _QUOTED_WITHIN if quote[1] else _QUOTED[quote[2][0]])
+        self._body = _compile(_BARE if not quote else _QUOTED_WITHIN if quote[1] else _QUOTED[quote[2][0]])
         found = self._body.match(text, self.start, self.start + _JUDGED)
         self.value = found[0] if found else ""
         self.follows = text[found.end() : found.end() + 1] if found else ""
@@ -417,7 +415,7 @@ class _Given:
         end = self.start + len(self.value)
         if not self.quoted and not self.follows.strip():
             return end
-        more = (self._body if self.quoted else _compiled(_BARE_REST)).match(self.text, end)
+        more = (self._body if self.quoted else _compile(_BARE_REST)).match(self.text, end)
         rest = more[0] if more else ""
         return end + len(rest if self.quoted else rest.rstrip(")]}"))
 
@@ -444,20 +442,20 @@ def _is_called(given: _Given) -> bool:
     dotted = "." in given.value and not given.tight
     if (dotted or given.follows in ("(", "[")) and given.value.lstrip("*&").replace(".", "").isidentifier():
         return True
-    return not given.tight and bool(_compiled(_CAMEL).match(given.value))
+    return not given.tight and bool(_compile(_CAMEL).match(given.value))
 
 
 def _is_said(given: _Given) -> bool:
     """Judge a value that stands behind its name without a sign: an option of a command, or prose."""
     before = given.text[max(0, given.place - 40) : given.place]
-    option = _compiled(r"(?:^|[\s\"'`(])--?[\w.-]*$").search(before)
+    option = _compile(r"(?:^|[\s\"'`(])--?[\w.-]*$").search(before)
     if option and not given.sep:
         return _is_password(given) if given.human else _is_strong(given.value)
     if given.key in ("pass", "sig") or given.key.endswith(("sid", "sessionid")):
         return False
     if given.sep or given.quoted:
         return _is_strong(given.value, least=8)
-    return _is_strong(given.value, least=20) and not _compiled(r"(?i)[0-9a-f]+$|.*(?:key|pass|secret|token)").match(
+    return _is_strong(given.value, least=20) and not _compile(r"(?i)[0-9a-f]+$|.*(?:key|pass|secret|token)").match(
         given.value
     )
 
@@ -469,7 +467,7 @@ def _is_password(given: _Given) -> bool:
         return False
     if given.quoted and given.sep != "(":
         label = r"[A-Z][a-z]+$|[A-Za-z]+(?:[._|:](?:[A-Za-z]+|\d+))+$|~?/[\w.-]+/|\.{1,2}/|[\d.]*\.[\d.]*$"
-        return not _compiled(label).match(value)
+        return not _compile(label).match(value)
     if value.isalpha():
         chosen = given.sep == "=" and given.tight and given.upper and not value.isupper()
         return chosen or _is_mixed(value)
@@ -480,9 +478,9 @@ def _is_password(given: _Given) -> bool:
 
 def _is_code(value: str) -> bool:
     """Say whether a bare value reads as an identifier, a path, an address or a name of several words."""
-    words = _compiled(_WORDS).fullmatch(value) and _compiled(r"\w+[._]|[a-z]+[-/:]|[\d/~.-]").match(value)
+    words = _compile(_WORDS).fullmatch(value) and _compile(r"\w+[._]|[a-z]+[-/:]|[\d/~.-]").match(value)
     return bool(
-        (words and _compiled(r"[\w/.:~-]+$").match(value)) or _compiled(r"0[xX][0-9a-fA-F]+$|\w{1,20}://").match(value)
+        (words and _compile(r"[\w/.:~-]+$").match(value)) or _compile(r"0[xX][0-9a-fA-F]+$|\w{1,20}://").match(value)
     )
 
 
@@ -503,8 +501,8 @@ def _is_placeholder(value: str) -> bool:
         not value
         or lower.strip("_-<>[](){}*.$%\"'") in _EMPTY
         or len(set(lower)) <= 2
-        or bool(_compiled("(?i)" + _PLACEHOLDER).match(value))
-        or bool(_compiled("(?i)" + _PLACEHOLDER_INSIDE).search(value))
+        or bool(_compile("(?i)" + _PLACEHOLDER).match(value))
+        or bool(_compile("(?i)" + _PLACEHOLDER_INSIDE).search(value))
     )
 
 
@@ -512,9 +510,9 @@ def _is_strong(value: str, *, least: int = 12) -> bool:
     """Say whether a value looks as if drawn by chance."""
     if len(value) < least or not value.isascii() or any(letter.isspace() for letter in value) or "://" in value:
         return False
-    if not any(letter.isalpha() for letter in value) or _is_placeholder(value) or _compiled(_WORDS).fullmatch(value):
+    if not any(letter.isalpha() for letter in value) or _is_placeholder(value) or _compile(_WORDS).fullmatch(value):
         return False
-    if _compiled(
+    if _compile(
         r"0[xX][0-9a-fA-F]+$|(?:\\x[0-9a-fA-F]{2})+$|\d{4}-\d\d-\d\d|(?:learn|task|event|brief|attempt)_[0-9a-z]{14}$"
     ).match(value):
         return False
@@ -529,7 +527,7 @@ def _is_opaque(value: str) -> bool:
         len(value) >= 8
         and not _is_placeholder(value)
         and (value[1:] != value[1:].lower() or value.endswith("=") or any(letter.isdigit() for letter in value))
-        and not (_compiled(_WORDS).fullmatch(value) and not value.endswith("=") and len(value) < 40)
+        and not (_compile(_WORDS).fullmatch(value) and not value.endswith("=") and len(value) < 40)
     )
 
 
@@ -539,7 +537,7 @@ def _has_more_than_letters(value: str) -> bool:
 
 def _is_mixed(value: str) -> bool:
     """Say whether the letters change their case as words never do."""
-    return len(value) >= 8 and len(_compiled(r"[a-z][A-Z]").findall(value)) >= 2 and not _compiled(_CAMEL).match(value)
+    return len(value) >= 8 and len(_compile(r"[a-z][A-Z]").findall(value)) >= 2 and not _compile(_CAMEL).match(value)
 
 
 FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (

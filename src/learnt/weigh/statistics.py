@@ -91,13 +91,13 @@ def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) ->
     """Return the last weeks up to now, the oldest first, also those without anything, from sums by day."""
     today = now_ms // DAY_MS
     starts = dict.fromkeys(week_of(today - 7 * ago) for ago in range(count - 1, -1, -1))
-    found = _summed(days, week_of)
+    found = _sum_by(days, week_of)
     return [found.get(start, Period(start=start)) for start in starts]
 
 
 def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
     """Return the months in which there was something, the oldest first, from sums by day."""
-    return list(_summed(days, month_of).values())
+    return list(_sum_by(days, month_of).values())
 
 
 def mean_of(periods: Iterable[Period]) -> float | None:
@@ -134,7 +134,7 @@ def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms
     return sorted(quiet, key=lambda one: (-len(one.tasks), -one.times, -one.last_at, one.error))
 
 
-def _summed(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
+def _sum_by(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
     found: dict[str, Period] = {}
     for day, count, total in days:
         start = name(day)
