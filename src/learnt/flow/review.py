@@ -116,7 +116,7 @@ class Review:
             learning = self._seen(store.database, item_id, version)
             kind = self._waits_as(store.database, learning)
             if not kind:
-                raise _no_longer(item_id, events.of(store.database, item_id))
+                raise _no_longer(item_id, learnings.history(store.database, item_id))
             verdict = _rejected if decision == "reject" else _accepted
             steps = [*_edited(item_id, fields), *verdict(kind, learning)]
             made = self._make(store.database, steps)
@@ -147,7 +147,7 @@ class Review:
         learning = self._seen(database, id, None)
         kind = self._waits_as(database, learning)
         if not kind:
-            raise _no_longer(id, events.of(database, id))
+            raise _no_longer(id, learnings.history(database, id))
         return self._item(kind, learning)
 
     def tell_opinion(self, answer: str) -> None:
@@ -208,7 +208,7 @@ class Review:
         if learning is None:
             raise NotFound(f"nothing that waits has the id `{id[:100]}`", hint="`learnt review --list` shows the ids")
         if version is not None and version < learning.version:
-            later = [event for event in events.of(database, id) if event.version > version]
+            later = [event for event in learnings.history(database, id) if event.version > version]
             changed = [event for event in later if any(name in event.new for name in _TEXTS)]
             if changed:
                 raise WrongRequest(
@@ -247,7 +247,7 @@ class Review:
                 continue  # what a proposal would replace may have been purged
             before, after = learnings.change(database, id, decide, self._context.change(what, at=self._context.clock()))
             if after.version != before.version:
-                made.append(events.of(database, id)[-1].id)
+                made.append(learnings.history(database, id)[-1].id)
         return tuple(made)
 
     def _undo_all(self, database: Database, made: Sequence[str]) -> None:

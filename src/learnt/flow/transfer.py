@@ -187,7 +187,7 @@ class Transfer:
         theirs = {name: getattr(learning, name) for name in stated}
         if all(getattr(present, name) == value for name, value in theirs.items()):
             return "unchanged"
-        last = events.of(database, learning.id)[-1]
+        last = learnings.history(database, learning.id)[-1]
         if present.updated_at > record.get("updated_at", 0) and last.what != "import":
             return "kept"  # changed here meanwhile, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: theirs, change)

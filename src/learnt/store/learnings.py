@@ -1,4 +1,7 @@
-"""Learnings in the database. Every change of one goes together with its event, in one transaction of the caller's."""
+"""Learnings in the database, and their history.
+
+Every change of a learning goes together with its event, in one transaction of the caller's.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import json
 
 from learnt.errors import NotFound
 from learnt.model import PROGRAM, Event, Learning, Value, new_id
-from learnt.store import events, index
+from learnt.store import index
 from learnt.store.index import Filter
 from learnt.text.records import as_record, read_triggers, triggers_record
 from learnt.text.titles import sameness
@@ -111,6 +114,29 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
     if learning is None:
         raise NotFound(f"no learning `{id}`", hint="`learnt list` shows the ids")
     return learning
+
+
+def history(database: Database, id: str) -> list[Event]:
+    """Return the events of a learning, oldest first: they are only ever added, and numbered from 1."""
+    rows = database.rows(
+        """
+        select *
+          from event
+         where project = :project
+           and subject = :id
+         order by version
+        """,
+        id=id,
+    )
+    return [_event(row) for row in rows]
+
+
+def get_event(database: Database, id: str) -> Event:
+    """Return one event, or raise NotFound."""
+    row = database.row("select * from event where project = :project and id = :id", id=id)
+    if row is None:
+        raise NotFound(f"no event `{id}`", hint="`learnt history ID` shows the events of a learning")
+    return _event(row)
 
 
 def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
@@ -461,7 +487,14 @@ def _append_event(
         reason=change.reason,
         undoes=change.undoes,
     )
-    events.append(database, event)
+    as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
+    database.execute(
+        """
+        insert into event (project, subject, version, id, at, who, what, old, new, reason, undoes)
+        values (:project, :subject, :version, :id, :at, :who, :what, :old, :new, :reason, :undoes)
+        """,
+        **{**event.as_dict(), **as_json},
+    )
 
 
 def _row(learning: Learning) -> dict[str, Any]:
@@ -487,3 +520,8 @@ def _learning(row: Row) -> Learning:
     fields["triggers"] = read_triggers(json.loads(row["triggers"]))
     fields["pinned"] = bool(row["pinned"])
     return Learning(**fields)
+
+
+def _event(row: Row) -> Event:
+    fields = {field: row[field] for field in Event.fields}
+    return Event(**{**fields, "old": json.loads(row["old"]), "new": json.loads(row["new"])})

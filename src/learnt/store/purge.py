@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from learnt.model import PARAGRAPHS
-from learnt.store import events, index, learnings, missteps, regenerations
+from learnt.store import index, learnings, missteps, regenerations
 from learnt.text.redact import PURGED, long_enough
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def purge_learning(database: Database, id: str) -> None:
 
 def texts_ever(database: Database, id: str) -> set[str]:
     """Return the title and the paragraphs of a learning in all its versions."""
-    texts = [event.new.get(name, "") for event in events.of(database, id) for name in ("title", *PARAGRAPHS)]
+    texts = [event.new.get(name, "") for event in learnings.history(database, id) for name in ("title", *PARAGRAPHS)]
     return {text for text in texts if text}
 
 
