@@ -427,7 +427,7 @@ def test_four_processes_that_create_the_same_store_at_once_all_succeed(
     with Memory.open(project) as memory:
         assert {learning.id for learning in memory.transfer.export()} == {out.decode().strip() for out, _, _ in ended}
         numbers = memory.context.store.database.rows("select number from migration order by number")
-        assert [row["number"] for row in numbers] == list(range(1, migrate.newest() + 1))
+        assert [row["number"] for row in numbers] == list(range(1, newest_schema() + 1))
         assert faults.contradictions(memory) == []
 
 

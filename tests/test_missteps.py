@@ -340,7 +340,7 @@ def leak(shop: Shop) -> str:
             "at": 9,
             "replaces": {sign: ["", []]},
         }
-        shop.memory.context.store.spool.append(Record("op_1", "success", 9, body))
+        shop.memory.context.store.spool.append(SpoolRecord("op_1", "success", 9, body))
     return warning
 
 

@@ -59,7 +59,7 @@ def test_on_the_command_line_it_is_in_no_file_afterwards(project: Path, learnt: 
     assert learnt("update").code == 0
     assert learnt("backup").code == 0
     with Memory.open(project) as memory:
-        memory.context.store.spool.append(Record("op_1", "brief", 1, {"learning": id, "text": SECRET}))
+        memory.context.store.spool.append(SpoolRecord("op_1", "brief", 1, {"learning": id, "text": SECRET}))
     Path(f"{project}/.learnt/learnings.md.new").write_text(SAID)
     assert len(holding(project)) > 3
 

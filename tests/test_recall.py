@@ -249,7 +249,7 @@ def test_a_pattern_is_tried_once_however_many_learnings_have_it(memory: Memory) 
         tried.append(pattern)
         return True
 
-    found = learnings.with_triggers(memory.context.store.database, {"files": {".py"}}, holds, learnings.Filter())
+    found = index.with_triggers(memory.context.store.database, {"files": {".py"}}, holds, index.Filter())
     assert (tried, len(found)) == (["src/**/*.py"], 30)
 
 

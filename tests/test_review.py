@@ -36,7 +36,7 @@ def proposal(memory: Memory, title: str, *replaced: Learning) -> Learning:
     )
     database = memory.context.store.database
     with memory.context.store.transaction():
-        learnings.delete(database, by_title(memory, title).id)
+        purge_learning(database, by_title(memory, title).id)
         learnings.add(database, made, Change(what="propose", who=PROGRAM, at=made.created_at))
     return made
 

@@ -66,7 +66,7 @@ def read_activity(context: Context, *, limit: int, what: str, client: str, agent
     clients, agents = ([], []) if entries else activity.names(database)
     return Activity(
         entries=tuple(entries),
-        used=activity.used(database, since=now - _MONTH_MS),
+        used=activity.used(database, since=now - MONTH_MS),
         prevented=prevented(database),
         fired=fired.read(context.store.place.folder),
         clients=tuple(clients),

@@ -15,16 +15,17 @@ from learnt.flow.context import check_rows
 from learnt.flow.learnings import replace_by, take_back, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
-from learnt.store import escalations, events, learnings, opinions, reviews
+from learnt.store import escalations, learnings, reviews
 from learnt.store.mined import Found, evidence_for
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
 if TYPE_CHECKING:
     from learnt.flow.context import Context
-    from learnt.model import Escalation, Event
+    from learnt.model import Event
     from learnt.store import Store
     from learnt.store.database import Database
+    from learnt.store.escalations import Escalation
 
     Step = tuple[str, str, Callable[[Learning], dict[str, Any]]]  # the learning, the verb, what it changes
 
@@ -156,7 +157,9 @@ class Review:
             raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now = self._context.clock()
         with self._store.transaction():
-            opinions.add(self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now)
+            escalations.add_opinion(
+                self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now
+            )
 
     def _waiting(self, kind: str, *, limit: int) -> list[ReviewItem]:
         if limit <= 0:
@@ -253,7 +256,7 @@ class Review:
     def _undo_all(self, database: Database, made: Sequence[str]) -> None:
         """Within a transaction: take changes back, the last one first."""
         for id in reversed(made):
-            event = events.get(database, id)
+            event = learnings.get_event(database, id)
             change = self._context.change("undo", at=self._context.clock(), undoes=id)
             learnings.change(database, event.subject, partial(take_back, event), change)
 

@@ -18,10 +18,11 @@ from learnt.flow.activity import (
 )
 from learnt.flow.context import check_rows
 from learnt.model import Value
-from learnt.store import calls, missteps, opinions, statistics
+from learnt.store import calls, escalations, missteps, statistics
 from learnt.store.activity import Today
 from learnt.store.calls import ModelCall, Spent
 from learnt.store.statistics import Effect, Ranked, Regenerated
+from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.weigh import statistics as rules
 from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
 

@@ -11,9 +11,9 @@ from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue
 from learnt.flow.learnings import refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
-from learnt.store import BACKUPS_FOLDER, events, learnings
+from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
-from learnt.store.learnings import Filter
+from learnt.store.index import Filter
 from learnt.text.records import PLACE, read_fields
 from learnt.weigh import confidence
 

@@ -143,7 +143,7 @@ class Store:
         self.spool.append(record)
         return record.op
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> tuple[str, object]:
+    def record_first(self, happening: Happening | str, body: Body | None = None) -> tuple[str, object]:
         """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
 
         Return the operation's id and what its applier returned; None unless this process applied it.
@@ -151,7 +151,7 @@ class Store:
         outcomes: dict[str, object] = {}
         self.make_folder()
         with self.spool.replay_lock() as alone:  # so that no other process applies it before us
-            op = self.keep(kind, body)
+            op = self.keep(happening, body)
             if alone:
                 self._try_to_take_up(outcomes, locked=True)
         if not alone:
@@ -190,7 +190,7 @@ class Store:
         """
         outcomes = {} if outcomes is None else outcomes
 
-        def apply(record: Record) -> None:
+        def apply(record: SpoolRecord) -> None:
             outcomes[record.op] = self._apply(record)
 
         if not self._is_time_for_spool() or self.place.read_only or self.database.read_only:
@@ -255,11 +255,11 @@ class Store:
             self._database.close()
             self._database = None
 
-    def _apply(self, record: Record) -> object:
+    def _apply(self, record: SpoolRecord) -> object:
         with self.transaction():
             return self._take_effect(record)
 
-    def _take_effect(self, record: Record) -> object:
+    def _take_effect(self, record: SpoolRecord) -> object:
         """Within a transaction: apply a record, unless that was done before; return what its applier returns."""
         return self._applier(record.kind)(self.database, record.body) if self.is_first(record.op) else None
 

@@ -75,9 +75,9 @@ class Mirror(Store):
             self.spool.append(record)
         return False
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> tuple[str, object]:
+    def record_first(self, happening: Happening | str, body: Body | None = None) -> tuple[str, object]:
         """Keep what happened for the server; return the operation's id, and no outcome yet."""
-        return self.keep(kind, body), None
+        return self.keep(happening, body), None
 
     def take_up_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None

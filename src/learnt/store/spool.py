@@ -93,7 +93,7 @@ class Spool:
         """Return the lock that a replay holds, without waiting for it."""
         return Locked(self._replay_lock, wait=False)
 
-    def replay(self, apply: Callable[[Record], None], *, wait: bool = False, locked: bool = False) -> int:
+    def replay(self, apply: Callable[[SpoolRecord], None], *, wait: bool = False, locked: bool = False) -> int:
         """Apply what waits, oldest first, and return how many records; 0 while another process does it.
 
         `locked`: the caller holds the lock already.
@@ -103,7 +103,7 @@ class Spool:
         with Locked(self._replay_lock, wait=wait) as alone:
             return self._replay(apply) if alone else 0
 
-    def _replay(self, apply: Callable[[Record], None]) -> int:
+    def _replay(self, apply: Callable[[SpoolRecord], None]) -> int:
         applied = self._replay_taken(apply)
         if _size(self._path):
             with Locked(self._append_lock):
