@@ -180,7 +180,7 @@ def _read_file(path: str) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
-    # Imported here: without a settings file nobody pays for the parser.
+    # Imported here: without a settings file the parser is not needed.
     import tomllib
 
     try:

@@ -154,7 +154,7 @@ class Setting:
 
     @property
     def default(self) -> Any:
-        """The value when nobody sets it."""
+        """The value when it is not set."""
         return Settings.defaults[self.field]
 
     @property

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
-PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
-_PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
+PATIENCE_MS = 100  # for a process that came for something else
+_PATIENCE_OF_OWNER_MS = 1_000  # for the process that has just brought a record
 _MANY = 300
 _LONG_SPOOL = 50_000  # bytes: a dozen records or two
 _SCRUB_NOTE = "scrub.pending."
@@ -82,7 +82,7 @@ class Place(Value):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # opening it tells why nobody can look
+            return True  # opening it says why
 
 
 class Store:
@@ -199,7 +199,7 @@ class Store:
         try:
             return self.spool.replay(apply, wait=wait, locked=locked)
         except (LearntError, OSError):
-            return 0  # what waits must not stop what somebody came for; the next one tries again
+            return 0  # what waits must not stop the caller; the next process tries again
         finally:
             self.database.wait_at_most(wait_ms)
 

@@ -35,7 +35,7 @@ _NAMED_BY_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# A conversation that lost what it was given is warned anew, and its warning then names the later brief alone. Found by
+# A conversation that lost what it was given is warned again, and its warning then names the later brief alone. Found by
 # the few conversations that were warned: to look at every receipt would take long.
 _WARNED_BEFORE = f"""
     brief.id in (
@@ -249,7 +249,7 @@ def marked(database: Database, attempt: str) -> dict[str, bool]:
 def _during(moment: str) -> str:
     """Return the condition that something of a task came of an attempt: it was before the next one began.
 
-    The first has what was before it, too: a conversation is one attempt, which begins anew with each turn.
+    The first has what was before it, too: a conversation is one attempt, which begins again with each turn.
     """
     return f"""
         (attempt.number = 1 or {moment} >= attempt.started_at)

@@ -34,7 +34,7 @@ class Database:
     begin_statement = "begin"
     # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
     for_update = ""
-    # Instead of waiting for a row that somebody else is about to change, take the next.
+    # Instead of waiting for a row that another process is about to change, take the next.
     skip_locked = ""
     # A join whose left side is to be read first, where an engine guesses wrongly without being told.
     then_join = "join"
@@ -151,7 +151,7 @@ class Database:
 
     def schema_number(self) -> int:
         """Return the number of the last migration that the database has, 0 for an empty one."""
-        # `learning` first: both come in one transaction, so whoever sees it also sees `migration` after it.
+        # `learning` first: both come in one transaction, so a process that sees it also sees `migration` after it.
         has_learnings = self.has_table("learning")
         if not self.has_table("migration"):
             if has_learnings:

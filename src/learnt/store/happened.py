@@ -152,7 +152,7 @@ class DebriefRecord(Value):
     """As it was given; empty where the output has to say it."""
     output: str
     task: Task
-    """How the task begins, if nobody has spoken of it before."""
+    """The task as it begins, if it is not known yet."""
     at: int
     claim: bool = False
     """A worker held the task for this attempt."""

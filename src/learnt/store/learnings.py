@@ -84,7 +84,7 @@ def change(
 
 
 def put_copy(database: Database, learning: Learning) -> None:
-    """Keep a learning as it is in another database that keeps its history; index it anew if it says something else."""
+    """Keep a learning as it is in another database that keeps its history; index it again if it says something else."""
     present = find(database, learning.id)
     database.execute(_INSERT if present is None else _UPDATE, **_row(learning))
     if present is None or any(
@@ -300,10 +300,10 @@ def goals(database: Database) -> list[str]:
 
 
 def stamp(database: Database) -> int:
-    """Return what changes whenever a learning is added, changed or removed, by whomever.
+    """Return what changes whenever a learning is added, changed or removed, by any process.
 
-    It is renewed in the transaction of the change, under the lock that writers of learnings share, so nobody waits for
-    it. How often a learning was shown is not in it: `uses` tells that.
+    It is renewed in the transaction of the change, under the lock that writers of learnings share, so it costs no
+    waiting. It does not cover how often a learning was shown: see `uses`.
     """
     from learnt.store import counters
 
@@ -393,7 +393,7 @@ def index_project(database: Database) -> None:
 
 
 def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
-    """Return the active learnings that nobody was shown since a moment, and that are older than it, from an id on."""
+    """Return the active learnings that were not shown since a moment and are older than it, from an id on."""
     rows = database.rows(
         """
         select *

@@ -66,12 +66,12 @@ def material_of(database: Database, task: str) -> list[Material]:
 
 
 def drop_material(database: Database, task: str) -> bool:
-    """Let go of what was mined; False when somebody else has done so before."""
+    """Let go of what was mined; False when another process has done so before."""
     return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
 def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
-    """Let go of what nobody will mine any more: of ended tasks that are none of these, and what is old in any case."""
+    """Drop what will not be mined any more: of ended tasks that are none of these, and what is old in any case."""
     database.execute(
         f"""
         delete from material

@@ -1,9 +1,9 @@
 """A copy of a server's learnings in a local file, for hooks, which never wait for a server.
 
 What happens to agents is applied to the copy and, in the same moment, kept in the spool for the server: the next hook
-of a conversation knows it, and the server learns of it from whoever next takes up the spool. The copy is refreshed by
+of a conversation knows it, and the server gets it with the next replay of the spool. The copy is refreshed by
 the worker, from one snapshot of the server and in one transaction. It holds nothing that is not elsewhere: a copy that
-is damaged, of another schema, or holds what was purged is thrown away and made anew.
+is damaged, of another schema, or holds what was purged is thrown away and rebuilt.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Mirror(Store):
     """The local copy of a server's store, as hooks use it."""
 
     _guard: Locked | None = None
-    """Held as long as the file is open: whoever throws it away waits for it."""
+    """Held as long as the file is open: throwing it away waits for it."""
 
     def record(self, happening: Happening | str, body: Body | None = None) -> bool:
         """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
@@ -140,7 +140,7 @@ def refresh(server: Store, *, examine: bool = True) -> None:
         pass  # no server says so
     finally:
         mirror.close()
-    _make_anew(server)
+    _rebuild(server)
 
 
 def throw_away(place: Place) -> None:
@@ -151,7 +151,7 @@ def throw_away(place: Place) -> None:
 
 
 def forget(server: Store, signs: Sequence[str]) -> None:
-    """Let the mirror of a server forget missteps, too; one that cannot be used is made anew later."""
+    """Let the mirror of a server forget missteps, too; one that cannot be used is rebuilt later."""
     from learnt.store.purge import forget_missteps  # a hook need not load it
 
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
@@ -193,7 +193,7 @@ def _take_over_changes(mirror: Mirror, server: Store) -> bool:
     return True
 
 
-def _make_anew(server: Store) -> None:
+def _rebuild(server: Store) -> None:
     place = server.place
     server.make_folder()
     # First alone, then the snapshot: what is purged after the snapshot is thrown away after us.

@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3, for teams: one database holds many projects.
 
-The same SQL as on SQLite: `:name` becomes psycopg's form once for each statement. A connection that breaks is made
-anew for the next statement outside a transaction; within one, the transaction is lost as a whole.
+The same SQL as on SQLite: `:name` becomes psycopg's form once for each statement. A connection that breaks is
+replaced for the next statement outside a transaction; within one, the transaction is lost as a whole.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class SqliteDatabase(Database):
         return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
 
     def scrub(self) -> None:
-        # A vacuum writes every page anew, so that no freed page keeps old text; then the log is emptied.
+        # A vacuum rewrites every page, so that no freed page keeps old text; then the log is emptied.
         self.run("vacuum", {})
         busy = self.rows("pragma wal_checkpoint(truncate)")[0]["busy"]
         if busy:
@@ -176,7 +176,7 @@ class SqliteDatabase(Database):
         try:
             target = apsw.Connection(path)
             with target.backup("main", self._connection, "main") as backup:
-                backup.step(-1)  # all at once: in steps it would start anew after every change by others
+                backup.step(-1)  # all at once: in steps it would start again after every change by others
             target.close()
         except apsw.Error as error:
             raise self._as_our_error(error, path) from None

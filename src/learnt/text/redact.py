@@ -68,7 +68,7 @@ def redact(text: str) -> tuple[str, int]:
 def redact_text(text: str, limit: int) -> tuple[str, int]:
     """Return any text cleaned and without secrets, and how many were replaced.
 
-    Where redaction alone makes it longer than the limit, it is cut: nobody shall be told to shorten what was short.
+    Where redaction alone makes it longer than the limit, it is cut: nobody must be told to shorten what was short.
     """
     safe, count = redact(clean(text))
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count
@@ -106,7 +106,7 @@ def without_password(address: str) -> str:
     """Return a database address that can be shown."""
     scheme, mark, rest = address.partition("://")
     if not mark:
-        return "…"  # no address at all: nobody knows what stands in it
+        return "…"  # no address at all: it may hold anything
     login, at, place = rest.rpartition("@")
     user, colon, _ = login.partition(":")
     return f"{scheme}{mark}{user}{':…' if colon else ''}{at}{_without_secret_options(place)}"
