@@ -16,7 +16,7 @@ import pytest
 from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.events import read_event
 from learnt.store import Place, mirror, missteps
-from learnt.store.spool import Record, Spool
+from learnt.store.spool import Spool, SpoolRecord
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, Done
 

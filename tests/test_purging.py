@@ -13,8 +13,9 @@ from learnt.flow.background import LOCK
 from learnt.learnings_file import purged
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall
-from learnt.store.learnings import TEXT_COLUMNS
-from learnt.store.spool import Record
+from learnt.store.escalations import Escalation
+from learnt.store.purge import TEXT_COLUMNS
+from learnt.store.spool import SpoolRecord
 from learnt.system.locks import Locked
 from tests.conftest import Clock, Done
 from tests.support.shop import Shop

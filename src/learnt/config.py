@@ -11,7 +11,20 @@ import json
 import os
 
 from learnt.errors import InvalidValue, LearntError, WrongRequest
-from learnt.model import EVERYTHING, GENERAL, Model, Value
+from learnt.model import Value
+from learnt.settings import (
+    BY_KEY,
+    BY_VARIABLE,
+    PREFIX,
+    TABLES,
+    Model,
+    Setting,
+    Settings,
+    agent_key,
+    as_toml,
+    example_value,
+    model_from_text,
+)
 from learnt.system.files import replace_file
 from learnt.text.redact import without_password
 
@@ -129,7 +142,7 @@ def keep_compiled(files: Sequence[str], compiled: str) -> None:
     try:
         stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
     except LearntError:
-        return  # a file has become invalid meanwhile; whoever reads it next is told
+        return  # a file has become invalid meanwhile; the next reader is told
     try:
         if any(_holds_password(content) for content in contents.values()):
             if os.path.exists(compiled):

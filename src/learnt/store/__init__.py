@@ -14,7 +14,8 @@ from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, can
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
-from learnt.store.spool import Record, Spool
+from learnt.store.happened import BriefRecord, WarningRecord
+from learnt.store.spool import UNUSABLE, Spool, SpoolRecord
 from learnt.system.files import write_private
 from learnt.text.redact import without_password
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.store import counters, learnings, migrate
-from learnt.store.database import Database
+from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:

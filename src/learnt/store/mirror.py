@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
-from learnt.model import new_id
-from learnt.store import Store, counters, learnings, migrate
-from learnt.store.spool import Record
+from learnt.store import Store, counters, learnings
+from learnt.store.database import newest_schema
+from learnt.store.spool import SpoolRecord
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.locks import Locked
+from learnt.text.times import DAY_MS, MONTH_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
