@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
-from learnt.model import Model
+from learnt.settings import Model
 from learnt.strategy.choose_model import ATTEMPTS, Facts, choose
 from learnt.strategy.figures import PastAttempt, TrackRecord
 

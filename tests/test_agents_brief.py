@@ -19,7 +19,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning
 from learnt.store import happened
-from learnt.weigh.impact import impact
+from learnt.weigh.confidence import impact
 from tests.conftest import Clock, Done, command_line
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -183,7 +183,7 @@ def test_the_rule_says_why_something_is_left_out() -> None:
     ]
     found = rule.choose(
         {"git": learnings},
-        rule.Rules(per_category=2),
+        rule.StandingRules(per_category=2),
         known={"learn_3": "given to tester for this task"},
         impact=impact,
         is_proven=lambda _: False,

@@ -22,6 +22,7 @@ LEVELS = (
     ("text",),
     ("system",),
     ("project", "store", "llm", "clients"),
+    ("settings",),
     ("config", "debrief", "recall", "brief", "learnings_file", "weigh", "consolidate", "strategy"),
     ("mine",),
     ("flow",),

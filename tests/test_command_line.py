@@ -861,9 +861,9 @@ class TestPurgeAndBackup:
 
 def _spool(store: Store, body: dict[str, Any]) -> None:
     """Let a record wait that this version cannot apply."""
-    from learnt.store.spool import Record
+    from learnt.store.spool import SpoolRecord
 
-    store.spool.append(Record("op_1", "unknown", 1, body))
+    store.spool.append(SpoolRecord("op_1", "unknown", 1, body))
 
 
 class TestUserWideStore:

@@ -19,8 +19,9 @@ import pytest
 
 from learnt import Memory
 from learnt.errors import InvalidValue, NewerDatabase, TryAgain
-from learnt.store import happened, migrate
-from learnt.store.spool import Record, Spool
+from learnt.store import happened
+from learnt.store.database import newest_schema
+from learnt.store.spool import Spool, SpoolRecord
 from tests.conftest import Done
 from tests.support import faults
 from tests.support.disk import Disk
@@ -133,14 +134,14 @@ def test_a_process_killed_while_it_spools_loses_no_acknowledged_record(project: 
 def test_a_torn_tail_is_ignored_and_the_next_record_stands_on_a_line_of_its_own(project: Path) -> None:
     (project / ".learnt").mkdir()
     spool = Spool(str(project / ".learnt"))
-    spool.append(Record("op_1", "count", 1, {}))
+    spool.append(SpoolRecord("op_1", "count", 1, {}))
     whole = (project / ".learnt" / "spool.jsonl").read_bytes()
 
     for cut in range(1, len(whole)):
         (project / ".learnt" / "spool.jsonl").write_bytes(whole + whole[:cut])
         assert [record.op for record in spool.waiting()] == ["op_1"]
 
-    spool.append(Record("op_2", "count", 1, {}))
+    spool.append(SpoolRecord("op_2", "count", 1, {}))
     assert "op_2" in [record.op for record in spool.waiting()]
 
 
@@ -155,7 +156,7 @@ def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_o
     refused = set()
     for number in range(1, MOST_STEPS):
         for part, kind in enumerate(("count", "unheard-of", "count")):
-            spool.append(Record(f"op_{number}x{part}", kind, 1, {"learning": id}))
+            spool.append(SpoolRecord(f"op_{number}x{part}", kind, 1, {"learning": id}))
         refused.add(f"op_{number}x1")
         code, _ = faults.run("take_up_and_die", engine, number, cwd=project)
         with Memory.open(project) as memory:  # takes up what the child could not
@@ -426,7 +427,7 @@ def test_four_processes_that_create_the_same_store_at_once_all_succeed(
     with Memory.open(project) as memory:
         assert {learning.id for learning in memory.transfer.export()} == {out.decode().strip() for out, _, _ in ended}
         numbers = memory.context.store.database.rows("select number from migration order by number")
-        assert [row["number"] for row in numbers] == list(range(1, migrate.newest() + 1))
+        assert [row["number"] for row in numbers] == list(range(1, newest_schema() + 1))
         assert faults.contradictions(memory) == []
 
 

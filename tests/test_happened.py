@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,11 @@ from learnt.model import (
     Task,
     new_id,
 )
-from learnt.store.happened import attempt_body, brief_body
-from learnt.store.spool import Record
+from learnt.store.happened import (
+    AttemptRecord,
+    BriefRecord,
+)
+from learnt.store.spool import SpoolRecord
 
 TASK = Task(id="task_1", title="Add password reset", goal="accounts", created_at=1, updated_at=1)
 
@@ -32,6 +36,10 @@ def _brief(memory: Memory, learning: str, *, held_out: bool = False) -> Brief:
     return Brief(id=id, created_at=5, task=TASK.id, receipt={"chosen": [learning]}, injections=(injection,))
 
 
+def _body(brief: Brief) -> dict[str, Any]:
+    return BriefRecord(task=TASK, brief=brief).as_body()
+
+
 def _rows(memory: Memory, table: str) -> int:
     return int(memory.context.store.database.value(f"select count(*) as n from {table} where project = :project"))
 
@@ -39,7 +47,7 @@ def _rows(memory: Memory, table: str) -> int:
 def test_a_brief_counts_a_learning_once_for_each_task(memory: Memory) -> None:
     learning = memory.add("Shown")
     for _ in range(3):
-        assert memory.context.store.record("brief", brief_body(TASK, _brief(memory, learning.id)))
+        assert memory.context.store.record(BriefRecord(task=TASK, brief=_brief(memory, learning.id)))
 
     assert memory.get(learning.id).times_injected == 1
     assert memory.get(learning.id).last_injected_at == 5
@@ -53,7 +61,7 @@ def test_a_brief_counts_a_learning_once_for_each_task(memory: Memory) -> None:
 
 def test_what_was_held_out_is_recorded_but_not_counted(memory: Memory) -> None:
     learning = memory.add("Held out")
-    memory.context.store.record("brief", brief_body(TASK, _brief(memory, learning.id, held_out=True)))
+    memory.context.store.record(BriefRecord(task=TASK, brief=_brief(memory, learning.id, held_out=True)))
     assert (memory.get(learning.id).times_injected, _rows(memory, "injection")) == (0, 1)
 
 
@@ -65,12 +73,12 @@ def test_every_result_difficulty_and_failure_category_can_be_stored(memory: Memo
             attempt = Attempt(
                 id=new_id("attempt", 5), task=TASK.id, number=number, result=result, difficulty=difficulty, cost_usd=0.1
             )
-            memory.context.store.record("attempt", attempt_body(TASK, attempt, None))
+            memory.context.store.record(AttemptRecord(task=TASK, attempt=attempt))
     for category in FAILURE_CATEGORIES:
         number += 1
         attempt = Attempt(id=new_id("attempt", 5), task=TASK.id, number=number, result="failed")
         failure = Failure(attempt=attempt.id, task=TASK.id, category=category, files=("a.py",))
-        memory.context.store.record("attempt", attempt_body(TASK, attempt, failure))
+        memory.context.store.record(AttemptRecord(task=TASK, attempt=attempt, failure=failure))
 
     assert _rows(memory, "attempt") == len(RESULTS) * (len(DIFFICULTIES) + 1) + len(FAILURE_CATEGORIES)
     assert _rows(memory, "failure") == len(FAILURE_CATEGORIES)
@@ -84,7 +92,7 @@ def test_every_task_status_can_be_stored(memory: Memory) -> None:
     for number, status in enumerate(TASK_STATUSES):
         task = Task(id=f"task_{number}", title="t", status=status)
         attempt = Attempt(id=f"attempt_{number}", task=task.id, number=1, result="done")
-        memory.context.store.record("attempt", attempt_body(task, attempt, None))
+        memory.context.store.record(AttemptRecord(task=task, attempt=attempt))
     assert _rows(memory, "task") == len(TASK_STATUSES)
 
 
@@ -109,7 +117,7 @@ def test_the_database_itself_refuses_what_no_value_may_hold(memory: Memory) -> N
 
 def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory: Memory) -> None:
     learning = memory.add("Shown")
-    record = Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id)))
+    record = SpoolRecord("op_1", "brief", 5, _body(_brief(memory, learning.id)))
     for _ in range(3):
         memory.context.store.spool.append(record)
         assert [waiting.op for waiting in memory.context.store.spool.waiting()] == ["op_1"]
@@ -121,10 +129,12 @@ def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory:
 
 def test_a_record_that_can_never_be_applied_is_set_aside(memory: Memory) -> None:
     learning = memory.add("Shown")
-    memory.context.store.spool.append(Record("op_1", "of-the-future", 5, {}))
+    memory.context.store.spool.append(SpoolRecord("op_1", "of-the-future", 5, {}))
     orphan = Attempt(id="attempt_1", task="task_9", number=1, result="done")
-    memory.context.store.spool.append(Record("op_2", "attempt", 5, attempt_body(TASK, orphan, None)))
-    memory.context.store.spool.append(Record("op_3", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.context.store.spool.append(
+        SpoolRecord("op_2", "attempt", 5, AttemptRecord(task=TASK, attempt=orphan).as_body())
+    )
+    memory.context.store.spool.append(SpoolRecord("op_3", "brief", 5, _body(_brief(memory, learning.id))))
 
     memory.context.store.take_up_spool()
 
@@ -136,8 +146,8 @@ def test_purging_a_learning_also_clears_the_spool_of_it(memory: Memory) -> None:
     learning = memory.add("Secret")
     other = memory.add("Stays")
     for op, shown in (("op_1", learning), ("op_2", other)):
-        memory.context.store.spool.append(Record(op, "brief", 5, brief_body(TASK, _brief(memory, shown.id))))
-    memory.context.store.spool.append(Record("op_3", "mark", 5, {"learning": learning.id, "helpful": True}))
+        memory.context.store.spool.append(SpoolRecord(op, "brief", 5, _body(_brief(memory, shown.id))))
+    memory.context.store.spool.append(SpoolRecord("op_3", "mark", 5, {"learning": learning.id, "helpful": True}))
 
     memory.purge(learning.id)
 
@@ -167,8 +177,8 @@ DAMAGED = {
 @pytest.mark.parametrize("body", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_record_never_blocks_what_comes_after_it(memory: Memory, body: object) -> None:
     learning = memory.add("Shown")
-    memory.context.store.spool.append(Record("op_1", "attempt", 5, body))  # type: ignore[arg-type]
-    memory.context.store.spool.append(Record("op_2", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.context.store.spool.append(SpoolRecord("op_1", "attempt", 5, body))  # type: ignore[arg-type]
+    memory.context.store.spool.append(SpoolRecord("op_2", "brief", 5, _body(_brief(memory, learning.id))))
 
     memory.context.store.take_up_spool()
 
@@ -179,9 +189,7 @@ def test_a_damaged_record_never_blocks_what_comes_after_it(memory: Memory, body:
 
 def test_reading_goes_on_while_another_process_writes_and_the_spool_waits(sqlite_memory: Memory, project: Path) -> None:
     learning = sqlite_memory.add("Shown")
-    sqlite_memory.context.store.spool.append(
-        Record("op_1", "brief", 5, brief_body(TASK, _brief(sqlite_memory, learning.id)))
-    )
+    sqlite_memory.context.store.spool.append(SpoolRecord("op_1", "brief", 5, _body(_brief(sqlite_memory, learning.id))))
     with sqlite_memory.context.store.transaction(), Memory.open(project) as reader:
         assert reader.get(learning.id).times_injected == 0
         assert not reader.context.store.spool.is_empty()
@@ -196,7 +204,7 @@ def test_what_happened_is_spooled_even_when_the_database_is_damaged(sqlite_memor
     good = file.read_bytes()
     file.write_bytes(b"x" * 5000)
     with Memory.open(project) as memory:
-        assert memory.context.store.record("brief", brief_body(TASK, _brief(memory, learning.id))) is False
+        assert memory.context.store.record(BriefRecord(task=TASK, brief=_brief(memory, learning.id))) is False
     file.write_bytes(good)
     with Memory.open(project) as mended:
         assert mended.get(learning.id).times_injected == 1
@@ -224,8 +232,8 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
             task = TASK.replace(id=f"task_{count}")
             brief = _brief(memory, learning.id)
             injection = brief.injections[0].replace(task=task.id)
-            body = brief_body(task, brief.replace(task=task.id, injections=(injection,)))
-            assert memory.context.store.record("brief", body) is False
+            given = BriefRecord(task=task, brief=brief.replace(task=task.id, injections=(injection,)))
+            assert memory.context.store.record(given) is False
             assert len(memory.context.store.spool.waiting()) == count
 
     monkeypatch.delenv("LEARNT_DATABASE", raising=False)
@@ -244,7 +252,7 @@ def test_a_late_record_does_not_overwrite_what_happened_after_it(memory: Memory)
     newer = newer.replace(injections=(newer.injections[0].replace(injected_at=100),))
     older = _brief(memory, learning.id)
     for brief in (newer, older):
-        memory.context.store.record("brief", brief_body(TASK, brief))
+        memory.context.store.record(BriefRecord(task=TASK, brief=brief))
 
     row = memory.context.store.database.row("select brief, injected_at from injection where project = :project")
     assert row == {"brief": newer.id, "injected_at": 100}
@@ -253,7 +261,7 @@ def test_a_late_record_does_not_overwrite_what_happened_after_it(memory: Memory)
 
 def test_damaged_lines_of_the_spool_are_set_aside_not_dropped(memory: Memory, project: Path) -> None:
     learning = memory.add("Shown")
-    memory.context.store.spool.append(Record("op_1", "brief", 5, brief_body(TASK, _brief(memory, learning.id))))
+    memory.context.store.spool.append(SpoolRecord("op_1", "brief", 5, _body(_brief(memory, learning.id))))
     (file,) = (project / ".learnt").glob("spool*.jsonl")
     file.write_bytes(b"garbage\n00000000\n00000000 \n" + file.read_bytes() + b"torn")
 

@@ -33,8 +33,7 @@ from learnt.learnings_file import (
 from learnt.model import Learning
 from learnt.text.clean import fold
 from learnt.text.tokens import estimate_tokens
-from learnt.weigh.impact import impact
-from learnt.weigh.stage import stage
+from learnt.weigh.confidence import impact, stage
 
 NASTY = [
     "Write `<!-- prettier-ignore -->` above a table",

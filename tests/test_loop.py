@@ -22,9 +22,10 @@ from learnt.brief.render import Content, Loop, Past, Shown, fit, render
 from learnt.debrief.tags import find_tags
 from learnt.model import Failure
 from learnt.store import migrate
+from learnt.store.database import MIGRATIONS
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
-from learnt.weigh.impact import impact
+from learnt.weigh.confidence import impact
 from tests.conftest import Clock, Done
 from tests.support import faults
 from tests.support.words import tells
@@ -399,7 +400,7 @@ def test_what_is_learnt_again_is_recognised_by_what_a_learning_says_now(memory: 
 def test_what_was_stored_by_an_older_version_is_recognised_too(
     project: Path, empty_database: str, tmp_path: Path, clock: Clock
 ) -> None:
-    older = Path(shutil.copytree(migrate.FOLDER, tmp_path / "older"))
+    older = Path(shutil.copytree(MIGRATIONS, tmp_path / "older"))
     for path in older.glob("*.sql"):
         if path.name >= "0003":
             path.unlink()

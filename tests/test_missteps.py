@@ -16,7 +16,7 @@ import pytest
 from learnt import Memory, NotFound, WrongRequest
 from learnt.clients.kit.events import read_event
 from learnt.store import Place, mirror, missteps
-from learnt.store.spool import Record, Spool
+from learnt.store.spool import Spool, SpoolRecord
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, Done
 
@@ -340,7 +340,7 @@ def leak(shop: Shop) -> str:
             "at": 9,
             "replaces": {sign: ["", []]},
         }
-        shop.memory.context.store.spool.append(Record("op_1", "success", 9, body))
+        shop.memory.context.store.spool.append(SpoolRecord("op_1", "success", 9, body))
     return warning
 
 
@@ -484,7 +484,7 @@ def test_on_the_command_line_a_warning_is_hidden_and_purged_by_the_id_of_its_bri
 
 def test_the_size_of_a_spool_can_be_asked_for_while_it_is_taken_up(tmp_path: Path) -> None:
     spool = Spool(str(tmp_path))
-    record = Record("op_1", "brief", 1, {})
+    record = SpoolRecord("op_1", "brief", 1, {})
 
     def take_up() -> None:
         for _ in range(300):

@@ -11,11 +11,11 @@ import pytest
 from learnt import Memory, TryAgain
 from learnt.flow.background import LOCK
 from learnt.learnings_file import remove_learning
-from learnt.model import Escalation
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall
-from learnt.store.learnings import TEXT_COLUMNS
-from learnt.store.spool import Record
+from learnt.store.escalations import Escalation
+from learnt.store.purge import TEXT_COLUMNS
+from learnt.store.spool import SpoolRecord
 from learnt.system.locks import Locked
 from tests.conftest import Clock, Done
 from tests.support.shop import Shop
@@ -60,7 +60,7 @@ def test_on_the_command_line_it_is_in_no_file_afterwards(project: Path, learnt: 
     assert learnt("update").code == 0
     assert learnt("backup").code == 0
     with Memory.open(project) as memory:
-        memory.context.store.spool.append(Record("op_1", "brief", 1, {"learning": id, "text": SECRET}))
+        memory.context.store.spool.append(SpoolRecord("op_1", "brief", 1, {"learning": id, "text": SECRET}))
     Path(f"{project}/.learnt/learnings.md.new").write_text(SAID)
     assert len(holding(project)) > 3
 

@@ -16,7 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learnt.text.redact import redact
+from learnt.text.redact import may_hold_secrets, redact
+from learnt.text.secrets import FINDERS
 from tests.support.secrets import LEAST_FOUND, SECRETS, SEED, draw, is_missed, remains, secrets
 
 ORDINARY_LINES = 5_000
@@ -309,3 +310,14 @@ def test_any_text_is_redacted_once_and_for_all(text: str) -> None:
     once, count = redact(text)
     assert redact(once) == (once, 0)
     assert count or once == text
+
+
+@settings(max_examples=400)
+@given(st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join))
+def test_no_text_with_a_secret_is_passed_over_by_the_quick_look(text: str) -> None:
+    for case in (text, text.upper(), text.title()):
+        assert may_hold_secrets(case) or not any(list(find(case)) for find in FINDERS)
+
+
+def test_the_quick_look_passes_over_no_drawn_secret() -> None:
+    assert all(may_hold_secrets(secret.text) for secret in secrets() if not is_missed(secret))

@@ -18,6 +18,7 @@ from learnt import Learning, Memory, NotFound, WrongRequest
 from learnt.model import PROGRAM, Discovery
 from learnt.store import learnings, mined
 from learnt.store.learnings import Change
+from learnt.store.purge import purge_learning
 from tests.conftest import Clock, Done
 from tests.support.terminal import COLOUR, Terminal
 from tests.support.words import tells
@@ -37,7 +38,7 @@ def proposal(memory: Memory, title: str, *replaced: Learning) -> Learning:
     )
     database = memory.context.store.database
     with memory.context.store.transaction():
-        learnings.delete(database, by_title(memory, title).id)
+        purge_learning(database, by_title(memory, title).id)
         learnings.add(database, made, Change(what="propose", who=PROGRAM, at=made.created_at))
     return made
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from learnt.config import AGENTS, SETTINGS, Setting, example_lines
 from learnt.doors.cli import run
+from learnt.settings import AGENTS, SETTINGS, Setting, example_lines
 from tests.conftest import Done
 
 

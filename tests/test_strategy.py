@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learnt.errors import InvalidValue
-from learnt.model import Model
+from learnt.settings import Model
 from learnt.strategy.choose_model import STRATEGIES, Facts, ModelChoice, choose, spread
 from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, make_figures
 from learnt.strategy.plot import plot

@@ -11,7 +11,7 @@ import pytest
 import learnt
 from learnt import InvalidValue, Learning, Triggers
 from learnt.errors import LearntError
-from learnt.model import Goal, Injection, is_id, new_id
+from learnt.model import Injection, check_goal, is_id, new_id
 
 
 def test_a_value_cannot_be_changed() -> None:
@@ -37,6 +37,11 @@ def test_values_compare_by_content_and_travel() -> None:
     assert learning != learning.replace(title="u")
 
 
+def test_a_value_refuses_to_be_subclassed() -> None:
+    with pytest.raises(TypeError, match="Lesson"):
+        type("Lesson", (Learning,), {})
+
+
 def test_a_superseded_learning_names_its_successor() -> None:
     with pytest.raises(InvalidValue):
         Learning(id="learn_1", title="t", status="superseded")
@@ -54,10 +59,10 @@ def test_ids_sort_by_time_never_repeat_and_are_safe_in_a_regex() -> None:
 
 
 def test_a_goal_can_name_a_file() -> None:
-    assert Goal(name="password-reset.v2").name
-    for wrong in ("", "../up", "a/b", ".hidden", "a b"):
+    check_goal("password-reset.v2")
+    for wrong in ("../up", "a/b", ".hidden", "a b"):
         with pytest.raises(InvalidValue):
-            Goal(name=wrong)
+            check_goal(wrong)
 
 
 def test_an_injection_is_of_a_learning_in_a_task() -> None:

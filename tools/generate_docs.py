@@ -9,10 +9,10 @@ import argparse
 import re
 from pathlib import Path
 
-from learnt.config import SETTINGS, as_toml, example_lines
 from learnt.doors.cli.arguments import full_parser
 from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
-from learnt.store.migrate import FOLDER
+from learnt.settings import SETTINGS, as_toml, example_lines
+from learnt.store.database import MIGRATIONS
 
 DOCS = Path(__file__).parent.parent / "docs"
 _NOTE = "<!-- Written by `make docs` from the code: change the code, not this page. -->\n"
@@ -80,7 +80,7 @@ def configuration() -> str:
 def schema() -> str:
     """Return the page on the database's tables, read from the migrations."""
     lines = ["# Schema", "", _NOTE]
-    for path in sorted(Path(FOLDER).glob("*.sql")):
+    for path in sorted(Path(MIGRATIONS).glob("*.sql")):
         text = path.read_text(encoding="utf-8")
         lines += [f"## Migration `{path.stem}`", "", *_preamble(text), ""]
         for remark, table, columns, rest in _tables(text):

@@ -15,7 +15,7 @@ import os
 from learnt.flow import briefs, learnings, marks
 from learnt.flow.briefs import BriefRequest, SearchRequest
 from learnt.flow.context import open_for_hook, open_project, open_user
-from learnt.store.learnings import Filter
+from learnt.store.index import Filter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from learnt.config import Configuration, Settings
+    from learnt.config import Configuration
     from learnt.flow.agent_templates import AgentTemplates
     from learnt.flow.claims import Work
     from learnt.flow.context import Context
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from learnt.flow.transfer import Transfer
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
+    from learnt.settings import Settings
 
 
 class _Room:

@@ -1,10 +1,10 @@
 """The nouns of learnt as frozen, self-checking values.
 
-A value that exists is valid: whoever receives one need not check it again. Values compare by content
-and change only by `replace`, which checks anew. Times are UTC milliseconds, texts are never None.
+A value that exists is valid: nobody needs to check it again. Values compare by content, have no subclasses and change
+only by `replace`, which checks again. Times are UTC milliseconds, texts are never None.
 
-The values are plain slotted classes: importing `dataclasses` alone costs more than starting Python, and a
-hook starts with every prompt. To a type checker they look like keyword-only frozen dataclasses.
+The values are plain slotted classes: importing `dataclasses` alone costs more than starting Python, and a hook starts
+with every prompt. To a type checker they look like keyword-only frozen dataclasses.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT = 100
 TEXT_LIMIT = 20_000
-# A task may hold a whole specification.
-LONG_TEXT_LIMIT = 200_000
+LONG_TEXT_LIMIT = 200_000  # a task may hold a whole specification
 TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
@@ -43,6 +42,7 @@ OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compactio
 ASKERS = ("", "hook", "prompt", "tool", "person")
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
+AVOID = "Avoid: "
 ORIGINS = ("person", "agent", "model", "import")
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
@@ -51,7 +51,6 @@ DISCOVERIES = ("blocker", "constraint", "pattern", "decision", "dependency")
 FAILURE_CATEGORIES = ("test", "build", "missing-file", "logic", "type", "dependency", "timeout", "unknown")
 # Ordinals are kept as their rank: sorted as text, "hard" would come before "trivial".
 DIFFICULTIES = ("trivial", "easy", "moderate", "hard", "blocked")
-
 
 _set = object.__setattr__
 
@@ -64,13 +63,14 @@ class _ValueType(type):
     defaults: dict[str, Any]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _ValueType:
+        if any(base.__base__ is not object for base in bases):
+            raise TypeError(f"{name} is derived from a value; values have no heirs")
         fields = tuple(namespace.get("__annotations__", ()))
         defaults = {field: namespace.pop(field) for field in fields if field in namespace}
         namespace["__slots__"] = fields
-        made = super().__new__(mcs, name, bases, namespace)
-        made.fields = fields
-        made.defaults = defaults
-        return made
+        created = super().__new__(mcs, name, bases, namespace)
+        created.fields, created.defaults = fields, defaults
+        return created
 
 
 class Value(metaclass=_ValueType):
@@ -96,14 +96,13 @@ class Value(metaclass=_ValueType):
         return {field: getattr(self, field) for field in type(self).fields}
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed, checked anew."""
+        """Return a copy with some fields changed, checked again."""
         return type(self)(**{**self.as_dict(), **changes})
 
-    def __setattr__(self, field: str, value: object) -> None:
+    def __setattr__(self, field: str, value: object = None) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
 
-    def __delattr__(self, field: str) -> None:
-        raise AttributeError(f"{type(self).__name__} is frozen")
+    __delattr__ = __setattr__
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and isinstance(other, Value) and other.as_dict() == self.as_dict()
@@ -183,7 +182,8 @@ def check_goal(name: str) -> None:
         )
 
 
-def _check_id(prefix: str, text: str) -> None:
+def check_id(prefix: str, text: str) -> None:
+    """Raise unless a text is an id of this kind."""
     check_text(f"the {prefix}'s id", text)
     if not is_id(prefix, text):
         letters = "".join(letter for letter in text.removeprefix(prefix) if letter.isascii() and letter.isalnum())
@@ -217,14 +217,15 @@ def _check_words(name: str, words: tuple[str, ...], limit: int) -> None:
         _check_length(name, word, limit)
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise unless a value is one of the choices."""
     if value not in choices:
         raise InvalidValue(f"{name} `{value}` is unknown", hint=f"{name} is one of: {', '.join(choices)}")
 
 
-def _check_count(name: str, value: int) -> None:
-    if value < 0:
-        raise InvalidValue(f"{name} is {value}", hint=f"{name} cannot be below 0")
+def is_figure(value: object) -> bool:
+    """Say whether a value is a number from 0 on that every database can hold."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST_NUMBER
 
 
 class Triggers(Value):
@@ -280,11 +281,15 @@ class Learning(Value):
     """The learnings that it supersedes once it is accepted, while it is proposed."""
     pinned: bool = False
     version: int = 1
-    # Not stored: "project", "user", or the name of the other project that it was read from.
     scope: str = "project"
+    """Not stored: "project", "user", or the name of the other project that it was read from."""
+
+    def advise(self, text: str) -> str:
+        """Return a text of the learning with `Avoid: ` before what is to be avoided."""
+        return AVOID + text if self.polarity == "avoid" else text
 
     def check(self) -> None:
-        _check_id("learn", self.id)
+        check_id("learn", self.id)
         if not self.title or self.title != " ".join(self.title.split()):
             raise InvalidValue(
                 "a learning needs a title of one line without surplus white space",
@@ -302,22 +307,27 @@ class Learning(Value):
         _check_words("tag", self.tags, TITLE_LIMIT)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
-        _check_choice("kind", self.kind, KINDS)
-        _check_choice("polarity", self.polarity, POLARITIES)
-        _check_choice("origin", self.origin, ORIGINS)
-        _check_choice("status", self.status, STATUSES)
+        check_choice("kind", self.kind, KINDS)
+        check_choice("polarity", self.polarity, POLARITIES)
+        check_choice("origin", self.origin, ORIGINS)
+        check_choice("status", self.status, STATUSES)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
             raise InvalidValue(
                 f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
                 hint=f"give a number from {LEAST_CONFIDENCE} to 1.0",
             )
         for field in (*COUNTERS, "created_at", "updated_at"):
-            _check_count(field, getattr(self, field))
+            if getattr(self, field) < 0:
+                raise InvalidValue(f"{field} is {getattr(self, field)}", hint=f"{field} cannot be below 0")
         if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
             raise InvalidValue(
                 "a learning is superseded exactly when it names another that supersedes it",
                 hint="set both `status` and `superseded_by`, or neither",
             )
+
+
+# What a learning says, as opposed to what the store keeps count of: the one list, in the order of the fields.
+CONTENT = Learning.fields[Learning.fields.index("title") : Learning.fields.index("confidence")]
 
 
 class Hit(Value):
@@ -351,21 +361,8 @@ class Event(Value):
     undoes: str = ""
 
     def check(self) -> None:
-        _check_id("event", self.id)
+        check_id("event", self.id)
         _check_length("reason", self.reason, TEXT_LIMIT)
-
-
-class Goal(Value):
-    """What a set of tasks serves; named by people, so the name is the key."""
-
-    name: str
-    title: str = ""
-    created_at: int = 0
-
-    def check(self) -> None:
-        if not self.name:
-            raise InvalidValue("a goal needs a name")
-        check_goal(self.name)
 
 
 class Task(Value):
@@ -395,19 +392,17 @@ class Task(Value):
     updated_at: int = 0
 
     def check(self) -> None:
-        _check_id("task", self.id)
+        check_id("task", self.id)
         if not self.title:
             raise InvalidValue("a task needs a title", hint="say in a few words what is to be done")
-        _check_choice("status", self.status, TASK_STATUSES)
-        _check_length("title", self.title, TEXT_LIMIT)
+        check_choice("status", self.status, TASK_STATUSES)
         _check_length("text", self.text, LONG_TEXT_LIMIT)
         for field in ("type", "agent", "model", "next_model"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
-        for field in ("spec", "verify", "branch"):
+        for field in ("title", "spec", "verify", "branch"):
             _check_length(field, getattr(self, field), TEXT_LIMIT)
-        for field in ("based_on", "parent"):
-            if getattr(self, field):
-                _check_id("task", getattr(self, field))
+        for task in filter(None, (self.based_on, self.parent)):
+            check_id("task", task)
         check_goal(self.goal)
 
 
@@ -428,24 +423,7 @@ class Claim(Value):
     folder: str = ""
 
     def check(self) -> None:
-        _check_id("attempt", self.attempt)
-
-
-class Model(Value):
-    """A language model to choose, and what it costs in USD: one attempt, and a million tokens."""
-
-    name: str
-    price: float = 0.0
-    input_price: float = 0.0
-    output_price: float = 0.0
-
-    def check(self) -> None:
-        if not isinstance(self.name, str) or not self.name.strip():
-            raise InvalidValue("a model needs a name")
-        for field in ("price", "input_price", "output_price"):
-            price = getattr(self, field)
-            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 <= price < LARGEST_NUMBER:
-                raise InvalidValue(f"{field} is {price!r}", hint=f"{field} is a number of USD from 0 on")
+        check_id("attempt", self.attempt)
 
 
 class Attempt(Value):
@@ -469,21 +447,19 @@ class Attempt(Value):
     """What was checked out when it ended, if anything was."""
 
     def check(self) -> None:
-        _check_id("attempt", self.id)
-        _check_id("task", self.task)
+        check_id("attempt", self.id)
+        check_id("task", self.task)
         _check_length("summary", self.summary, TEXT_LIMIT)
-        _check_choice("result", self.result, RESULTS)
+        check_choice("result", self.result, RESULTS)
         _check_length("model", self.model, TITLE_LIMIT)
         for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
             figure = getattr(self, field)
-            if figure is None:
-                continue
-            if isinstance(figure, bool) or not isinstance(figure, int | float) or not 0 <= figure < LARGEST_NUMBER:
+            if figure is not None and not is_figure(figure):
                 raise InvalidValue(
                     f"{field} is {figure!r}", hint=f"{field} is a number from 0 to {LARGEST_NUMBER - 1:,}"
                 )
         if self.difficulty:
-            _check_choice("difficulty", self.difficulty, DIFFICULTIES)
+            check_choice("difficulty", self.difficulty, DIFFICULTIES)
 
 
 class Failure(Value):
@@ -507,8 +483,8 @@ class Failure(Value):
         return self.error or self.reason
 
     def check(self) -> None:
-        _check_id("attempt", self.attempt)
-        _check_choice("category", self.category, FAILURE_CATEGORIES)
+        check_id("attempt", self.attempt)
+        check_choice("category", self.category, FAILURE_CATEGORIES)
 
 
 class Injection(Value):
@@ -521,9 +497,8 @@ class Injection(Value):
     held_out: bool = False
 
     def check(self) -> None:
-        _check_id("learn", self.learning)
-        _check_id("task", self.task)
-        _check_id("brief", self.brief)
+        for prefix, id in (("learn", self.learning), ("task", self.task), ("brief", self.brief)):
+            check_id(prefix, id)
 
 
 class Discovery(Value):
@@ -547,27 +522,9 @@ class Discovery(Value):
     commit: str = ""
 
     def check(self) -> None:
-        _check_choice("type", self.type, DISCOVERIES)
+        check_choice("type", self.type, DISCOVERIES)
         for field in ("text", "failed", "error", "worked", "excerpt"):
             _check_length(field, getattr(self, field), TEXT_LIMIT)
-
-
-class Escalation(Value):
-    """Something that only a person may decide."""
-
-    id: str
-    subject: str
-    question: str
-    detail: Mapping[str, Any] = {}
-    status: str = "open"
-    answer: str = ""
-    created_at: int = 0
-    resolved_at: int | None = None
-    resolved_by: str = ""
-
-    def check(self) -> None:
-        _check_id("esc", self.id)
-        _check_choice("status", self.status, ("open", "resolved"))
 
 
 class Brief(Value):
@@ -587,22 +544,21 @@ class Brief(Value):
     duration_ms: int | None = None
     receipt: Mapping[str, Any] = {}
     injections: tuple[Injection, ...] = ()
-    # Not stored: rendered again from the receipt.
-    text: str = ""
+    text: str = ""  # not stored: rendered again from the receipt
 
     @property
     def learning_ids(self) -> tuple[str, ...]:
         """The learnings that stand in it, in their order; not those that were given beside it."""
-        if not self.injections:  # read again: the receipt tells
+        if not self.injections:  # read from the database: the receipt has them
             return tuple(shown["id"] for shown in self.receipt.get("shown", ()))
         beside = self.receipt.get("beside", ())
-        standing = [one for one in self.injections if not one.held_out and one.learning not in beside]
-        return tuple(injection.learning for injection in standing)
+        shown = [injection.learning for injection in self.injections if not injection.held_out]
+        return tuple(learning for learning in shown if learning not in beside)
 
     def check(self) -> None:
-        _check_id("brief", self.id)
-        _check_choice("occasion", self.occasion, OCCASIONS)
-        _check_choice("asked_by", self.asked_by, ASKERS)
+        check_id("brief", self.id)
+        check_choice("occasion", self.occasion, OCCASIONS)
+        check_choice("asked_by", self.asked_by, ASKERS)
         if any(injection.brief != self.id for injection in self.injections):
             raise InvalidValue(f"an injection of {self.id} belongs to another brief")
 
@@ -632,17 +588,3 @@ class Debrief(Value):
     """The database could not take it yet; it is kept, and taken up later."""
     new_task: bool = False
     """Nobody had spoken of the task before."""
-
-
-class Mark(Value):
-    """Helpful or not helpful, on one injection."""
-
-    learning: str
-    task: str
-    helpful: bool
-    at: int
-    who: str = ""
-
-    def check(self) -> None:
-        _check_id("learn", self.learning)
-        _check_id("task", self.task)

@@ -119,7 +119,7 @@ def _is_in_use(store: str) -> bool:
             names = set(os.listdir(os.path.join(store, _BACKUPS))) - {"clients"}
         return bool(names)
     except OSError:
-        return os.path.exists(store)  # what is wrong with it is told by whoever opens it
+        return os.path.exists(store)  # opening it says what is wrong
 
 
 def _upwards(folder: str) -> list[str]:

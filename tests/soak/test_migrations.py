@@ -17,8 +17,7 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from learnt.store import migrate
-from learnt.store.database import Database
+from learnt.store.database import MIGRATIONS, Database, newest_schema
 from tests.soak import seed_of
 from tests.support import faults
 
@@ -124,8 +123,8 @@ def _fill(project: Path) -> Filled:
 
 
 def _heavier_migrations(folder: Path) -> Path:
-    shutil.copytree(migrate.FOLDER, folder)
-    (folder / f"{migrate.newest() + 1:04d}_heavier.sql").write_text(HEAVY)
+    shutil.copytree(MIGRATIONS, folder)
+    (folder / f"{newest_schema() + 1:04d}_heavier.sql").write_text(HEAVY)
     return folder
 
 

@@ -130,11 +130,11 @@ def change_and_die(flow: str, engine: str, number: str, *arguments: str) -> None
 
 def append_and_die(folder: str, number: str) -> None:
     """Put three records into the spool, telling each that is acknowledged, and be killed at a step."""
-    from learnt.store.spool import Record, Spool
+    from learnt.store.spool import Spool, SpoolRecord
 
     _die_at_step(int(number), None, calls=True)
     for part in range(3):
-        record = Record(f"op_{number}x{part}", "count", int(number), {"text": "x" * 500})
+        record = SpoolRecord(f"op_{number}x{part}", "count", int(number), {"text": "x" * 500})
         Spool(folder).append(record)
         print(record.op, flush=True)
 

@@ -217,7 +217,7 @@ def _one_line(text: str) -> str:
 
 
 def _title(learning: Learning) -> str:
-    return ("Avoid: " if learning.polarity == "avoid" else "") + harmless(learning.title)
+    return learning.advise(harmless(learning.title))
 
 
 def _standing(shown: Shown) -> str:

@@ -9,6 +9,7 @@ itself.
 from __future__ import annotations
 
 from learnt.model import PARAGRAPHS, Hit, Value
+from learnt.text.titles import share_most_words
 from learnt.text.words import words
 
 TYPE_CHECKING = False
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from learnt.model import Learning
 
-_REPEATED_SHARE = 0.8
 _TRIAL_RELEVANCE = 0.5
 _TRIAL_MARKS = 3
 _TRIAL_SHOWINGS = 10
@@ -153,10 +153,6 @@ class _Told:
             return False
         (title, text), (their_title, their_text) = self.words(), other.words()
         titles = title | their_title
-        return _alike(title | text, their_title | their_text) and (
-            (not text - titles and not their_text - titles) or _alike(text - titles, their_text - titles)
+        return share_most_words(title | text, their_title | their_text) and (
+            (not text - titles and not their_text - titles) or share_most_words(text - titles, their_text - titles)
         )
-
-
-def _alike(ours: set[str], theirs: set[str]) -> bool:
-    return len(ours & theirs) > _REPEATED_SHARE * max(len(ours), len(theirs))

@@ -1,13 +1,14 @@
 """Choose the learnings that an agent is given where no task says what matters: the standing ones.
 
 Of each category a few, in this order: pinned, proven, then by impact (marks, and how often the same was learnt again),
-the newest first. Below the confidence gate none is taken that is not pinned. The categories are served in turn, so that
-none starves another, and nothing is told twice.
+the newest first. This is the rule; the store only offers a bounded number of candidates. Below the confidence gate none
+is taken that is not pinned. The categories are served in turn, so that none starves another, and nothing is said twice.
 """
 
 from __future__ import annotations
 
 from learnt.model import Learning, Value
+from learnt.text.titles import same_letters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _MOST_LEFT_OUT = 20
 
 
-class Rules(Value):
+class StandingRules(Value):
     """What may stand there."""
 
     per_category: int = 5
@@ -35,13 +36,13 @@ class Considered(Value):
 
 def choose(
     groups: Mapping[str, Sequence[Learning]],
-    rules: Rules,
+    rules: StandingRules,
     *,
     known: Mapping[str, str],
     impact: Callable[[Learning], float],
     is_proven: Callable[[Learning], bool],
 ) -> list[Considered]:
-    """Return the chosen learnings in the order in which they are told, then the foremost of those that are left out.
+    """Return the chosen learnings in the order in which they are given, then the foremost of those that are left out.
 
     `groups` holds the learnings of each category, the categories in the order in which they are served; `known` gives a
     reason against those that the agent need not be told.
@@ -69,7 +70,7 @@ def choose(
         queues.append(queue)
     chosen = [Considered(learning=learning) for learning in _in_turn(queues)]
     most = len(chosen) if rules.most is None else rules.most
-    left_out += [one.replace(left_out="enough others come first") for one in chosen[most:]]
+    left_out += [considered.replace(left_out="enough others come first") for considered in chosen[most:]]
     return [*chosen[:most], *left_out[:_MOST_LEFT_OUT]]
 
 
@@ -81,7 +82,7 @@ def _reason_against(learning: Learning, told: set[str], *, full: bool) -> str:
 
 def _sign(learning: Learning) -> str:
     """Return what two learnings are compared by: a title of the same letters, and the same polarity."""
-    return learning.polarity + "".join(letter for letter in learning.title.casefold() if letter.isalnum())
+    return learning.polarity + same_letters(learning.title)
 
 
 def _in_turn(queues: Sequence[Sequence[Learning]]) -> Iterable[Learning]:

@@ -13,7 +13,7 @@ from learnt.flow.context import check_rows
 from learnt.model import Value
 from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
 from learnt.store.missteps import prevented
-from learnt.text.times import ago
+from learnt.text.times import MONTH_MS, ago
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from learnt.store import Store
     from learnt.store.activity import Entry, Today
     from learnt.store.fired import Fired
-
-_MONTH_MS = 30 * 24 * 60 * 60 * 1000
 
 
 class Activity(Value):
@@ -68,7 +66,7 @@ def read_activity(context: Context, *, limit: int, what: str, client: str, agent
     clients, agents = ([], []) if entries else activity.names(database)
     return Activity(
         entries=tuple(entries),
-        used=activity.used(database, since=now - _MONTH_MS),
+        used=activity.used(database, since=now - MONTH_MS),
         prevented=prevented(database),
         fired=fired.read(context.store.place.folder),
         clients=tuple(clients),

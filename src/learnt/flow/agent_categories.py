@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from learnt.brief.categories import unnamed, without_learnings
-from learnt.config import AGENTS
 from learnt.model import Value
+from learnt.settings import AGENTS
 from learnt.store import learnings
 from learnt.store.happened import agents as briefed
 from learnt.text.names import key_of

@@ -20,8 +20,8 @@ from learnt.system.locks import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from learnt.config import Settings
     from learnt.flow.context import Context
+    from learnt.settings import Settings
     from learnt.store import Store
     from learnt.store.regenerations import Regeneration
 

@@ -27,17 +27,16 @@ from learnt.model import (
     digest,
     new_id,
 )
-from learnt.recall.find import Wanted, find_each
-from learnt.recall.rank import best_first, highlights
-from learnt.store import PATIENCE_MS, events, happened, learnings, tasks
-from learnt.store.learnings import Filter
+from learnt.recall.find import Wanted, best_first, find_each, highlights
+from learnt.store import PATIENCE_MS, happened, learnings, tasks
+from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
 from learnt.text.names import key_of
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.tokens import estimate_tokens
 from learnt.text.triggers import Situation
-from learnt.weigh.impact import impact
+from learnt.weigh.confidence import impact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -289,10 +288,8 @@ def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
     waiting = context.store.waiting(task) if task else ()
     given = happened.injected(context.store.database, task, since=since)
     for waiting_record in waiting:
-        brief = waiting_record.body.get("given", waiting_record.body)["brief"]
-        given |= {
-            entry["learning"]: entry["held_out"] for entry in brief["injections"] if entry["injected_at"] >= since
-        }
+        injections = waiting_record.given.brief.injections
+        given |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return given
 
 
@@ -508,7 +505,7 @@ def _learning_at(context: Context, id: str, version: int, scope: str) -> Learnin
     """Return a learning as it was at one of its versions, in the store that it was read from."""
     fields: dict[str, Any] = {}
     stores = [store for store in context.sound_stores() if store.place.scope == scope]
-    history = [event for store in stores for event in events.of(store.database, id)]
+    history = [event for store in stores for event in learnings.history(store.database, id)]
     if not history:
         raise NotFound(f"no history of `{id}`", hint="it was purged, or its store is not read along any more")
     for event in history:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from learnt.flow.briefs import injected
 from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
-from learnt.model import TEXT_LIMIT, Attempt, Claim, Escalation, Task, Value, new_id, text_id
+from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
 from learnt.store import claims, escalations, happened, tasks
+from learnt.store.escalations import Escalation
 from learnt.strategy.choose_model import Facts, ModelChoice, choose
 from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, make_figures
 from learnt.strategy.stuck import Stuck, find_stuck_run

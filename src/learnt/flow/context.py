@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.model import Learning
+    from learnt.settings import Settings
     from learnt.store.database import Database
 
 _COMPILED_SETTINGS = "settings.json"
@@ -228,7 +229,7 @@ def _find_project(start: str, *, create: bool) -> project.Project:
     return here or project.new_project(start)
 
 
-def own_place(here: project.Project, settings: config.Settings) -> Place:
+def own_place(here: project.Project, settings: Settings) -> Place:
     """Return where a project's own store is."""
     return Place(
         folder=here.folder,
@@ -238,13 +239,13 @@ def own_place(here: project.Project, settings: config.Settings) -> Place:
     )
 
 
-def user_place(settings: config.Settings) -> Place:
+def user_place(settings: Settings) -> Place:
     """Return where the user-wide store is."""
     folder = project.user_data_folder(dict(os.environ))
     return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
 
 
-def _other_places(settings: config.Settings) -> tuple[list[Place], list[str]]:
+def _other_places(settings: Settings) -> tuple[list[Place], list[str]]:
     """Return the stores that are read beside the project's, the user's first, and why others cannot be."""
     user = user_place(settings)
     places = [user] if settings.user_store and user.exists() else []

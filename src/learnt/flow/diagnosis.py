@@ -18,10 +18,10 @@ from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow import agent_categories, background
 from learnt.model import Task, Value
-from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, migrate, tasks, unfinished_purge
+from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, tasks, unfinished_purge
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
-from learnt.store.learnings import Filter
+from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
 
 Clock = Callable[[], int]
@@ -140,7 +140,7 @@ def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
     database = store.database
     count = learnings.count(database, Filter(status=None))
     versions = ", ".join(f"{name} {version}" for name, version in database.versions().items())
-    schema = migrate.schema_number(database)
+    schema = database.schema_number()
     yield fine(subject, f"{database.path}: {count:,} learning{'' if count == 1 else 's'}, schema {schema}, {versions}")
     damage = store.check()
     if damage:

@@ -17,7 +17,7 @@ from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, inje
 from learnt.model import Hit, Task, Value, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import claims, learnings, tasks
-from learnt.store.learnings import Filter
+from learnt.store.index import Filter
 from learnt.system.locks import Locked
 from learnt.text.clean import first_words
 from learnt.text.fence import harmless

@@ -9,8 +9,9 @@ from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.flow.marks import undo_mark
 from learnt.model import PROGRAM, TITLE_LIMIT, Learning, Value, is_id, new_id
-from learnt.store import Store, events, learnings, tasks
-from learnt.store.learnings import Change, Filter
+from learnt.store import Store, learnings, tasks
+from learnt.store.index import Filter
+from learnt.store.learnings import Change
 from learnt.text.clean import fold
 from learnt.text.records import as_record, read_fields
 from learnt.weigh import confidence
@@ -68,7 +69,7 @@ def count_recurrence(database: Database, id: str, change: Change) -> Learning:
     task, at = change.reason, change.at
 
     def decide(learning: Learning) -> dict[str, Any]:
-        history = events.of(database, learning.id)
+        history = learnings.history(database, learning.id)
         counted = learning.task == task or any((event.what, event.reason) == ("recur", task) for event in history)
         changes: dict[str, Any] = {} if counted else {"recurrences": learning.recurrences + 1}
         archived_by = next((event.who for event in reversed(history) if "status" in event.new), "")
@@ -157,7 +158,7 @@ def like(context: Context, id: str, *, reason: str = "") -> Learning:
     store, _ = context.locate(id)
 
     def decide(learning: Learning) -> dict[str, Any]:
-        valid = _valid_changes(events.of(store.database, id))
+        valid = _valid_changes(learnings.history(store.database, id))
         if any(event.what == "like" and event.who == context.person for event in valid):
             return {}
         return {"confidence": confidence.liked(learning.confidence)}
@@ -181,7 +182,7 @@ def superseded_ids(context: Context, id: str) -> list[str]:
 
 def read_history(context: Context, id: str) -> list[Event]:
     """Return every change to a learning, oldest first."""
-    return events.of(context.locate(id)[0].database, id)
+    return learnings.history(context.locate(id)[0].database, id)
 
 
 def undo(context: Context, id: str, *, reason: str = "") -> Learning:
@@ -294,7 +295,7 @@ def _find_event(context: Context, id: str) -> Event:
     missing = NotFound(f"no event `{id}`")
     for store in context.sound_stores():
         try:
-            return events.get(store.database, id)
+            return learnings.get_event(store.database, id)
         except NotFound as error:
             missing = error
     raise missing

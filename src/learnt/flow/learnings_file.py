@@ -50,9 +50,8 @@ from learnt.learnings_file import (
     says_otherwise,
     select,
 )
-from learnt.learnings_file.lines import AVOID
-from learnt.model import TEXT_LIMIT, Value, new_id
-from learnt.store import calls, counters, events, learnings, mined, regenerations
+from learnt.model import AVOID, TEXT_LIMIT, Value, new_id
+from learnt.store import calls, counters, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
 from learnt.text.redact import redact
 from learnt.text.tokens import estimate_tokens
@@ -410,8 +409,7 @@ class LearningsFile(Mining):
         self, database: Database, file: _Merged, begun: Regeneration, window: int | None
     ) -> tuple[Rendering, int]:
         """Within a transaction: return a file as it should be, and from how many tasks."""
-        from learnt.weigh.impact import impact
-        from learnt.weigh.stage import stage
+        from learnt.weigh.confidence import impact, stage
 
         goal = file.goal if self._has_goal_files() else None
         tasks = self._window(database, window, goal)
@@ -518,7 +516,7 @@ class LearningsFile(Mining):
         for what, id, decide in edits:
             base = file.base.id if file.base else ""
             verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
-            if what == "hidden" and any(event.reason == reason for event in events.of(database, id)):
+            if what == "hidden" and any(event.reason == reason for event in learnings.history(database, id)):
                 continue  # taken over before the file could be written, and somebody brought it back since
             change = self.context.change(verb, at=now, reason=reason)
             before, after = learnings.change(database, id, decide, change)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from learnt.errors import WrongRequest
 from learnt.flow.briefs import injected
-from learnt.model import Mark, text_id
+from learnt.model import text_id
 from learnt.store import happened, learnings
+from learnt.store.happened import Mark
 from learnt.store.learnings import Change
 from learnt.weigh import confidence
 

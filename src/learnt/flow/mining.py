@@ -16,9 +16,10 @@ from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.learnings import count_recurrence
 from learnt.flow.model_calls import Asking
-from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Escalation, Learning, Value, new_id, text_id
+from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Learning, Value, new_id, text_id
 from learnt.project import head_commit
 from learnt.store import escalations, learnings, mined, tasks
+from learnt.store.escalations import Escalation
 from learnt.store.learnings import Change
 from learnt.text.records import read_fields
 from learnt.weigh import confidence

@@ -80,7 +80,8 @@ class _Ledger:
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         """Write a call down as if it had failed at its full price, so that whoever dies in it is counted."""
         from learnt.errors import SpendingCap
-        from learnt.llm.spend import DAY_MS, MONTH_MS, refusal
+        from learnt.llm.spend import refusal
+        from learnt.text.times import DAY_MS, MONTH_MS
 
         now = self._clock()
         call = ModelCall(

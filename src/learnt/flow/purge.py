@@ -16,11 +16,12 @@ from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
 from learnt.learnings_file import remove_learning
 from learnt.model import Brief, is_id
-from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror, missteps
+from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror
 from learnt.store.backup import purge_from_backups
 from learnt.store.database import Database
 from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
+from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
 
 if TYPE_CHECKING:
     from learnt.flow.context import Context
@@ -54,9 +55,9 @@ class Purge:
         root = self._context.root
         with store.scrubbing(id):
             if root:
-                self._context.remarks += _purge_from_files(root, id, learnings.texts_ever(store.database, id))
+                self._context.remarks += _purge_from_files(root, id, texts_ever(store.database, id))
             with store.transaction():
-                learnings.delete(store.database, id)
+                purge_learning(store.database, id)
             store.spool.forget(id)
             if store.place.address:
                 mirror.throw_away(store.place)
@@ -74,17 +75,17 @@ class Warnings:
         """Delete all that is kept of the command that a brief warned of; return how many backups held it."""
         store, warning = self._store, _get_warning(self._store, brief)
         commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
-        signs = missteps.signs_in(store.database, warning)
+        signs = signs_in(store.database, warning)
         with store.scrubbing(brief):
             backups = purge_from_backups(
-                os.path.join(store.place.folder, BACKUPS_FOLDER), lambda backup: missteps.purge(backup, signs, commands)
+                os.path.join(store.place.folder, BACKUPS_FOLDER), lambda backup: purge_missteps(backup, signs, commands)
             )
             for sign in signs:
                 store.spool.drop(sign)
             if store.place.address:
                 mirror.throw_away(store.place)
             with store.transaction():
-                missteps.purge(store.database, signs, commands)
+                purge_missteps(store.database, signs, commands)
             if store.place.address:
                 mirror.throw_away(store.place)  # a worker may have made it again while the server still had it
         return backups
@@ -93,8 +94,8 @@ class Warnings:
         """Dismiss the command that a brief warned of; None if that was done before."""
         store, warning = self._store, _get_warning(self._store, brief)
         with store.transaction():
-            signs = missteps.signs_in(store.database, warning)
-            known = missteps.forget(store.database, signs)
+            signs = signs_in(store.database, warning)
+            known = forget_missteps(store.database, signs)
         if store.place.address:
             mirror.forget(store, signs)
         return known[0] if known else None
@@ -108,7 +109,7 @@ def _delete(database: Database, id: str) -> bool:
     """Delete a learning; say whether it was there."""
     if learnings.find(database, id) is None:
         return False
-    learnings.delete(database, id)
+    purge_learning(database, id)
     return True
 
 

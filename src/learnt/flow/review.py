@@ -15,16 +15,17 @@ from learnt.flow.context import check_rows
 from learnt.flow.learnings import replace_by, take_back, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
-from learnt.store import escalations, events, learnings, opinions, reviews
+from learnt.store import escalations, learnings, reviews
 from learnt.store.mined import Found, evidence_for
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
 if TYPE_CHECKING:
     from learnt.flow.context import Context
-    from learnt.model import Escalation, Event
+    from learnt.model import Event
     from learnt.store import Store
     from learnt.store.database import Database
+    from learnt.store.escalations import Escalation
 
     Step = tuple[str, str, Callable[[Learning], dict[str, Any]]]  # the learning, the verb, what it changes
 
@@ -116,7 +117,7 @@ class Review:
             learning = self._seen(store.database, item_id, version)
             kind = self._waits_as(store.database, learning)
             if not kind:
-                raise _no_longer(item_id, events.of(store.database, item_id))
+                raise _no_longer(item_id, learnings.history(store.database, item_id))
             verdict = _rejected if decision == "reject" else _accepted
             steps = [*_edited(item_id, fields), *verdict(kind, learning)]
             made = self._make(store.database, steps)
@@ -147,7 +148,7 @@ class Review:
         learning = self._seen(database, id, None)
         kind = self._waits_as(database, learning)
         if not kind:
-            raise _no_longer(id, events.of(database, id))
+            raise _no_longer(id, learnings.history(database, id))
         return self._item(kind, learning)
 
     def tell_opinion(self, answer: str) -> None:
@@ -156,7 +157,9 @@ class Review:
             raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now = self._context.clock()
         with self._store.transaction():
-            opinions.add(self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now)
+            escalations.add_opinion(
+                self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now
+            )
 
     def _waiting(self, kind: str, *, limit: int) -> list[ReviewItem]:
         if limit <= 0:
@@ -208,7 +211,7 @@ class Review:
         if learning is None:
             raise NotFound(f"nothing that waits has the id `{id[:100]}`", hint="`learnt review --list` shows the ids")
         if version is not None and version < learning.version:
-            later = [event for event in events.of(database, id) if event.version > version]
+            later = [event for event in learnings.history(database, id) if event.version > version]
             changed = [event for event in later if any(name in event.new for name in _TEXTS)]
             if changed:
                 raise WrongRequest(
@@ -247,13 +250,13 @@ class Review:
                 continue  # what a proposal would replace may have been purged
             before, after = learnings.change(database, id, decide, self._context.change(what, at=self._context.clock()))
             if after.version != before.version:
-                made.append(events.of(database, id)[-1].id)
+                made.append(learnings.history(database, id)[-1].id)
         return tuple(made)
 
     def _undo_all(self, database: Database, made: Sequence[str]) -> None:
         """Within a transaction: take changes back, the last one first."""
         for id in reversed(made):
-            event = events.get(database, id)
+            event = learnings.get_event(database, id)
             change = self._context.change("undo", at=self._context.clock(), undoes=id)
             learnings.change(database, event.subject, partial(take_back, event), change)
 

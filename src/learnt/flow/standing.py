@@ -10,12 +10,11 @@ from __future__ import annotations
 import threading
 
 from learnt.brief.categories import named, seen_by, spellings
-from learnt.brief.standing import Considered, Rules, choose
+from learnt.brief.standing import Considered, StandingRules, choose
 from learnt.model import PARAGRAPHS, Value
 from learnt.store import learnings
-from learnt.store.learnings import Filter
-from learnt.weigh.impact import impact
-from learnt.weigh.stage import stage
+from learnt.store.index import Filter
+from learnt.weigh.confidence import impact, stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def look(
             groups[category] += fresh
     own = [one.id for group in groups.values() for one in group if taught_in and one.task == taught_in]
     reasons.update(dict.fromkeys(own, "learnt in this very conversation"))
-    rules = Rules(
+    rules = StandingRules(
         per_category=context.settings.brief_per_category,
         min_confidence=context.settings.brief_confidence,
         most=limit,

@@ -17,12 +17,12 @@ from learnt.flow.activity import (
     report_attempt,
 )
 from learnt.flow.context import check_rows
-from learnt.llm.spend import DAY_MS, MONTH_MS
 from learnt.model import Value
-from learnt.store import calls, missteps, opinions, statistics
+from learnt.store import calls, escalations, missteps, statistics
 from learnt.store.activity import Today
 from learnt.store.calls import ModelCall, Spent
 from learnt.store.statistics import Effect, Ranked, Regenerated
+from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.weigh import statistics as rules
 from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
 
@@ -164,7 +164,7 @@ class Reports:
             after=_outcomes([one for one in effects if one.after]),
             by_month=_by_month(effects),
             regenerations=statistics.regenerated(database),
-            opinions=opinions.counts(database),
+            opinions=escalations.count_opinions(database),
             prevented=missteps.prevented(database),
         )
 

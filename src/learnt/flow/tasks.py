@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.learnings import alter
-from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Escalation, Task, is_id, new_id, text_id
+from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
 from learnt.store import escalations, tasks
+from learnt.store.escalations import Escalation
 from learnt.strategy.figures import PastAttempt
 from learnt.strategy.stuck import Stuck, find_stuck_task
 from learnt.text.clean import fold

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from learnt.errors import LearntError
 from learnt.model import PROGRAM, Value
-from learnt.store import events, learnings, tasks
-from learnt.store.learnings import Change, Filter
-from learnt.weigh.decay import PERIOD_MS, decayed
-from learnt.weigh.stage import stage
+from learnt.store import learnings, tasks
+from learnt.store.index import Filter
+from learnt.store.learnings import Change
+from learnt.text.times import DAY_MS
+from learnt.weigh.confidence import DECAY_PERIOD_MS, decay, stage
 from learnt.weigh.summary import groups, summary
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store import Store
 
-_DAY_MS = 24 * 60 * 60 * 1000
-_OLD_MS = 90 * _DAY_MS
-_UNUSED_MS = 30 * _DAY_MS
-_DONE_MS = 7 * _DAY_MS
+_OLD_MS = 90 * DAY_MS
+_UNUSED_MS = 30 * DAY_MS
+_DONE_MS = 7 * DAY_MS
 _ATTEMPTS_BETWEEN_SUMMARIES = 10
 _MOST_SUMMARISED = 2_000
 _MOST_PROPOSALS = 10
@@ -102,7 +102,7 @@ def _is_due(context: Context) -> bool:
     note = os.path.join(store.place.folder, _NOTE)
     now = context.clock()
     is_noted = os.path.exists(note)
-    if is_noted and os.stat(note).st_mtime * 1000 > now - _DAY_MS:
+    if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
         return False
     os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
     os.utime(note, (now / 1000, now / 1000))
@@ -143,7 +143,7 @@ def _fade(context: Context, store: Store, deadline: float) -> tuple[int, int]:
     last = ""
     while time.monotonic() < deadline:
         with store.transaction():
-            some = learnings.quiet(store.database, before=now - PERIOD_MS, after=last, limit=_AT_ONCE)
+            some = learnings.quiet(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_AT_ONCE)
             for learning in some:
                 fades, goes = _aged(context, store, learning, now)
                 faded, away = faded + fades, away + goes
@@ -159,12 +159,12 @@ def _aged(context: Context, store: Store, learning: Learning, now: int) -> tuple
     What a person wrote, pinned or proved stays. The others count as new from when somebody last cared for them.
     """
     change = Change(what="decay", who=PROGRAM, at=now)
-    before, after = learnings.change(store.database, learning.id, lambda one: dict(decayed(one, now)), change)
+    before, after = learnings.change(store.database, learning.id, lambda learning: decay(learning, now), change)
     fades = after.version != before.version
     stays = after.pinned or after.origin == "person" or stage(after) == "proven"
     if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
         return fades, False
-    cared_at = max(event.at for event in events.of(store.database, after.id) if event.who != PROGRAM)
+    cared_at = max(event.at for event in learnings.history(store.database, after.id) if event.who != PROGRAM)
     if cared_at >= now - _OLD_MS:
         return fades, False
     change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")

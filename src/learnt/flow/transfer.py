@@ -11,9 +11,9 @@ from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.learnings import refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
-from learnt.store import BACKUPS_FOLDER, events, learnings
+from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
-from learnt.store.learnings import Filter
+from learnt.store.index import Filter
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.weigh import confidence
@@ -191,7 +191,7 @@ class Transfer:
         theirs = {name: getattr(learning, name) for name in stated}
         if all(getattr(present, name) == value for name, value in theirs.items()):
             return "unchanged"
-        last = events.of(database, learning.id)[-1]
+        last = learnings.history(database, learning.id)[-1]
         if present.updated_at > record.get("updated_at", 0) and last.what != "import":
             return "kept"  # changed here meanwhile, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: theirs, change)

@@ -21,8 +21,9 @@ from learnt.mine.missteps import (
     sign_of,
 )
 from learnt.model import Hit, Value
-from learnt.store import learnings, missteps
-from learnt.store.learnings import Filter
+from learnt.store import index, learnings, missteps
+from learnt.store.happened import WarningRecord
+from learnt.store.index import Filter
 from learnt.text.clean import clean
 from learnt.text.triggers import Signs, Situation
 
@@ -90,11 +91,11 @@ class Call:
             return None
         # The spool first: it may be brought into the database at this very moment.
         waiting = self._context.store.waiting(conversation.id)
-        warnings = [waiting_record.body["warning"] for waiting_record in waiting if waiting_record.kind == "warning"]
+        warnings = [warning for warning in waiting if isinstance(warning, WarningRecord)]
         database = conversation.database
         if any(missteps.warned_since(database, conversation.id, misstep.sign, since) for misstep in known):
             return None
-        was_told = any(one["sign"] == known[0].sign and one["warned_at"] >= since for one in warnings)
+        was_told = any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings)
         return None if was_told else CallWarning(misstep=known[0])
 
     def record_failure(self) -> None:
@@ -137,7 +138,7 @@ class Call:
         )
         hits = []
         for store in self._context.sound_stores():
-            matches = learnings.with_triggers(store.database, anchors, signs.show, which)
+            matches = index.with_triggers(store.database, anchors, signs.show, which)
             for learning in learnings.get_all(store.database, list(matches)).values() if matches else ():
                 if _warns(learning, matches[learning.id]):
                     scoped = learning.replace(scope=store.place.scope)

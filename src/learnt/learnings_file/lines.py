@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 
-from learnt.model import TITLE_LIMIT, Learning
+from learnt.model import AVOID, TITLE_LIMIT, Learning
 from learnt.text.clean import fold
-from learnt.text.titles import cut_title, first_sentence
+from learnt.text.titles import cut_title, first_sentence, same_line
 
 GENERAL = "General"
 ID_COMMENT = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
-AVOID = "Avoid: "
 _WORD = re.compile(r"[\w']+")
 _NEGATIONS = {
     "not",
@@ -36,7 +35,7 @@ _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 def line_of(learning: Learning) -> str:
     """Return the text of the learning's bullet."""
     text = learning.observation if _is_whole(learning) else learning.title
-    return (AVOID if learning.polarity == "avoid" else "") + text
+    return learning.advise(text)
 
 
 def fields_of(line: str) -> dict[str, str]:
@@ -70,7 +69,7 @@ def drop_ids(text: str) -> str:
 
 def same_text(text: str) -> str:
     """Return a key that is equal for equal texts: lower case, white space folded, without our comments."""
-    return drop_ids(text).lower()
+    return same_line(drop_ids(text))
 
 
 def says_otherwise(before: str, after: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from itertools import groupby
 
-from learnt.learnings_file.lines import AVOID, same_text
+from learnt.learnings_file.lines import same_text
 from learnt.learnings_file.read import bullets_by_line, split_lines
-from learnt.text.purged import black_out
+from learnt.model import AVOID
+from learnt.text.redact import black_out
 
 
 def remove_learning(text: str, id: str, texts: Collection[str]) -> str:

@@ -11,9 +11,6 @@ from learnt.llm.shapes import ModelRequest, Provider
 from learnt.text.clean import clean
 from learnt.text.tokens import estimate_tokens
 
-# How long a day and a month of a cap are.
-DAY_MS = 24 * 60 * 60 * 1000
-MONTH_MS = 30 * DAY_MS
 _MILLION = 1_000_000
 # Sums of many small amounts must not miss a cap by a rounding error.
 _ROUNDING_USD = 1e-9

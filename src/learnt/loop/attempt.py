@@ -13,14 +13,14 @@ from collections.abc import Callable, Mapping
 
 from learnt.clients.kit import run as programs
 from learnt.clients.kit.run import RunReport, plain_text
-from learnt.config import Settings
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
 from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
 from learnt.memory import Memory
-from learnt.model import Claim, Debrief, Failure, Model, Task, Value
+from learnt.model import Claim, Debrief, Failure, Task, Value
+from learnt.settings import Model, Settings
 from learnt.strategy.choose_model import ModelChoice
 from learnt.system.family import MARK
 from learnt.system.files import append_private

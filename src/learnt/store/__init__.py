@@ -12,8 +12,10 @@ from zlib import crc32
 
 from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
 from learnt.model import Value, new_id
-from learnt.store import happened, learnings, migrate
-from learnt.store.spool import Record, Spool
+from learnt.store import happened, learnings
+from learnt.store.database import newest_schema
+from learnt.store.happened import BriefRecord, WarningRecord
+from learnt.store.spool import UNUSABLE, Spool, SpoolRecord
 from learnt.system.files import write_private
 from learnt.text.redact import without_password
 
@@ -24,14 +26,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.store.database import Database, Transaction
+    from learnt.store.happened import Body, Happening
 
     Applier = Callable[[Database, dict[str, Any]], object]
 
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
 HOOK_LOG = "hook.log"
-PATIENCE_MS = 100  # whoever comes by with something else to do does not wait long
-_PATIENCE_OF_OWNER_MS = 1_000  # whoever has just brought a record waits a little longer
+PATIENCE_MS = 100  # for a process that came for something else
+_PATIENCE_OF_OWNER_MS = 1_000  # for the process that has just brought a record
 _MANY = 300
 _LONG_SPOOL = 50_000  # bytes: a dozen records or two
 _SCRUB_NOTE = "scrub.pending."
@@ -80,7 +83,7 @@ class Place(Value):
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # opening it tells why nobody can look
+            return True  # opening it says why
 
 
 class Store:
@@ -103,41 +106,27 @@ class Store:
     def database(self) -> Database:
         """The connection, made on first use; the schema is then up to date."""
         if self._database is None:
-            self._database = self._opened()
+            self._database = self._open()
             self.take_up_spool()
         return self._database
 
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""
         if self.place.read_only or self.database.read_only:
-            self._refuse_full()
-            raise LearntError(
-                f"cannot write {self.database.path}: it is open for reading only",
-                hint="check who owns the file and its folder, or name another store",
-            )
+            raise self.database.refuse_writing()
         return self.database.transaction()
-
-    def _refuse_full(self) -> None:
-        """Raise when a file is open for reading only because its disk had no room for more than that."""
-        if self.place.read_only or self.place.address:
-            return
-        from learnt.store.sqlite import is_full, no_room
-
-        if is_full(self.place.path):
-            raise no_room(self.place.path)
 
     def grew_by(self, learnings: int) -> None:
         """After a change: where it brought many learnings, let the database take note, so that it finds them fast."""
         if learnings >= _MANY:
             self.database.analyze()
 
-    def record(self, kind: str, body: dict[str, Any]) -> bool:
+    def record(self, happening: Happening | str, body: Body | None = None) -> bool:
         """Keep what happened; return False when it had to go to the spool.
 
         Only what no database could ever take is refused at once.
         """
-        now_ms = self.clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        record = self._new_record(happening, body)
         try:
             self._apply(record)
         except LearntError as error:
@@ -148,15 +137,14 @@ class Store:
             return False
         return True
 
-    def keep(self, kind: str, body: dict[str, Any]) -> str:
+    def keep(self, happening: Happening | str, body: Body | None = None) -> str:
         """Keep what happened on the disk and make nothing of it yet; return the operation's id."""
-        now_ms = self.clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        record = self._new_record(happening, body)
         self.make_folder()
         self.spool.append(record)
         return record.op
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> tuple[str, object]:
+    def record_first(self, happening: Happening | str, body: Body | None = None) -> tuple[str, object]:
         """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
 
         Return the operation's id and what its applier returned; None unless this process applied it.
@@ -164,7 +152,7 @@ class Store:
         outcomes: dict[str, object] = {}
         self.make_folder()
         with self.spool.replay_lock() as alone:  # so that no other process applies it before us
-            op = self.keep(kind, body)
+            op = self.keep(happening, body)
             if alone:
                 self._try_to_take_up(outcomes, locked=True)
         if not alone:
@@ -176,6 +164,13 @@ class Store:
             self.take_up_spool(wait=True, locked=locked, outcomes=outcomes)
         except LearntError:
             pass  # the database cannot be opened now; the record waits
+
+    def _new_record(self, happening: Happening | str, body: Body | None) -> SpoolRecord:
+        """Return a record of what happened: of a value, or of a kind and a body."""
+        now_ms = self.clock()
+        if isinstance(happening, str):
+            return SpoolRecord(new_id("op", now_ms), happening, now_ms, body or {})
+        return SpoolRecord(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
@@ -196,7 +191,7 @@ class Store:
         """
         outcomes = {} if outcomes is None else outcomes
 
-        def apply(record: Record) -> None:
+        def apply(record: SpoolRecord) -> None:
             outcomes[record.op] = self._apply(record)
 
         if not self._is_time_for_spool() or self.place.read_only or self.database.read_only:
@@ -205,7 +200,7 @@ class Store:
         try:
             return self.spool.replay(apply, wait=wait, locked=locked)
         except (LearntError, OSError):
-            return 0  # what waits must not stop what somebody came for; the next one tries again
+            return 0  # what waits must not stop the caller; the next process tries again
         finally:
             self.database.wait_at_most(wait_ms)
 
@@ -221,11 +216,12 @@ class Store:
         """Return how many seconds ago a copy was like what it copies; None for what is no copy."""
         return None
 
-    def waiting(self, task: str) -> list[Record]:
+    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
         if self.spool.is_empty():
             return []
-        return [one for one in self.spool.waiting() if one.kind in ("brief", "warning") and task == _task_of(one)]
+        given = (_read_given(record) for record in self.spool.waiting())
+        return [record for record in given if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""
@@ -260,11 +256,11 @@ class Store:
             self._database.close()
             self._database = None
 
-    def _apply(self, record: Record) -> object:
+    def _apply(self, record: SpoolRecord) -> object:
         with self.transaction():
             return self._take_effect(record)
 
-    def _take_effect(self, record: Record) -> object:
+    def _take_effect(self, record: SpoolRecord) -> object:
         """Within a transaction: apply a record, unless that was done before; return what its applier returns."""
         return self._applier(record.kind)(self.database, record.body) if self.is_first(record.op) else None
 
@@ -292,17 +288,16 @@ class Store:
             )
         )
 
-    def _opened(self) -> Database:
+    def _open(self) -> Database:
         new = self.place.create and not self.place.exists()
         if new:
             self.make_folder()
-        database = self._connected(new=new)
+        database = self._connect(new=new)
         try:
-            number = migrate.schema_number(database)
-            migrate.refuse_newer(database, number)
+            number = database.check_schema()
             if number == 0 and not self.place.create:
                 raise NoStore(f"there is no store in {database.path}", hint="`learnt init` creates one")
-            if number < migrate.newest():
+            if number < newest_schema():
                 self._migrate(database)
             if self.place.create and not os.path.isdir(self.place.folder):
                 self.make_folder()  # beside a server, for the spool
@@ -311,7 +306,7 @@ class Store:
             raise
         return database
 
-    def _connected(self, *, new: bool) -> Database:
+    def _connect(self, *, new: bool) -> Database:
         place = self.place
         if place.address:
             from learnt.store.postgres import PostgresDatabase
@@ -327,6 +322,8 @@ class Store:
                 f"{database.path} has an older schema and cannot be brought up to date from here",
                 hint="run any learnt command in its own project first",
             )
+        from learnt.store import migrate  # few processes have anything to migrate
+
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         database.analyze()
 
@@ -335,9 +332,14 @@ class Store:
         make_folder(self.place.folder)
 
 
-def _task_of(record: Record) -> object:
-    body = record.body if record.kind == "brief" else record.body["given"]
-    return body["brief"]["task"]
+def _read_given(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
+    """Return a brief or a warning; None for other records, and for one that a replay will set aside."""
+    try:
+        if record.kind == "brief":
+            return BriefRecord.from_body(record.body)
+        return WarningRecord.from_body(record.body) if record.kind == "warning" else None
+    except UNUSABLE:
+        return None
 
 
 def make_folder(folder: str) -> None:

@@ -11,6 +11,7 @@ import json
 from learnt.model import Value
 from learnt.store.missteps import PREVENTED
 from learnt.text.names import key_of
+from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 KINDS = ("brief", "warning", "debrief")
-_DAY_MS = 86_400_000
 # Attempts are read by when they began, and shown by when they ended: so many more are looked at, so that a long one
 # among short ones is in its place.
 _LONG_ONES = 100
@@ -35,7 +35,7 @@ _NAMED_BY_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# A conversation that lost what it was given is warned anew, and its warning then names the later brief alone. Found by
+# A conversation that lost what it was given is warned again, and its warning then names the later brief alone. Found by
 # the few conversations that were warned: to look at every receipt would take long.
 _WARNED_BEFORE = f"""
     brief.id in (
@@ -107,7 +107,7 @@ def latest(database: Database, *, limit: int, what: str = "", client: str = "", 
     whose = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
     found = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
     shown = sorted(found, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
-    given = _given(database, [entry.id for entry in shown if entry.what != "debrief"])
+    given = _read_given(database, [entry.id for entry in shown if entry.what != "debrief"])
     taught = _taught(database, [entry.id for entry in shown if entry.what == "debrief"])
     return [entry.replace(learnings=(taught if entry.what == "debrief" else given).get(entry.id, 0)) for entry in shown]
 
@@ -152,7 +152,7 @@ def used(database: Database, *, since: int) -> dict[str, int]:
 
 def searches_by(asker: str, at: int | None) -> str:
     """Return the name of the counter of somebody's searches on a day; None stands for the end of days."""
-    return f"searches by {asker} on day {'999999' if at is None else f'{at // _DAY_MS:06d}'}"
+    return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"
 
 
 def today(database: Database, *, since: int) -> Today:
@@ -249,7 +249,7 @@ def marked(database: Database, attempt: str) -> dict[str, bool]:
 def _during(moment: str) -> str:
     """Return the condition that something of a task came of an attempt: it was before the next one began.
 
-    The first has what was before it, too: a conversation is one attempt, which begins anew with each turn.
+    The first has what was before it, too: a conversation is one attempt, which begins again with each turn.
     """
     return f"""
         (attempt.number = 1 or {moment} >= attempt.started_at)
@@ -281,16 +281,16 @@ def _spellings(database: Database, agent: str) -> list[str]:
 
 
 def _briefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _given_briefs(database, whose, f"not {_CARRIED_A_WARNING}", limit=limit)
+    rows = _read_briefs(database, whose, f"not {_CARRIED_A_WARNING}", limit=limit)
     return [Entry(what="brief", **row) for row in rows]
 
 
 def _earlier_warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _given_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
-    return [Entry(what="warning", command=_told_command(row.pop("receipt")), **row) for row in rows]
+    rows = _read_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
+    return [Entry(what="warning", command=_warned_command(row.pop("receipt")), **row) for row in rows]
 
 
-def _given_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
+def _read_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
     return database.rows(
         f"""
         select given.*, coalesce(task.title, '') as title
@@ -342,11 +342,11 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
     )
     for row in rows:
         receipt = row.pop("receipt")  # only where the misstep is gone
-        row.update(command=row["command"] or _told_command(receipt), denied=bool(row["denied"]))
+        row.update(command=row["command"] or _warned_command(receipt), denied=bool(row["denied"]))
     return [Entry(what="warning", **row) for row in rows]
 
 
-def _told_command(receipt: str | None) -> str:
+def _warned_command(receipt: str | None) -> str:
     """Return the command of which a brief warned, by its receipt."""
     told = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
     return str(told[0]["command"])
@@ -388,7 +388,7 @@ _READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
 )
 
 
-def _given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
+def _read_given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
     """Return how many learnings each brief gave."""
     rows = database.rows(
         f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.store import counters, learnings, migrate
-from learnt.store.database import Database
+from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import SqliteDatabase
 
 if TYPE_CHECKING:
@@ -69,9 +69,8 @@ def open_backup(path: str) -> SqliteDatabase:
         raise WrongRequest(f"there is no backup {path}", hint="`learnt backup` says where it writes them")
     source = SqliteDatabase(path, wait_ms=1000, read_only=True)
     try:
-        number = migrate.schema_number(source)
-        migrate.refuse_newer(source, number)
-        if number < migrate.newest():
+        number = source.check_schema()
+        if number < newest_schema():
             raise WrongRequest(f"{path} has the older schema {number}", hint="open a copy of it as a store first")
         if source.check():
             raise CorruptDatabase(f"{path} is damaged: {source.check()[0]}", hint="use another backup")

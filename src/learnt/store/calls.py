@@ -74,7 +74,7 @@ def change(database: Database, call: ModelCall) -> None:
 def get(database: Database, id: str) -> ModelCall:
     """Return a call."""
     row = database.row("select * from model_call where project = :project and id = :id", id=id)
-    assert row is not None  # noqa: S101 - whoever asks has written it down
+    assert row is not None  # noqa: S101 - the caller has written it down
     return _call(row)
 
 

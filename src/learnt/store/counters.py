@@ -35,7 +35,7 @@ def value(database: Database, name: str) -> int:
 
 
 def claim(database: Database, name: str, *, now: int, before: int) -> bool:
-    """Within a transaction: put the time into a counter; False when somebody has done so after a moment."""
+    """Within a transaction: put the time into a counter; False when another process has done so after a moment."""
     return bool(
         database.execute(
             """
@@ -51,7 +51,7 @@ def claim(database: Database, name: str, *, now: int, before: int) -> bool:
 
 
 def reset(database: Database, name: str) -> None:
-    """Within a transaction: let a counter begin anew."""
+    """Within a transaction: set a counter back to 0."""
     database.execute("update counter set value = 0 where project = :project and name = :name", name=name)
 
 

@@ -6,13 +6,25 @@ error. Every statement may use `:project`: a connection serves one project.
 
 from __future__ import annotations
 
+import os
+
+from learnt.errors import LearntError, NewerDatabase
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
     Row = dict[str, Any]
+
+
+MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
+
+
+def newest_schema(folder: str = MIGRATIONS) -> int:
+    """Return the number of the last migration that this program knows."""
+    return max(int(file.partition("_")[0]) for file in os.listdir(folder) if file.endswith(".sql"))
 
 
 class Database:
@@ -22,7 +34,7 @@ class Database:
     begin_statement = "begin"
     # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
     for_update = ""
-    # Instead of waiting for a row that somebody else is about to change, take the next.
+    # Instead of waiting for a row that another process is about to change, take the next.
     skip_locked = ""
     # A join whose left side is to be read first, where an engine guesses wrongly without being told.
     then_join = "join"
@@ -73,9 +85,38 @@ class Database:
         """Return a list as the parameter that `one_of` takes."""
         raise NotImplementedError(self.engine)
 
+    def put_postings(self, learning: str, words: Sequence[str]) -> None:
+        """Within a transaction: keep the words of a learning, where the engine has no full-text index of its own."""
+
+    def remove_postings(self, learning: str) -> None:
+        """Within a transaction: forget the words of a learning."""
+
+    def match_words(
+        self,
+        weights: Mapping[str, float],
+        *,
+        judged: str,
+        cut: str,
+        conditions: str,
+        parameters: dict[str, Any],
+        newest: int | None,
+    ) -> list[Row]:
+        """Return the columns `judged` and `cut` of the `:limit` likeliest learnings that hold one of the words.
+
+        `newest` bounds how many learnings, counted from the newest, are looked at; None: all.
+        """
+        raise NotImplementedError(self.engine)
+
     def for_update_of(self, table: str) -> str:
         """Return what locks the rows of one table that a join selects."""
         return f"{self.for_update} of {table}" if self.for_update else ""
+
+    def refuse_writing(self) -> LearntError:
+        """Return the error for a change of what is open for reading only."""
+        return LearntError(
+            f"cannot write {self.path}: it is open for reading only",
+            hint="check who owns the file and its folder, or name another store",
+        )
 
     def transaction(self) -> Transaction:
         """Return a context in which all changes take effect, or none."""
@@ -107,6 +148,27 @@ class Database:
     def astray(self) -> list[str]:
         """Return the rows whose foreign keys lead nowhere, in words."""
         return []
+
+    def schema_number(self) -> int:
+        """Return the number of the last migration that the database has, 0 for an empty one."""
+        # `learning` first: both come in one transaction, so a process that sees it also sees `migration` after it.
+        has_learnings = self.has_table("learning")
+        if not self.has_table("migration"):
+            if has_learnings:
+                raise LearntError(f"{self.path} is no store of learnt", hint="choose another database")
+            return 0
+        return int(self.value("select max(number) as newest from migration") or 0)
+
+    def check_schema(self, folder: str = MIGRATIONS) -> int:
+        """Return the number of the schema; raise when it has migrations that this program does not know."""
+        number, newest = self.schema_number(), newest_schema(folder)
+        if number > newest:
+            theirs = self.value("select learnt from migration where number = :number", number=number)
+            raise NewerDatabase(
+                f"{self.path} was written by learnt {theirs} (schema {number}); this one knows schema {newest}",
+                hint="upgrade with `pip install -U learnt`, or open a backup",
+            )
+        return number
 
     def analyze(self) -> None:
         """After many changes: let the engine learn how its tables are filled, where it plans by that."""
@@ -150,8 +212,6 @@ class Transaction:
             self._roll_back()
 
     def _roll_back(self) -> None:
-        from learnt.errors import LearntError
-
         try:
             self._database.run("rollback", {})
         except LearntError:

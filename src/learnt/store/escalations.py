@@ -1,15 +1,36 @@
-"""Escalations: what waits for a person."""
+"""What people are asked: escalations, which wait for an answer, and opinions on whether the learnings helped."""
 
 from __future__ import annotations
 
 import json
 
 from learnt.errors import NotFound
-from learnt.model import Escalation
+from learnt.model import Value, check_choice, check_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from learnt.store.database import Database, Row
+
+
+class Escalation(Value):
+    """Something that only a person may decide."""
+
+    id: str
+    subject: str
+    question: str
+    detail: Mapping[str, Any] = {}
+    status: str = "open"
+    answer: str = ""
+    created_at: int = 0
+    resolved_at: int | None = None
+    resolved_by: str = ""
+
+    def check(self) -> None:
+        check_id("esc", self.id)
+        check_choice("status", self.status, ("open", "resolved"))
 
 
 def add(database: Database, escalation: Escalation) -> None:
@@ -67,6 +88,25 @@ def resolve(database: Database, escalation: Escalation) -> None:
         resolved_at=escalation.resolved_at,
         resolved_by=escalation.resolved_by,
     )
+
+
+def add_opinion(database: Database, id: str, answer: str, *, who: str, at: int) -> None:
+    """Keep what a person answered when asked whether the learnings helped."""
+    database.execute(
+        "insert into opinion (project, id, answer, who, at) values (:project, :id, :answer, :who, :at)",
+        id=id,
+        answer=answer,
+        who=who,
+        at=at,
+    )
+
+
+def count_opinions(database: Database) -> dict[str, int]:
+    """Return how often each answer was given."""
+    rows = database.rows(
+        "select answer, count(*) as given from opinion where project = :project group by answer order by answer"
+    )
+    return {row["answer"]: int(row["given"]) for row in rows}
 
 
 def _escalation(row: Row) -> Escalation:

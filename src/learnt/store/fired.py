@@ -1,7 +1,7 @@
 """When the hooks of each client last did something: one small file for each client, the last event wins.
 
 A hook writes it with every event, so it costs one open and one write, is not forced to the disk, and loads nothing.
-What cannot be written or read is as if it had not been: nobody fails for it.
+What cannot be written or read is ignored.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Briefs with their injections, and marks: what happened between learnings and agents.
+"""What happened between learnings and agents: briefs with their injections, attempts, marks.
 
-Each is applied by one function from a plain JSON object, the same whether the database takes it at once or a replay of
-the spool brings it later; applying one again changes nothing.
+Each kind of record is a value with a JSON body, which is applied the same way whether the database takes it at once or
+a replay of the spool brings it later; applying one again changes nothing. The bodies lie on disks: old ones must stay
+readable.
 """
 
 from __future__ import annotations
@@ -9,35 +10,274 @@ from __future__ import annotations
 import json
 
 from learnt.errors import NotFound
-from learnt.model import Attempt, Brief, Failure, Injection, Mark, Task
+from learnt.model import Attempt, Brief, Failure, Injection, Task, Value, check_id
 from learnt.store import tasks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Protocol
 
     from learnt.store.database import Database
 
+    Body = dict[str, Any]
 
-def brief_body(task: Task | None, brief: Brief) -> dict[str, Any]:
+    class Happening(Protocol):
+        """A record of what happened, as `Store.record` takes it."""
+
+        kind: str
+
+        def as_body(self) -> Body: ...
+
+
+_OF_A_NEW_TASK = ("agent", "type", "client", "parent")
+_VERIFIED = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
+
+
+class Mark(Value):
+    """Helpful or not helpful, on one injection."""
+
+    learning: str
+    task: str
+    helpful: bool
+    at: int
+    who: str = ""
+
+    def check(self) -> None:
+        check_id("learn", self.learning)
+        check_id("task", self.task)
+
+
+class BriefRecord(Value):
+    """A task, if it is for one, was given a brief."""
+
+    kind = "brief"
+    task: Task | None
+    brief: Brief
+
+    @property
+    def given(self) -> BriefRecord:
+        """The brief that was given: this one."""
+        return self
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        injections = [injection.as_dict() for injection in self.brief.injections]
+        fields = {name: value for name, value in self.brief.as_dict().items() if name != "text"}
+        return {"task": self.task and self.task.as_dict(), "brief": {**fields, "injections": injections}}
+
+    @classmethod
+    def from_body(cls, body: Body) -> BriefRecord:
+        """Return what was spooled."""
+        injections = tuple(Injection(**fields) for fields in body["brief"]["injections"])
+        brief = Brief(**{**body["brief"], "injections": injections})
+        return cls(task=Task(**body["task"]) if body["task"] else None, brief=brief)
+
+
+class WarningRecord(Value):
+    """A brief warned a conversation of a command that failed before."""
+
+    kind = "warning"
+    given: BriefRecord
+    task: str
+    sign: str
+    brief: str
+    agent: str
+    denied: bool
+    """The call was stopped."""
+    failures: int
+    """How often it failed since; 1 where the call that is warned of has just failed."""
+    warned_at: int
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        warning = {name: value for name, value in self.as_dict().items() if name != "given"}
+        return {"given": self.given.as_body(), "warning": {**warning, "denied": int(self.denied)}}
+
+    @classmethod
+    def from_body(cls, body: Body) -> WarningRecord:
+        """Return what was spooled."""
+        warning = {name: body["warning"][name] for name in cls.fields if name != "given"}
+        return cls(given=BriefRecord.from_body(body["given"]), **{**warning, "denied": bool(warning["denied"])})
+
+
+class AttemptRecord(Value):
+    """An attempt ended, and what is reported of it if it failed; written by older versions."""
+
+    kind = "attempt"
+    task: Task
+    attempt: Attempt
+    failure: Failure | None = None
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        failure = self.failure and self.failure.as_dict()
+        return {"task": self.task.as_dict(), "attempt": self.attempt.as_dict(), "failure": failure}
+
+    @classmethod
+    def from_body(cls, body: Body) -> AttemptRecord:
+        """Return what was spooled."""
+        failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
+        return cls(task=Task(**body["task"]), attempt=Attempt(**body["attempt"]), failure=failure or None)
+
+
+class Turn(Value):
+    """What is known of a conversation with its latest turn."""
+
+    client: str = ""
+    parent: str = ""
+    size: int | None = None
+    """How much of its transcript was read; None: not yet."""
+    last: str | None = None
+    """Its last message, once all was read."""
+    asked: str | None = None
+    """What was asked first."""
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled: what is not known is left out."""
+        return {name: value for name, value in self.as_dict().items() if value is not None}
+
+    @classmethod
+    def from_body(cls, body: Body) -> Turn:
+        """Return what was spooled."""
+        return cls(**{name: body[name] for name in cls.fields if name in body})
+
+
+class DebriefRecord(Value):
+    """An agent's output, without secrets, before anything is made of it."""
+
+    kind = "debrief"
+    attempt: Attempt
+    result: str
+    """As it was given; empty where the output has to say it."""
+    output: str
+    task: Task
+    """The task as it begins, if it is not known yet."""
+    at: int
+    claim: bool = False
+    """A worker held the task for this attempt."""
+    failure: Failure | None = None
+    """What a verification found."""
+    turn: Turn | None = None
+    """Set where the output is a turn of a conversation."""
+
+    @property
+    def verified(self) -> dict[str, Any]:
+        """What a verification found to say of the failure: it overrides what the output says."""
+        found = {} if self.failure is None else {name: getattr(self.failure, name) for name in _VERIFIED}
+        return {name: value for name, value in found.items() if value}
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether it is a turn with neither words nor a result, such as one that was broken off."""
+        return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        task = {name: getattr(self.task, name) for name in _OF_A_NEW_TASK}
+        said = {"result": self.result, "output": self.output, "task": task, "at": self.at}
+        body = {"attempt": self.attempt.as_dict(), **said}
+        if self.turn is not None:
+            return {**body, "turn": self.turn.as_body()}
+        found = self.failure and {name: getattr(self.failure, name) for name in _VERIFIED}
+        return {**body, "claim": self.claim, "failure": found and {**found, "files": list(found["files"])}}
+
+    @classmethod
+    def from_body(cls, body: Body) -> DebriefRecord:
+        """Return what was spooled."""
+        attempt, at = Attempt(**body["attempt"]), body["at"]
+        found = body.get("failure")
+        return cls(
+            attempt=attempt,
+            result=body["result"],
+            output=body["output"],
+            task=Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]),
+            at=at,
+            claim=bool(body.get("claim")),
+            failure=Failure(attempt=attempt.id, task=attempt.task, **{**found, "files": tuple(found["files"])})
+            if found
+            else None,
+            turn=Turn.from_body(body["turn"]) if body.get("turn") is not None else None,
+        )
+
+
+class MisstepRecord(Value):
+    """A command failed in a conversation."""
+
+    kind = "misstep"
+    sign: str
+    command: str
+    repeats: tuple[str, ...]
+    """The signs of the missteps that it repeats."""
+    task: str
+    at: int
+    error: str
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        return {**self.as_dict(), "repeats": list(self.repeats)}
+
+    @classmethod
+    def from_body(cls, body: Body) -> MisstepRecord:
+        """Return what was spooled."""
+        return cls(**{**_fields_in(cls, body), "repeats": tuple(body["repeats"])})
+
+
+class SuccessRecord(Value):
+    """A command succeeded in a conversation, perhaps in place of others that had failed."""
+
+    kind = "success"
+    sign: str
+    command: str
+    repeats: tuple[str, ...]
+    """The signs of the missteps that it repeats."""
+    task: str
+    at: int
+    replaces: Mapping[str, tuple[str, Sequence[str]]]
+    """By the sign of each that it was run in place of: what was asked for, and which words were wrong."""
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        return {**self.as_dict(), "repeats": list(self.repeats)}
+
+    @classmethod
+    def from_body(cls, body: Body) -> SuccessRecord:
+        """Return what was spooled."""
+        return cls(**{**_fields_in(cls, body), "repeats": tuple(body["repeats"])})
+
+
+class ForgottenRecord(Value):
+    """A conversation lost what it was given."""
+
+    kind = "forgotten"
+    task: str
+    at: int
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        return self.as_dict()
+
+    @classmethod
+    def from_body(cls, body: Body) -> ForgottenRecord:
+        """Return what was spooled."""
+        return cls(**_fields_in(cls, body))
+
+
+def brief_body(task: Task | None, brief: Brief) -> Body:
     """Return a brief as the object that is applied or spooled."""
-    injections = [injection.as_dict() for injection in brief.injections]
-    fields = {name: value for name, value in brief.as_dict().items() if name != "text"}
-    return {"task": task and task.as_dict(), "brief": {**fields, "injections": injections}}
+    return BriefRecord(task=task, brief=brief).as_body()
 
 
-def attempt_body(task: Task, attempt: Attempt, failure: Failure | None) -> dict[str, Any]:
-    """Return an attempt as the object that is applied or spooled."""
-    return {"task": task.as_dict(), "attempt": attempt.as_dict(), "failure": failure and failure.as_dict()}
+def apply_brief(database: Database, body: Body) -> None:
+    """Apply what was spooled of a brief."""
+    put_brief(database, BriefRecord.from_body(body))
 
 
-def apply_brief(database: Database, body: dict[str, Any]) -> None:
+def put_brief(database: Database, record: BriefRecord) -> None:
     """Record a brief; a learning that the task was given before is not counted again."""
-    injections = tuple(Injection(**fields) for fields in body["brief"]["injections"])
-    brief = Brief(**{**body["brief"], "injections": injections})
-    if body["task"]:
-        tasks.ensure(database, Task(**body["task"]))
+    brief = record.brief
+    if record.task:
+        tasks.ensure(database, record.task)
     database.execute(
         """
         insert into brief (project, id, task, agent, tokens, text_hash, client, occasion, asked_by, duration_ms,
@@ -52,17 +292,17 @@ def apply_brief(database: Database, body: dict[str, Any]) -> None:
         },
     )
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):  # one order for all writers
-        _apply_injection(database, injection)
+        _put_injection(database, injection)
 
 
-def apply_attempt(database: Database, body: dict[str, Any]) -> None:
+def apply_attempt(database: Database, body: Body) -> None:
     """Record an attempt and, if it failed, its report."""
-    tasks.ensure(database, Task(**body["task"]))
-    failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
-    tasks.add_attempt(database, Attempt(**body["attempt"]), failure)
+    record = AttemptRecord.from_body(body)
+    tasks.ensure(database, record.task)
+    tasks.add_attempt(database, record.attempt, record.failure)
 
 
-APPLY: dict[str, Callable[[Database, dict[str, Any]], None]] = {"brief": apply_brief, "attempt": apply_attempt}
+APPLY: dict[str, Callable[[Database, Body], None]] = {"brief": apply_brief, "attempt": apply_attempt}
 
 
 def get_brief(database: Database, id: str) -> Brief:
@@ -159,7 +399,7 @@ def marked_at(database: Database, task: str, at: int) -> set[str]:
     return {row["learning"] for row in rows}
 
 
-def _apply_injection(database: Database, injection: Injection) -> None:
+def _put_injection(database: Database, injection: Injection) -> None:
     is_new = database.execute(
         """
         insert into injection (project, learning, task, brief, injected_at, held_out)
@@ -218,3 +458,7 @@ def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> 
         since=since,
     )
     return found is not None
+
+
+def _fields_in(kind: type[Value], body: Body) -> dict[str, Any]:
+    return {name: body[name] for name in kind.fields}

@@ -1,12 +1,15 @@
-"""The words and triggers of learnings in the database, and the candidates that they give.
+"""Which learnings fit: by their fields, by their words and by their triggers.
 
-Words are cut by our own code before either engine sees them. SQLite finds candidates with its full-text index,
-PostgreSQL with a table of postings; both hand over the words themselves, and the caller makes the order, by one rule.
+Words are cut by our own code before either engine sees them. Each engine finds candidates in its own way; both hand
+over the words themselves, and the caller puts the candidates in order, by one rule.
 """
 
 from __future__ import annotations
 
-from learnt.model import PARAGRAPHS, Learning, Value
+import json
+
+from learnt.errors import WrongRequest
+from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
 from learnt.text.triggers import anchor_of
 from learnt.text.words import indexed_words, words
 
@@ -22,6 +25,111 @@ _CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS
 # What a candidate is judged by.
 _JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task, learning.category"
 _MOST_TRIGGERED = 500
+_EQUAL = ("status", "domain", "category", "kind", "goal", "task")
+_COMPARED = {
+    "exclude_goal": "learning.goal != :exclude_goal",
+    "min_confidence": "learning.confidence >= :min_confidence",
+    "trusted_from": "(learning.confidence >= :trusted_from or learning.pinned = 1)",
+    "doubted_below": "learning.confidence < :doubted_below and learning.pinned = 0",
+}
+
+
+class Filter(Value):
+    """Which learnings to list; None means any.
+
+    `conditions` says it to a database. `takes` says the same of trust, categories and exclusions about a candidate that
+    was read for several filters at once.
+    """
+
+    status: str | None = "active"
+    domain: str | None = None
+    category: str | None = None
+    tag: str | None = None
+    kind: str | None = None
+    goal: str | None = None
+    task: str | None = None
+    exclude_goal: str | None = None
+    min_confidence: float | None = None
+    trusted_from: float | None = None
+    """Only those with at least this confidence, and pinned ones."""
+    doubted_below: float | None = None
+    """Only those with less confidence that are not pinned."""
+    exclude_task: str | None = None
+    """None that were learnt in this task."""
+    exclude_ids: tuple[str, ...] = ()
+    only_excluded: bool = False
+    """Only those that `exclude_task` and `exclude_ids` would leave out."""
+    in_categories: tuple[str, ...] = ()
+    """Only those of these categories, as they are spelt; empty: any."""
+    not_in_categories: tuple[str, ...] = ()
+
+    def check(self) -> None:
+        for name, choices in (("status", STATUSES), ("kind", KINDS)):
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise WrongRequest(f"there is no {name} `{value}`", hint=f"choose one of: {', '.join(choices)}")
+        if self.min_confidence is not None and not 0.0 <= self.min_confidence <= 1.0:
+            raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
+
+    def takes(self, candidate: Candidate, *, triggered: bool = False) -> bool:
+        """Say whether trust, categories and exclusions allow a candidate; the rest was asked of the database.
+
+        Where a trigger holds, the category does not matter.
+        """
+        category, is_trusted = candidate.category, candidate.is_trusted
+        if self.in_categories and (triggered or category not in self.in_categories):
+            return False
+        if category in self.not_in_categories and not triggered:
+            return False
+        if self.trusted_from is not None and not is_trusted(self.trusted_from):
+            return False
+        if self.doubted_below is not None and is_trusted(self.doubted_below):
+            return False
+        excluded = candidate.id in self.exclude_ids or (bool(self.exclude_task) and candidate.task == self.exclude_task)
+        return excluded == self.only_excluded
+
+    def conditions(self, database: Database) -> tuple[str, dict[str, Any]]:
+        """Return the filter as the condition of a statement, and the parameters that it names."""
+        compared = {**{field: f"learning.{field} = :{field}" for field in _EQUAL}, **_COMPARED}
+        given = {field: getattr(self, field) for field in compared if getattr(self, field) is not None}
+        conditions = ["learning.project = :project", *(compared[field] for field in given)]
+        if self.tag is not None:
+            conditions.append("learning.tags like :tag escape '\\'")
+            given["tag"] = f"%{_like_literally(json.dumps(self.tag.lower(), ensure_ascii=False))}%"
+        for field, negation in (("in_categories", ""), ("not_in_categories", "not ")):
+            if getattr(self, field):
+                conditions.append(f"{negation}({database.one_of('learning.category', field)})")
+                given[field] = database.list_value(getattr(self, field))
+        excluded = []
+        if self.exclude_task:
+            excluded.append("learning.task = :exclude_task")
+            given["exclude_task"] = self.exclude_task
+        if self.exclude_ids:
+            excluded.append(database.one_of("learning.id", "exclude_ids"))
+            given["exclude_ids"] = database.list_value(self.exclude_ids)
+        if excluded:
+            conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded)})")
+        return " and ".join(conditions), given
+
+
+class Candidate:
+    """A learning that may fit, not read yet, and its words field by field."""
+
+    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "words")
+
+    def __init__(self, row: Row) -> None:
+        self.id: str = row["id"]
+        self.category: str = row["category"]
+        self.confidence: float = row["confidence"]
+        self.created_at: int = row["created_at"]
+        self.pinned = bool(row["pinned"])
+        self.task: str = row["task"]
+        self.length: int = row["length"]
+        self.words: dict[str, list[str]] = {field: row[f"cut_{field}"].split() for field in FIELDS}
+
+    def is_trusted(self, least: float) -> bool:
+        """Say whether it has at least this confidence, or is pinned."""
+        return self.pinned or self.confidence >= least
 
 
 class Counts(Value):
@@ -33,7 +141,7 @@ class Counts(Value):
 
 
 def put(database: Database, learning: Learning) -> None:
-    """Index a learning, or index it anew."""
+    """Index a learning, or index it again."""
     remove(database, learning.id)
     cut = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
     everything = [word for field in FIELDS for word in cut[field]]
@@ -48,8 +156,7 @@ def put(database: Database, learning: Learning) -> None:
         length=length,
         **{field: " ".join(cut[field]) for field in FIELDS},
     )
-    if database.engine == "postgres":
-        _put_postings(database, learning.id, everything)
+    database.put_postings(learning.id, everything)
     _count(database, sorted(set(everything)), learnings=1, length=length)
     _put_triggers(database, learning)
 
@@ -61,8 +168,9 @@ def remove(database: Database, id: str) -> None:
         return
     held = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
     _count(database, sorted(held), learnings=-1, length=-row["length"])
-    for table in ("learning_words", "learning_trigger", *(("posting",) if database.engine == "postgres" else ())):
+    for table in ("learning_words", "learning_trigger"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
+    database.remove_postings(id)
 
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:
@@ -79,38 +187,58 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
     )
 
 
-def candidates(
-    database: Database,
-    weights: Mapping[str, float],
-    conditions: str,
-    parameters: dict[str, Any],
-    *,
-    limit: int,
-    newest: int | None,
-) -> list[tuple[Row, dict[str, list[str]]]]:
-    """Return what the likeliest learnings are judged by that hold one of the words, each with its words.
+def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
+    """Return the ids of some learnings that fit, in no order."""
+    where, parameters = which.conditions(database)
+    rows = database.rows(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
+    return [row["id"] for row in rows]
+
+
+def with_words(
+    database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
+) -> list[Candidate]:
+    """Return the likeliest learnings that hold one of the words, each with its words field by field.
 
     `newest` bounds how many learnings, counted from the newest, are looked at, as long as they give enough.
     """
-    parameters = {**parameters, "limit": limit}
-    find = _found_by_postings if database.engine == "postgres" else _found_by_index
-    rows = find(database, weights, conditions, parameters, newest)
+    where, parameters = which.conditions(database)
+    parameters["limit"] = limit
+
+    def find(newest: int | None) -> list[Row]:
+        return database.match_words(
+            weights, judged=_JUDGED, cut=_CUT, conditions=where, parameters=parameters, newest=newest
+        )
+
+    rows = find(newest)
     if newest is not None and len(rows) < limit:  # what the conditions ask for is older
-        rows = find(database, weights, conditions, parameters, None)
-    return [(row, _by_field(row)) for row in rows]
+        rows = find(None)
+    return [Candidate(row) for row in rows]
 
 
-def triggered(
-    database: Database,
-    anchors: Mapping[str, set[str]],
-    holds: Callable[[str, str], bool],
-    conditions: str,
-    parameters: dict[str, Any],
+def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
+    """Return some learnings, each with its words field by field."""
+    rows = database.rows(
+        f"""
+        select {_JUDGED}, {_CUT}
+          from learning
+          join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
+         where learning.project = :project
+           and {database.one_of("learning.id", "ids")}
+        """,
+        ids=database.list_value(ids),
+    )
+    return [Candidate(row) for row in rows]
+
+
+def with_triggers(
+    database: Database, anchors: Mapping[str, set[str]], holds: Callable[[str, str], bool], which: Filter
 ) -> dict[str, str]:
-    """Return the learnings with a trigger that holds, by id, each with the first such trigger.
+    """Return the ids of the learnings with a trigger that holds, the most trusted if there are many, and the trigger.
 
-    A pattern is tried once, however many learnings have it, and only where its anchor occurs.
+    `holds` says it of a kind and a pattern. A pattern is tried once, however many learnings have it, and only where its
+    anchor occurs.
     """
+    conditions = which.conditions(database)
     found: dict[str, str] = {}
     for kind in (kind for kind, occurring in anchors.items() if occurring):
         of_kind = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
@@ -125,14 +253,15 @@ def triggered(
             **of_kind,
         )
         holding = [row["pattern"] for row in patterns if holds(kind, row["pattern"])]
-        for row in _learnings_with(database, of_kind, holding, conditions, parameters) if holding else ():
+        for row in _with_patterns(database, of_kind, holding, conditions) if holding else ():
             found.setdefault(row["id"], f"{kind}: {row['pattern']}")
     return found
 
 
-def _learnings_with(
-    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: str, parameters: dict[str, Any]
+def _with_patterns(
+    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: tuple[str, dict[str, Any]]
 ) -> list[Row]:
+    where, parameters = conditions
     return database.rows(
         f"""
         select learning.id, learning_trigger.pattern
@@ -143,7 +272,7 @@ def _learnings_with(
            and learning_trigger.kind = :trigger_kind
            and {database.one_of("learning_trigger.anchor", "anchors")}
            and {database.one_of("learning_trigger.pattern", "patterns")}
-           and {conditions}
+           and {where}
          order by learning.confidence desc, learning.created_at desc, learning.id, learning_trigger.pattern
          limit :most
         """,
@@ -151,97 +280,6 @@ def _learnings_with(
         most=_MOST_TRIGGERED,
         **of_kind,
         **parameters,
-    )
-
-
-def words_of(database: Database, ids: Sequence[str]) -> list[tuple[Row, dict[str, list[str]]]]:
-    """Return what some learnings are judged by, each with its words."""
-    rows = database.rows(
-        f"""
-        select {_JUDGED}, {_CUT}
-          from learning
-          join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
-         where learning.project = :project
-           and {database.one_of("learning.id", "ids")}
-        """,
-        ids=database.list_value(ids),
-    )
-    return [(row, _by_field(row)) for row in rows]
-
-
-def _found_by_index(
-    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any], newest: int | None
-) -> list[Row]:
-    last = database.value("select max(number) as last from learning_words") or 0
-    return database.rows(
-        f"""
-        select {_JUDGED}, {_CUT}
-          from learning_index
-         cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
-         cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
-         where learning_index match :match
-           and learning_index.rowid > :floor
-           and {conditions}
-         order by learning_index.rank
-         limit :limit
-        """,
-        match=" OR ".join(f'"{word}"' for word in weights),
-        floor=0 if newest is None else last - newest,
-        **parameters,
-    )
-
-
-def _found_by_postings(
-    database: Database, weights: Mapping[str, float], conditions: str, parameters: dict[str, Any], newest: int | None
-) -> list[Row]:
-    # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
-    return database.rows(
-        f"""
-        with found as materialized (
-            select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
-              from posting
-              join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
-             where posting.project = :project
-               and posting.learning > :floor
-             group by posting.learning
-        ), best as materialized (
-            select {_JUDGED}, found.score
-              from found
-              join learning on learning.project = :project and learning.id = found.learning
-             where {conditions}
-             order by found.score desc, learning.id desc
-             limit :limit
-        )
-        select best.*, {_CUT}
-          from best
-          join learning_words on learning_words.project = :project and learning_words.learning = best.id
-         order by best.score desc, best.id desc
-        """,
-        words=list(weights),
-        weights=list(weights.values()),
-        floor="" if newest is None else _oldest_of_newest(database, newest),
-        **parameters,
-    )
-
-
-def _oldest_of_newest(database: Database, newest: int) -> str:
-    """Return the id below the newest ones; ids grow with time."""
-    floor = database.value(
-        "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
-    )
-    return str(floor or "")
-
-
-def _put_postings(database: Database, id: str, everything: list[str]) -> None:
-    times: dict[str, int] = {}
-    for word in everything:
-        times[word] = times.get(word, 0) + 1
-    database.execute_many(
-        """
-        insert into posting (project, word, learning, times)
-        values (:project, :word, :learning, :times)
-        """,
-        [{"word": word, "learning": id, "times": count} for word, count in times.items()],
     )
 
 
@@ -279,9 +317,9 @@ def _put_triggers(database: Database, learning: Learning) -> None:
     )
 
 
-def _by_field(row: Row) -> dict[str, list[str]]:
-    return {field: row[f"cut_{field}"].split() for field in FIELDS}
-
-
 def _text_of(learning: Learning, field: str) -> str:
     return " ".join(learning.tags) if field == "tags" else str(getattr(learning, field))
+
+
+def _like_literally(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

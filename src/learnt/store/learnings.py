@@ -1,18 +1,22 @@
-"""Learnings in the database. Every change of one goes together with its event, in one transaction of the caller's."""
+"""Learnings in the database, and their history.
+
+Every change of a learning goes together with its event, in one transaction of the caller's.
+"""
 
 from __future__ import annotations
 
 import json
 
-from learnt.errors import NotFound, WrongRequest
-from learnt.model import KINDS, PARAGRAPHS, PROGRAM, STATUSES, Event, Learning, Value, new_id
-from learnt.store import events, index, regenerations
-from learnt.text.purged import PURGED, telling
+from learnt.errors import NotFound
+from learnt.model import PROGRAM, Event, Learning, Value, new_id
+from learnt.store import index
+from learnt.store.index import Filter
 from learnt.text.records import as_record, read_triggers, triggers_record
+from learnt.text.titles import sameness
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
@@ -35,96 +39,10 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
-TEXT_COLUMNS = {
-    "task": ("title", "text"),
-    "failure": ("tried", "reason", "error", "avoid", "suggestion"),
-    "attempt": ("summary",),
-    "brief": ("receipt",),
-    "material": ("text",),
-    "discovery": ("text", "failed", "error", "worked", "excerpt"),
-    "regeneration": ("reason", "text", "bullets", "loose"),
-    "escalation": ("question", "detail", "answer"),
-    "model_call": ("reason",),
-    "misstep": ("command", "error", "worked"),
-}
-"""Where a text that a person purged may be repeated in what happened around it."""
-_IN_JSON = ("receipt", "bullets", "loose", "detail")
 _MOST_IN_A_FILE = 5_000
-_COMPARISONS = {
-    "exclude_goal": "learning.goal != :exclude_goal",
-    "min_confidence": "learning.confidence >= :min_confidence",
-    "trusted_from": "(learning.confidence >= :trusted_from or learning.pinned = 1)",
-    "doubted_below": "learning.confidence < :doubted_below and learning.pinned = 0",
-}
 
 # What a learning is before anything is said of it: the event of its birth tells the rest.
 _BLANK = Learning(id="learn_0", title="-")
-
-
-class Filter(Value):
-    """Which learnings to list; None means any."""
-
-    status: str | None = "active"
-    domain: str | None = None
-    category: str | None = None
-    tag: str | None = None
-    kind: str | None = None
-    goal: str | None = None
-    task: str | None = None
-    exclude_goal: str | None = None
-    min_confidence: float | None = None
-    trusted_from: float | None = None
-    """Only those with at least this confidence, and pinned ones."""
-    doubted_below: float | None = None
-    """Only those with less confidence that are not pinned."""
-    exclude_task: str | None = None
-    """None that were learnt in this task."""
-    exclude_ids: tuple[str, ...] = ()
-    only_excluded: bool = False
-    """Only those that `exclude_task` and `exclude_ids` would leave out."""
-    in_categories: tuple[str, ...] = ()
-    """Only those of these categories, as they are spelt; empty: any."""
-    not_in_categories: tuple[str, ...] = ()
-
-    def check(self) -> None:
-        for name, choices in (("status", STATUSES), ("kind", KINDS)):
-            value = getattr(self, name)
-            if value is not None and value not in choices:
-                raise WrongRequest(f"there is no {name} `{value}`", hint=f"choose one of: {', '.join(choices)}")
-        if self.min_confidence is not None and not 0.0 <= self.min_confidence <= 1.0:
-            raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
-
-    def takes(self, one: Candidate, *, triggered: bool = False) -> bool:
-        """Say whether trust, categories and exclusions allow a candidate; the rest was asked of the database.
-
-        Where a trigger holds, the category does not matter.
-        """
-        if self.in_categories and (triggered or one.category not in self.in_categories):
-            return False
-        if one.category in self.not_in_categories and not triggered:
-            return False
-        if self.trusted_from is not None and not (one.pinned or one.confidence >= self.trusted_from):
-            return False
-        if self.doubted_below is not None and (one.pinned or one.confidence >= self.doubted_below):
-            return False
-        excluded = one.id in self.exclude_ids or (bool(self.exclude_task) and one.task == self.exclude_task)
-        return excluded == self.only_excluded
-
-
-class Candidate:
-    """A learning that may fit, not read yet, and its words field by field."""
-
-    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "words")
-
-    def __init__(self, row: Row, words: dict[str, list[str]]) -> None:
-        self.id: str = row["id"]
-        self.category: str = row["category"]
-        self.confidence: float = row["confidence"]
-        self.created_at: int = row["created_at"]
-        self.pinned = bool(row["pinned"])
-        self.task: str = row["task"]
-        self.length: int = row["length"]
-        self.words = words
 
 
 class Change(Value):
@@ -142,7 +60,7 @@ def add(database: Database, learning: Learning, change: Change) -> None:
     database.lock_words()
     database.execute(_INSERT, **_row(learning))
     index.put(database, learning)
-    _renew_stamp(database)
+    renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
@@ -160,13 +78,13 @@ def change(
     database.execute(_UPDATE, **_row(after))
     if any(name in new for name in (*index.FIELDS, "triggers")):
         index.put(database, after)
-    _renew_stamp(database)
+    renew_stamp(database)
     _append_event(database, after, change, old=old, new=new)
     return before, after
 
 
 def put_copy(database: Database, learning: Learning) -> None:
-    """Keep a learning as it is in another database that keeps its history; index it anew if it says something else."""
+    """Keep a learning as it is in another database that keeps its history; index it again if it says something else."""
     present = find(database, learning.id)
     database.execute(_INSERT if present is None else _UPDATE, **_row(learning))
     if present is None or any(
@@ -198,6 +116,29 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
     return learning
 
 
+def history(database: Database, id: str) -> list[Event]:
+    """Return the events of a learning, oldest first: they are only ever added, and numbered from 1."""
+    rows = database.rows(
+        """
+        select *
+          from event
+         where project = :project
+           and subject = :id
+         order by version
+        """,
+        id=id,
+    )
+    return [_event(row) for row in rows]
+
+
+def get_event(database: Database, id: str) -> Event:
+    """Return one event, or raise NotFound."""
+    row = database.row("select * from event where project = :project and id = :id", id=id)
+    if row is None:
+        raise NotFound(f"no event `{id}`", hint="`learnt history ID` shows the events of a learning")
+    return _event(row)
+
+
 def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
     """Return the learnings with these ids, by id."""
     rows = database.rows(
@@ -209,13 +150,13 @@ def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
 
 def count(database: Database, which: Filter) -> int:
     """Return how many learnings fit."""
-    where, parameters = _conditions(database, which)
+    where, parameters = which.conditions(database)
     return int(database.value(f"select count(*) as fitting from learning where {where}", **parameters))
 
 
 def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> list[Learning]:
     """Return the fitting learnings, newest first."""
-    where, parameters = _conditions(database, which)
+    where, parameters = which.conditions(database)
     rows = database.rows(
         f"""
         select *
@@ -234,7 +175,7 @@ def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> l
 
 def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[Learning]:
     """Yield the fitting learnings, oldest first, without holding them all."""
-    where, parameters = _conditions(database, which)
+    where, parameters = which.conditions(database)
     created_at, id = -1, ""
     while True:
         rows = database.rows(
@@ -257,42 +198,8 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
 
 
-def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
-    """Return the ids of some learnings that fit, in no order."""
-    where, parameters = _conditions(database, which)
-    rows = database.rows(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
-    return [row["id"] for row in rows]
-
-
-def with_words(
-    database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
-) -> list[Candidate]:
-    """Return the likeliest learnings that hold one of the words, each with its words field by field."""
-    where, parameters = _conditions(database, which)
-    found = index.candidates(database, weights, where, parameters, limit=limit, newest=newest)
-    return [Candidate(row, words) for row, words in found]
-
-
-def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
-    """Return some learnings, each with its words field by field."""
-    return [Candidate(row, words) for row, words in index.words_of(database, ids)]
-
-
-def with_triggers(
-    database: Database, anchors: Mapping[str, set[str]], holds: Callable[[str, str], bool], which: Filter
-) -> dict[str, str]:
-    """Return the ids of the learnings with a trigger that holds, the most trusted if there are many, and the trigger.
-
-    `holds` says it of a kind and a pattern; it is asked where the pattern's anchor occurs.
-    """
-    where, parameters = _conditions(database, which)
-    return index.triggered(database, anchors, holds, where, parameters)
-
-
 def same_as(database: Database, text: str) -> Learning | None:
     """Return the learning that says the same as a text, in whole or by its title: an active one, or else the oldest."""
-    from learnt.text.titles import sameness
-
     row = database.row(
         """
         select *
@@ -312,8 +219,6 @@ def same_as(database: Database, text: str) -> Learning | None:
 
 def with_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings, of whatever status, with a title that is the same but for case and punctuation."""
-    from learnt.text.titles import sameness
-
     rows = database.rows(
         """
         select *
@@ -361,7 +266,10 @@ def has_proposal(database: Database, id: str) -> bool:
 def for_file(
     database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
 ) -> list[Learning]:
-    """Return the active learnings that a learnings file may show; `goal`: only those of a goal, or of none."""
+    """Return candidates for a learnings file, active ones; `goal`: only those of a goal, or of none.
+
+    A superset, which spares reading all: `learnings_file/write.select` decides what the file shows.
+    """
     rows = database.rows(
         f"""
         select *
@@ -392,10 +300,10 @@ def goals(database: Database) -> list[str]:
 
 
 def stamp(database: Database) -> int:
-    """Return what changes whenever a learning is added, changed or removed, by whomever.
+    """Return what changes whenever a learning is added, changed or removed, by any process.
 
-    It is renewed in the transaction of the change, under the lock that writers of learnings share, so nobody waits for
-    it. How often a learning was shown is not in it: `uses` tells that.
+    It is renewed in the transaction of the change, under the lock that writers of learnings share, so it costs no
+    waiting. It does not cover how often a learning was shown: see `uses`.
     """
     from learnt.store import counters
 
@@ -423,9 +331,10 @@ def categories(database: Database) -> list[str]:
 
 
 def foremost(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
-    """Return, in no order, the fitting learnings that matter most in general: pinned, helpful, recurring, young.
+    """Return, in no order, candidates for those that matter most in general: pinned, helpful, recurring, young.
 
-    `helpful_only`: only those that are pinned, or helped more often than not.
+    A bounded selection that an index serves; `brief/standing` decides. `helpful_only`: only those that are pinned, or
+    helped more often than not.
     """
     # Each category by itself: an index has its learnings in this order.
     rows = [row for one in which.in_categories for row in _foremost_of(database, which, one, limit)]
@@ -435,7 +344,7 @@ def foremost(database: Database, which: Filter, *, limit: int, helpful_only: boo
 
 
 def _foremost_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
-    where, parameters = _conditions(database, which.replace(category=category, in_categories=()))
+    where, parameters = which.replace(category=category, in_categories=()).conditions(database)
     return database.rows(
         f"""
         select pinned, times_helpful - times_not_helpful as helped, recurrences, created_at, id
@@ -484,7 +393,7 @@ def index_project(database: Database) -> None:
 
 
 def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
-    """Return the active learnings that nobody was shown since a moment, and that are older than it, from an id on."""
+    """Return the active learnings that were not shown since a moment and are older than it, from an id on."""
     rows = database.rows(
         """
         select *
@@ -550,55 +459,9 @@ def without_event(database: Database) -> int:
     )
 
 
-def delete(database: Database, id: str) -> None:
-    """Delete a learning with its events, injections and marks, and its texts where tasks and reports repeat them.
-
-    Only a person's purge does this. That it was deleted is remembered, by its id: no file brings it back.
-    """
-    database.lock_words()
-    _renew_stamp(database)
-    black_out(database, texts_ever(database, id))
-    regenerations.forget(database, id)
-    index.remove(database, id)
-    database.execute("delete from word where project = :project and learnings <= 0")
-    database.execute("delete from learning where project = :project and id = :id", id=id)
-    database.execute("delete from event where project = :project and subject = :id", id=id)
-    database.execute("delete from mark where project = :project and learning = :id", id=id)
-    database.execute("delete from injection where project = :project and learning = :id", id=id)
-    database.execute("delete from discovery where project = :project and learning = :id", id=id)
-    database.execute("delete from escalation where project = :project and subject = :id", id=id)
-
-
-def texts_ever(database: Database, id: str) -> set[str]:
-    """Return the title and the paragraphs of a learning in all its versions."""
-    told = [event.new.get(name, "") for event in events.of(database, id) for name in ("title", *PARAGRAPHS)]
-    return {text for text in told if text}
-
-
-def black_out(database: Database, texts: Iterable[str]) -> int:
-    """Replace texts wherever tasks, reports on failures, receipts of briefs and the like hold them in whole.
-
-    Return how many did.
-    """
-    changed = 0
-    for text in telling(texts):
-        in_json = json.dumps(text, ensure_ascii=False)[1:-1]
-        for table, columns in TEXT_COLUMNS.items():
-            for column in columns:
-                changed += database.execute(
-                    f"""
-                    update {table}
-                       set {column} = replace({column}, :sought, '{PURGED}')
-                     where project = :project
-                       and {column} <> replace({column}, :sought, '{PURGED}')
-                    """,
-                    sought=in_json if column in _IN_JSON else text,
-                )
-    return changed
-
-
-def _renew_stamp(database: Database) -> None:
-    from learnt.store import counters  # a brief changes no learning, and need not load them
+def renew_stamp(database: Database) -> None:
+    """Within a transaction: say that some learning is about to change."""
+    from learnt.store import counters  # a brief changes no learning, and need not load it
 
     counters.renew(database, counters.LEARNINGS_STAMP)
 
@@ -624,43 +487,14 @@ def _append_event(
         reason=change.reason,
         undoes=change.undoes,
     )
-    events.append(database, event)
-
-
-def _conditions(database: Database, which: Filter) -> tuple[str, dict[str, Any]]:
-    conditions = ["learning.project = :project"]
-    parameters: dict[str, Any] = {}
-    for field in ("status", "domain", "category", "kind", "goal", "task"):
-        if getattr(which, field) is not None:
-            conditions.append(f"learning.{field} = :{field}")
-            parameters[field] = getattr(which, field)
-    for field, condition in _COMPARISONS.items():
-        if getattr(which, field) is not None:
-            conditions.append(condition)
-            parameters[field] = getattr(which, field)
-    if which.in_categories:
-        conditions.append(database.one_of("learning.category", "in_categories"))
-        parameters["in_categories"] = database.list_value(which.in_categories)
-    if which.not_in_categories:
-        conditions.append(f"not ({database.one_of('learning.category', 'not_in_categories')})")
-        parameters["not_in_categories"] = database.list_value(which.not_in_categories)
-    if which.tag is not None:
-        conditions.append("learning.tags like :tag escape '\\'")
-        parameters["tag"] = f"%{_like_literally(json.dumps(which.tag.lower(), ensure_ascii=False))}%"
-    excluded = []
-    if which.exclude_task:
-        excluded.append("learning.task = :exclude_task")
-        parameters["exclude_task"] = which.exclude_task
-    if which.exclude_ids:
-        excluded.append(database.one_of("learning.id", "exclude_ids"))
-        parameters["exclude_ids"] = database.list_value(which.exclude_ids)
-    if excluded:
-        conditions.append(f"{'' if which.only_excluded else 'not '}({' or '.join(excluded)})")
-    return " and ".join(conditions), parameters
-
-
-def _like_literally(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
+    database.execute(
+        """
+        insert into event (project, subject, version, id, at, who, what, old, new, reason, undoes)
+        values (:project, :subject, :version, :id, :at, :who, :what, :old, :new, :reason, :undoes)
+        """,
+        **{**event.as_dict(), **as_json},
+    )
 
 
 def _row(learning: Learning) -> dict[str, Any]:
@@ -673,8 +507,6 @@ def _row(learning: Learning) -> dict[str, Any]:
 
 
 def _derived(learning: Learning) -> dict[str, str]:
-    from learnt.text.titles import sameness
-
     return {
         "sameness": sameness(learning.observation or learning.title),
         "title_sameness": sameness(learning.title),
@@ -688,3 +520,8 @@ def _learning(row: Row) -> Learning:
     fields["triggers"] = read_triggers(json.loads(row["triggers"]))
     fields["pinned"] = bool(row["pinned"])
     return Learning(**fields)
+
+
+def _event(row: Row) -> Event:
+    fields = {field: row[field] for field in Event.fields}
+    return Event(**{**fields, "old": json.loads(row["old"]), "new": json.loads(row["new"])})

@@ -66,12 +66,12 @@ def material_of(database: Database, task: str) -> list[Material]:
 
 
 def drop_material(database: Database, task: str) -> bool:
-    """Let go of what was mined; False when somebody else has done so before."""
+    """Let go of what was mined; False when another process has done so before."""
     return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
 def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
-    """Let go of what nobody will mine any more: of ended tasks that are none of these, and what is old in any case."""
+    """Drop what will not be mined any more: of ended tasks that are none of these, and what is old in any case."""
     database.execute(
         f"""
         delete from material
@@ -205,7 +205,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
         task=task,
         rule=rule,
     )
-    return [_found(row).discovery for row in rows]
+    return [_as_found(row).discovery for row in rows]
 
 
 def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
@@ -250,7 +250,7 @@ def evidence_for(database: Database, learning: str) -> list[Found]:
         """,
         learning=learning,
     )
-    return [_found(row) for row in rows]
+    return [_as_found(row) for row in rows]
 
 
 def skipped(database: Database, *, limit: int) -> list[Found]:
@@ -272,7 +272,7 @@ def skipped(database: Database, *, limit: int) -> list[Found]:
         """,
         limit=limit,
     )
-    return [_found(row) for row in rows]
+    return [_as_found(row) for row in rows]
 
 
 def size_read(database: Database, source: str) -> int:
@@ -314,7 +314,7 @@ def note_read(database: Database, source: str, *, size: int, task: str, at: int)
     )
 
 
-def _found(row: Row) -> Found:
+def _as_found(row: Row) -> Found:
     fields = {name: row[name] for name in Discovery.fields if name not in ("files", "commit")}
     discovery = Discovery(**fields, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
     return Found(discovery=discovery, **{name: row[name] for name in Found.fields if name != "discovery"})

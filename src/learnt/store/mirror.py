@@ -1,9 +1,9 @@
 """A copy of a server's learnings in a local file, for hooks, which never wait for a server.
 
 What happens to agents is applied to the copy and, in the same moment, kept in the spool for the server: the next hook
-of a conversation knows it, and the server learns of it from whoever next takes up the spool. The copy is refreshed by
+of a conversation knows it, and the server gets it with the next replay of the spool. The copy is refreshed by
 the worker, from one snapshot of the server and in one transaction. It holds nothing that is not elsewhere: a copy that
-is damaged, of another schema, or holds what was purged is thrown away and made anew.
+is damaged, of another schema, or holds what was purged is thrown away and rebuilt.
 """
 
 from __future__ import annotations
@@ -11,27 +11,28 @@ from __future__ import annotations
 import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
-from learnt.model import new_id
-from learnt.store import Store, counters, learnings, migrate
-from learnt.store.spool import Record
+from learnt.store import Store, counters, learnings
+from learnt.store.database import newest_schema
+from learnt.store.spool import SpoolRecord
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.locks import Locked
+from learnt.text.times import DAY_MS, MONTH_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
 
     from learnt.store import Place
     from learnt.store.database import Database, Row
+    from learnt.store.happened import Body, BriefRecord, Happening, WarningRecord
 
 FILE = "mirror.db"
 _LOCK = "mirror.lock"
 _REFRESHED_AT = "mirror refreshed at"
 _AT_ONCE = 1_000
-_RECENT_MS = 30 * 24 * 3600 * 1000
+_RECENT_MS = MONTH_MS
 # Machines disagree about the time: what changed shortly before the last refresh is read once more.
-_SKEW_MS = 24 * 3600 * 1000
+_SKEW_MS = DAY_MS
 _ENDINGS = ("", "-wal", "-shm", "-journal")
 # Copied as they are: words were cut by the same code.
 _OF_LEARNINGS = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
@@ -65,20 +66,19 @@ class Mirror(Store):
     """The local copy of a server's store, as hooks use it."""
 
     _guard: Locked | None = None
-    """Held as long as the file is open: whoever throws it away waits for it."""
+    """Held as long as the file is open: throwing it away waits for it."""
 
-    def record(self, kind: str, body: dict[str, Any]) -> bool:
+    def record(self, happening: Happening | str, body: Body | None = None) -> bool:
         """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
-        now_ms = self.clock()
-        record = Record(new_id("op", now_ms), kind, now_ms, body)
+        record = self._new_record(happening, body)
         with self.transaction():
             self._take_effect(record)
             self.spool.append(record)
         return False
 
-    def record_first(self, kind: str, body: dict[str, Any]) -> tuple[str, object]:
+    def record_first(self, happening: Happening | str, body: Body | None = None) -> tuple[str, object]:
         """Keep what happened for the server; return the operation's id, and no outcome yet."""
-        return self.keep(kind, body), None
+        return self.keep(happening, body), None
 
     def take_up_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
@@ -86,7 +86,7 @@ class Mirror(Store):
         """Leave the spool to those who reach the server."""
         return 0
 
-    def waiting(self, task: str) -> list[Record]:
+    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return nothing: what waits for the server has taken effect here."""
         return []
 
@@ -106,7 +106,7 @@ class Mirror(Store):
             self._guard.__exit__(None, None, None)
             self._guard = None
 
-    def _opened(self) -> Database:
+    def _open(self) -> Database:
         path = _path(self.place)
         missing = NoStore(f"there is no mirror of the server at {path} yet", hint="the worker makes it; try again soon")
         if not os.path.exists(path):
@@ -117,7 +117,7 @@ class Mirror(Store):
             if not self._guard.__enter__():
                 raise missing  # it is being made
             database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
-            if migrate.schema_number(database) != migrate.newest() or not counters.value(database, _REFRESHED_AT):
+            if database.schema_number() != newest_schema() or not counters.value(database, _REFRESHED_AT):
                 raise missing
             database.run("pragma synchronous = normal", {})  # what a power cut takes away is in the spool
         except BaseException:
@@ -141,7 +141,7 @@ def refresh(server: Store, *, examine: bool = True) -> None:
         pass  # no server says so
     finally:
         mirror.close()
-    _make_anew(server)
+    _rebuild(server)
 
 
 def throw_away(place: Place) -> None:
@@ -152,13 +152,13 @@ def throw_away(place: Place) -> None:
 
 
 def forget(server: Store, signs: Sequence[str]) -> None:
-    """Let the mirror of a server forget missteps, too; one that cannot be used is made anew later."""
-    from learnt.store import missteps
+    """Let the mirror of a server forget missteps, too; one that cannot be used is rebuilt later."""
+    from learnt.store.purge import forget_missteps  # a hook need not load it
 
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
         with mirror.transaction():
-            missteps.forget(mirror.database, signs)
+            forget_missteps(mirror.database, signs)
     except LearntError:
         throw_away(server.place)
     finally:
@@ -194,7 +194,7 @@ def _take_over_changes(mirror: Mirror, server: Store) -> bool:
     return True
 
 
-def _make_anew(server: Store) -> None:
+def _rebuild(server: Store) -> None:
     place = server.place
     server.make_folder()
     # First alone, then the snapshot: what is purged after the snapshot is thrown away after us.
@@ -213,18 +213,20 @@ def _make_anew(server: Store) -> None:
 class _Filling(Mirror):
     """A mirror while it is made."""
 
-    def _opened(self) -> Database:
+    def _open(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
+        from learnt.store import migrate  # a hook need not load it
+
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         return database
 
-    def take_effect(self, record: Record) -> None:
+    def take_effect(self, record: SpoolRecord) -> None:
         """Within a transaction: apply what waits for the server; a debrief takes rules, and waits for it alone."""
         if record.kind != "debrief":
             self._take_effect(record)
 
 
-def _fill(mirror: _Filling, source: Database, waiting: list[Record], *, now: int) -> None:
+def _fill(mirror: _Filling, source: Database, waiting: list[SpoolRecord], *, now: int) -> None:
     target = mirror.database
     with target.transaction():
         for table, key in _OF_LEARNINGS.items():

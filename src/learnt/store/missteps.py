@@ -9,20 +9,18 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.happened import apply_brief
-from learnt.store.learnings import black_out
-from learnt.text.purged import PURGED
+from learnt.store.happened import ForgottenRecord, MisstepRecord, SuccessRecord, WarningRecord, put_brief
+from learnt.text.times import MONTH_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-    from typing import Any
+    from collections.abc import Callable, Sequence
 
-    from learnt.model import Brief
     from learnt.store.database import Database, Row
+    from learnt.store.happened import Body
 
 # Programs change: what failed a season ago and was not tried again is as likely to work now.
-TOLD_FOR_MS = 90 * 24 * 3600 * 1000
+TOLD_FOR_MS = 3 * MONTH_MS
 _MOST_OPEN = 10
 _MOST_OF_ASKED = 20
 # An error is prevented that was not repeated after a warning: the warning was no mistake, and the command did not fail
@@ -131,8 +129,9 @@ def prevented(database: Database, since: int | None = None) -> dict[str, int]:
     return {row["agent"]: row["prevented"] for row in rows}
 
 
-def apply_failed(database: Database, body: dict[str, Any]) -> None:
+def apply_failure(database: Database, body: Body) -> None:
     """Record that a command failed, and that a warning of it, if there was one, was in vain."""
+    failure = MisstepRecord.from_body(body)
     database.execute(
         """
         insert into misstep (project, sign, command, error, task, failed_at)
@@ -146,13 +145,13 @@ def apply_failed(database: Database, body: dict[str, Any]) -> None:
                    else misstep.failed_at
                end
         """,
-        sign=body["sign"],
-        command=body["command"],
-        error=body["error"],
-        task=body["task"],
-        at=body["at"],
+        sign=failure.sign,
+        command=failure.command,
+        error=failure.error,
+        task=failure.task,
+        at=failure.at,
     )
-    for sign in sorted({body["sign"], *body["repeats"]}):
+    for sign in sorted({failure.sign, *failure.repeats}):
         database.execute(
             """
             update warning
@@ -162,16 +161,17 @@ def apply_failed(database: Database, body: dict[str, Any]) -> None:
                and sign = :sign
                and warned_at <= :at
             """,
-            task=body["task"],
+            task=failure.task,
             sign=sign,
-            at=body["at"],
+            at=failure.at,
         )
 
 
-def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
+def apply_success(database: Database, body: Body) -> None:
     """Record that a command succeeded: where it failed before, and for those that it was run in place of."""
-    at, task = body["at"], body["task"]
-    for sign in sorted({body["sign"], *body["repeats"]}):
+    success = SuccessRecord.from_body(body)
+    at = success.at
+    for sign in sorted({success.sign, *success.repeats}):
         _note_own_success(database, sign, at)
         database.execute(
             """
@@ -182,11 +182,11 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
                and sign = :sign
                and warned_at <= :at
             """,
-            task=task,
+            task=success.task,
             sign=sign,
             at=at,
         )
-    for sign, (asked, wrong) in sorted(body["replaces"].items()):
+    for sign, (asked, wrong) in sorted(success.replaces.items()):
         database.execute(
             """
             update misstep
@@ -201,7 +201,7 @@ def apply_succeeded(database: Database, body: dict[str, Any]) -> None:
                and (succeeded_at is null or succeeded_at <= :at)
             """,
             sign=sign,
-            worked=body["command"],
+            worked=success.command,
             asked=asked,
             wrong=json.dumps(wrong, ensure_ascii=False),
             at=at,
@@ -239,9 +239,10 @@ def _note_own_success(database: Database, sign: str, at: int) -> None:
     )
 
 
-def apply_warning(database: Database, body: dict[str, Any]) -> None:
+def apply_warning(database: Database, body: Body) -> None:
     """Record a brief that warns of a misstep, and the warning; what came of an earlier one does not count for it."""
-    apply_brief(database, body["given"])
+    warning = WarningRecord.from_body(body)
+    put_brief(database, warning.given)
     database.execute(
         """
         insert into warning (project, task, sign, brief, agent, denied, failures, warned_at)
@@ -255,83 +256,16 @@ def apply_warning(database: Database, body: dict[str, Any]) -> None:
                warned_at = excluded.warned_at
          where excluded.warned_at >= warning.warned_at
         """,
-        **body["warning"],
+        **warning.as_body()["warning"],
     )
 
 
-def apply_forgotten(database: Database, body: dict[str, Any]) -> None:
+def apply_forgotten(database: Database, body: Body) -> None:
     """Record that a conversation has lost what it was given."""
     database.execute(
-        "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at", **body
+        "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at",
+        **ForgottenRecord.from_body(body).as_dict(),
     )
-
-
-def signs_in(database: Database, brief: Brief) -> list[str]:
-    """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
-    rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
-    if not rows:
-        told = [one["command"] for one in brief.receipt.get("failed", ()) if one["command"] != PURGED]
-        rows = database.rows(
-            f"select sign from misstep where project = :project and {database.one_of('command', 'told')} order by sign",
-            told=database.list_value(told),
-        )
-    return [row["sign"] for row in rows]
-
-
-def forget(database: Database, signs: Sequence[str]) -> list[Misstep]:
-    """Forget missteps, and return those that were known; what came of the warnings of them stays."""
-    known = [found for found in (find(database, sign) for sign in signs) if found]
-    for one in known:
-        database.execute("delete from misstep where project = :project and sign = :sign", sign=one.sign)
-    return known
-
-
-def purge(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
-    """Delete missteps with the warnings of them, and their commands wherever those stand; say whether any was there.
-
-    Errors, and what worked then, go from the receipts that told of these very missteps: elsewhere the same words are
-    about something else. `commands`: what a brief that told of them called them. Only a person's purge does this.
-    """
-    known = forget(database, signs)
-    told = {*commands, *(one.command for one in known)} - {PURGED}
-    gone = len(known) + database.execute(
-        f"delete from misstep where project = :project and {database.one_of('command', 'told')}",
-        told=database.list_value(sorted(told)),
-    )
-    for sign in signs:
-        gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
-    for id, receipt in _receipts_with(database, told):
-        for one in receipt["failed"]:
-            if one["command"] in told:  # also one that is too short to be looked for
-                one.update(command=PURGED, error=PURGED, worked=PURGED)
-        gone += database.execute("delete from warning where project = :project and brief = :id", id=id)
-        gone += database.execute(
-            "update brief set receipt = :receipt where project = :project and id = :id",
-            id=id,
-            receipt=json.dumps(receipt, ensure_ascii=False),
-        )
-    gone += black_out(database, told)
-    # Of another misstep, this may be what worked then: blacked out, that is no advice.
-    database.execute(
-        "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
-        purged=f"%{PURGED}%",
-    )
-    return gone > 0
-
-
-def _receipts_with(database: Database, commands: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the briefs that warned of one of these commands, and their receipts."""
-    rows = database.rows(
-        """
-        select id, receipt
-          from brief
-         where project = :project
-           and occasion in ('tool', 'failure')
-         order by id
-        """
-    )
-    read = [(row["id"], json.loads(row["receipt"])) for row in rows]
-    return [(id, one) for id, one in read if any(told["command"] in commands for told in one.get("failed", ()))]
 
 
 def _misstep(row: Row) -> Misstep:
@@ -339,9 +273,9 @@ def _misstep(row: Row) -> Misstep:
     return Misstep(**{**fields, "wrong": tuple(json.loads(row["wrong"]))})
 
 
-APPLY: dict[str, Callable[[Database, dict[str, Any]], None]] = {
-    "misstep": apply_failed,
-    "success": apply_succeeded,
+APPLY: dict[str, Callable[[Database, Body], None]] = {
+    "misstep": apply_failure,
+    "success": apply_success,
     "warning": apply_warning,
     "forgotten": apply_forgotten,
 }

@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3, for teams: one database holds many projects.
 
-The same SQL as on SQLite: `:name` becomes psycopg's form once for each statement. A connection that breaks is made
-anew for the next statement outside a transaction; within one, the transaction is lost as a whole.
+The same SQL as on SQLite: `:name` becomes psycopg's form once for each statement. A connection that breaks is
+replaced for the next statement outside a transaction; within one, the transaction is lost as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ except ImportError as error:
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Row
@@ -57,39 +57,100 @@ class PostgresDatabase(Database):
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
-            cursor = self._executed(sql, parameters)
+            cursor = self._execute(sql, parameters)
             return (cursor.fetchall() if cursor.description else []), cursor.rowcount
         except psycopg.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
         finally:
             if sql in ("commit", "rollback"):
                 self._is_inside = False
 
-    def _executed(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
+    def _execute(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
         """Run a statement; once more on a new connection, if the old one had died before anything began on it."""
         is_first = sql == self.begin_statement or (not self._is_inside and sql.lstrip().startswith("select"))
         statement = self._translate(sql)
         try:
-            cursor = self._connected().execute(statement, parameters or None, prepare=True)
+            cursor = self._connect().execute(statement, parameters or None, prepare=True)
         except psycopg.OperationalError:
             if not is_first or self._connection is None or not self._connection.closed:
                 raise
-            cursor = self._connected().execute(statement, parameters or None, prepare=True)
+            cursor = self._connect().execute(statement, parameters or None, prepare=True)
         self._is_inside = self._is_inside or sql == self.begin_statement
         return cursor
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
-            with self._connected().cursor() as cursor:
+            with self._connect().cursor() as cursor:
                 cursor.executemany(self._translate(sql), [{"project": self.project, **one} for one in parameters])
         except psycopg.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def one_of(self, column: str, name: str) -> str:
         return f"{column} = any (:{name})"
 
     def list_value(self, values: Sequence[str]) -> object:
         return list(values)
+
+    def put_postings(self, learning: str, words: Sequence[str]) -> None:
+        times: dict[str, int] = {}
+        for word in words:
+            times[word] = times.get(word, 0) + 1
+        self.execute_many(
+            """
+            insert into posting (project, word, learning, times)
+            values (:project, :word, :learning, :times)
+            """,
+            [{"word": word, "learning": learning, "times": count} for word, count in times.items()],
+        )
+
+    def remove_postings(self, learning: str) -> None:
+        self.execute("delete from posting where project = :project and learning = :id", id=learning)
+
+    def match_words(
+        self,
+        weights: Mapping[str, float],
+        *,
+        judged: str,
+        cut: str,
+        conditions: str,
+        parameters: dict[str, Any],
+        newest: int | None,
+    ) -> list[Row]:
+        # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
+        return self.rows(
+            f"""
+            with found as materialized (
+                select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
+                  from posting
+                  join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
+                 where posting.project = :project
+                   and posting.learning > :floor
+                 group by posting.learning
+            ), best as materialized (
+                select {judged}, found.score
+                  from found
+                  join learning on learning.project = :project and learning.id = found.learning
+                 where {conditions}
+                 order by found.score desc, learning.id desc
+                 limit :limit
+            )
+            select best.*, {cut}
+              from best
+              join learning_words on learning_words.project = :project and learning_words.learning = best.id
+             order by best.score desc, best.id desc
+            """,
+            words=list(weights),
+            weights=list(weights.values()),
+            floor="" if newest is None else self._oldest_of_newest(newest),
+            **parameters,
+        )
+
+    def _oldest_of_newest(self, newest: int) -> str:
+        """Return the id below the newest ones; ids grow with time."""
+        floor = self.value(
+            "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
+        )
+        return str(floor or "")
 
     def lock_words(self) -> None:
         # Words are shared by all learnings of a project: without an order of their own, writers would lock each other.
@@ -113,9 +174,9 @@ class PostgresDatabase(Database):
 
     def script(self, sql: str) -> None:
         try:
-            self._connected().execute(sql.encode())
+            self._connect().execute(sql.encode())
         except psycopg.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def lock_schema(self) -> None:
         self.run("select pg_advisory_xact_lock(:key)", {"key": _MIGRATION_LOCK})
@@ -141,12 +202,12 @@ class PostgresDatabase(Database):
         return []  # the server checks its own pages, and its keys cannot be switched off
 
     def scrub(self) -> None:
-        from learnt.store.learnings import TEXT_COLUMNS
+        from learnt.store.purge import TEXT_COLUMNS
 
         self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
 
     def versions(self) -> dict[str, str]:
-        server = self._connected().info.server_version
+        server = self._connect().info.server_version
         return {"PostgreSQL": f"{server // 10000}.{server % 10000}", "psycopg": psycopg.__version__}
 
     def close(self) -> None:
@@ -154,7 +215,7 @@ class PostgresDatabase(Database):
             self._connection.close()
             self._connection = None
 
-    def _connected(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
             # What the address says of `options` is part of ours.
             self._connection = psycopg.connect(
@@ -180,7 +241,7 @@ class PostgresDatabase(Database):
             self._translations[sql] = known
         return known
 
-    def _translated(self, error: psycopg.Error) -> LearntError:
+    def _as_our_error(self, error: psycopg.Error) -> LearntError:
         detail = without_password_of(self._address, str(error).strip().split("\n")[0])
         conflicts = (
             psycopg.errors.LockNotAvailable,

@@ -79,7 +79,7 @@ def is_running_elsewhere(database: Database, *, host: str, since: int) -> bool:
 
 
 def end_running(database: Database, *, at: int, reason: str) -> None:
-    """Let those count as failed that never ended: whoever asks knows that nobody is at it."""
+    """Mark unfinished ones as failed. The caller holds the update lock."""
     database.execute(
         """
         update regeneration

@@ -30,7 +30,7 @@ _SESSION = """
 
 def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the sessions that changed since then, newest first."""
-    with _opened(path) as connection:
+    with _open(path) as connection:
         for row in connection.execute(
             f"{_SESSION} where time_updated >= :since_ms order by time_updated desc, id", {"since_ms": since_ms}
         ):
@@ -39,13 +39,13 @@ def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
 
 def session(path: str, id: str) -> dict[str, Any]:
     """Return one session, empty when there is none."""
-    with _opened(path) as connection:
+    with _open(path) as connection:
         return next((_info(row) for row in connection.execute(f"{_SESSION} where id = :id", {"id": id})), {})
 
 
 def messages(path: str, id: str) -> Iterator[dict[str, Any]]:
     """Yield the messages of a session in their order, each with its parts."""
-    with _opened(path) as connection:
+    with _open(path) as connection:
         for message, text in connection.execute(
             "select id, data from message where session_id = :id order by time_created, id", {"id": id}
         ):
@@ -81,7 +81,7 @@ def _object(text: object) -> dict[str, Any]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[apsw.Connection]:
+def _open(path: str) -> Iterator[apsw.Connection]:
     import apsw
 
     if not os.path.isfile(path):
@@ -93,7 +93,7 @@ def _opened(path: str) -> Iterator[apsw.Connection]:
         finally:
             connection.close(True)
     except apsw.Error as error:
-        raise _translated(path, error) from None
+        raise _as_our_error(path, error) from None
 
 
 def _address(path: str) -> str:
@@ -108,7 +108,7 @@ def _address(path: str) -> str:
     return f"file:///{quote(absolute.lstrip('/'))}?{'mode=ro&readonly_shm=1' if shared else 'immutable=1'}"
 
 
-def _translated(path: str, error: apsw.Error) -> LearntError:
+def _as_our_error(path: str, error: apsw.Error) -> LearntError:
     import apsw
 
     if isinstance(error, apsw.BusyError | apsw.LockedError):

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 # What a record raises that no repetition could apply: written by another version, or damaged in a way that no
 # checksum shows.
-_UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
+UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
 
 
 _GONE = object()
 
 
-class Record:
+class SpoolRecord:
     """One spooled happening."""
 
     def __init__(self, op: str, kind: str, at: int, body: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Spool:
         self._append_lock = os.path.join(folder, f"{name}.lock")
         self._replay_lock = os.path.join(folder, f"{name}.replay.lock")
 
-    def append(self, record: Record) -> None:
+    def append(self, record: SpoolRecord) -> None:
         """Put a record on the disk, or raise with nothing acknowledged."""
         try:
             with Locked(self._append_lock):
@@ -65,7 +65,7 @@ class Spool:
             what = f"to the database, nor to {self._path}"
             raise cannot_write(what, error, hint="mend the permissions: folder and files must be yours") from None
 
-    def waiting(self) -> list[Record]:
+    def waiting(self) -> list[SpoolRecord]:
         """Return the records that wait for a replay, oldest first."""
         # The newer file first: one that is taken aside meanwhile would else be seen in neither place.
         newer = list(_records(self._path))
@@ -93,7 +93,7 @@ class Spool:
         """Return the lock that a replay holds, without waiting for it."""
         return Locked(self._replay_lock, wait=False)
 
-    def replay(self, apply: Callable[[Record], None], *, wait: bool = False, locked: bool = False) -> int:
+    def replay(self, apply: Callable[[SpoolRecord], None], *, wait: bool = False, locked: bool = False) -> int:
         """Apply what waits, oldest first, and return how many records; 0 while another process does it.
 
         `locked`: the caller holds the lock already.
@@ -103,7 +103,7 @@ class Spool:
         with Locked(self._replay_lock, wait=wait) as alone:
             return self._replay(apply) if alone else 0
 
-    def _replay(self, apply: Callable[[Record], None]) -> int:
+    def _replay(self, apply: Callable[[SpoolRecord], None]) -> int:
         applied = self._replay_taken(apply)
         if _size(self._path):
             with Locked(self._append_lock):
@@ -130,7 +130,7 @@ class Spool:
     def _files(self) -> tuple[str, ...]:
         return (self._taken, self._path, self.refused_path)
 
-    def _replay_taken(self, apply: Callable[[Record], None]) -> int:
+    def _replay_taken(self, apply: Callable[[SpoolRecord], None]) -> int:
         applied = 0
         for line in _lines(self._taken):
             record = _record(line)
@@ -139,17 +139,17 @@ class Spool:
                 continue
             try:
                 apply(record)
-            except _UNUSABLE as error:
+            except UNUSABLE as error:
                 self._set_aside(record, str(error))
             applied += 1
         if os.path.exists(self._taken):
             os.unlink(self._taken)
         return applied
 
-    def _set_aside(self, record: Record, reason: str) -> None:
+    def _set_aside(self, record: SpoolRecord, reason: str) -> None:
         if any(known.op == record.op for known in _records(self.refused_path)):
             return  # a replay that was killed had come as far as this
-        refused = Record(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
+        refused = SpoolRecord(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
         try:
             files.append_line(self.refused_path, refused.line())
         except OSError as error:
@@ -161,24 +161,24 @@ def _rewrite(path: str, lines: list[bytes]) -> None:
         files.replace_file(path, b"".join(lines), unfinished=f"{path}.unfinished")
 
 
-def _records(path: str) -> Iterator[Record]:
+def _records(path: str) -> Iterator[SpoolRecord]:
     return (record for record in map(_record, _lines(path)) if record is not None)
 
 
-def _record(line: bytes) -> Record | None:
+def _record(line: bytes) -> SpoolRecord | None:
     """Return what a line says, or None when it is damaged."""
     checksum, _, content = line.rstrip(b"\n").partition(b" ")
     if checksum != b"%08x" % zlib.crc32(content):
         return None
     try:
         fields = json.loads(content)
-        return Record(fields["op"], fields["kind"], fields["at"], fields["body"])
+        return SpoolRecord(fields["op"], fields["kind"], fields["at"], fields["body"])
     except (ValueError, LookupError, TypeError):
         return None
 
 
-def _unreadable(line: bytes) -> Record:
-    return Record(f"op_{zlib.crc32(line):08x}", "damaged", 0, {"line": line.decode("utf-8", "replace")})
+def _unreadable(line: bytes) -> SpoolRecord:
+    return SpoolRecord(f"op_{zlib.crc32(line):08x}", "damaged", 0, {"line": line.decode("utf-8", "replace")})
 
 
 def _without(line: bytes, id: str) -> bytes:
@@ -186,19 +186,19 @@ def _without(line: bytes, id: str) -> bytes:
     if id.encode() not in line:
         return line
     record = _record(line)
-    rest: Any = _GONE if record is None else _pruned(record.body, id)
-    return b"" if record is None or rest is _GONE else Record(record.op, record.kind, record.at, rest).line()
+    rest: Any = _GONE if record is None else _prune(record.body, id)
+    return b"" if record is None or rest is _GONE else SpoolRecord(record.op, record.kind, record.at, rest).line()
 
 
-def _pruned(value: Any, id: str) -> Any:
+def _prune(value: Any, id: str) -> Any:
     """Return a JSON value without the id: an object that names it goes, and so does an entry of a list."""
     if isinstance(value, dict):
         if id in value.values():
             return _GONE
-        pruned = {name: _pruned(item, id) for name, item in value.items()}
+        pruned = {name: _prune(item, id) for name, item in value.items()}
         return {name: item for name, item in pruned.items() if item is not _GONE}
     if isinstance(value, list):
-        return [item for item in (_pruned(item, id) for item in value) if item is not _GONE]
+        return [item for item in (_prune(item, id) for item in value) if item is not _GONE]
     return _GONE if value == id else value
 
 

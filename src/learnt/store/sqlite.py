@@ -17,7 +17,7 @@ from learnt.store.database import Database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from learnt.store.database import Row
@@ -37,6 +37,7 @@ class SqliteDatabase(Database):
     def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
         super().__init__(path, PROJECT)
         self._wait_s = wait_ms / 1000
+        self._may_write = not read_only
         if create:
             _create_private(path)
         try:
@@ -45,7 +46,7 @@ class SqliteDatabase(Database):
             self._connection.set_busy_handler(self._wait)
             self._prepare()
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def _prepare(self) -> None:
         if self.read_only:
@@ -81,6 +82,10 @@ class SqliteDatabase(Database):
         time.sleep(shortest + (longest - shortest) * os.urandom(1)[0] / 255)
         return True
 
+    def refuse_writing(self) -> LearntError:
+        # A full disk, too, makes SQLite open a file for reading only.
+        return _no_room(self.path) if self._may_write and _is_full(self.path) else super().refuse_writing()
+
     def wait_at_most(self, wait_ms: int) -> int:
         before, self._wait_s = round(self._wait_s * 1000), wait_ms / 1000
         return before
@@ -95,19 +100,47 @@ class SqliteDatabase(Database):
                 found.append(dict(zip(names, values, strict=True)))
             return found, self._connection.changes()
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
             self._connection.executemany(sql, ({"project": self.project, **one} for one in parameters))
         except apsw.Error as error:
-            raise self._translated(error) from None
+            raise self._as_our_error(error) from None
 
     def one_of(self, column: str, name: str) -> str:
         return f"{column} in (select value from json_each(:{name}))"
 
     def list_value(self, values: Sequence[str]) -> object:
         return json.dumps(values, ensure_ascii=False)
+
+    def match_words(
+        self,
+        weights: Mapping[str, float],
+        *,
+        judged: str,
+        cut: str,
+        conditions: str,
+        parameters: dict[str, Any],
+        newest: int | None,
+    ) -> list[Row]:
+        last = self.value("select max(number) as last from learning_words") or 0
+        return self.rows(
+            f"""
+            select {judged}, {cut}
+              from learning_index
+             cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
+             cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
+             where learning_index match :match
+               and learning_index.rowid > :floor
+               and {conditions}
+             order by learning_index.rank
+             limit :limit
+            """,
+            match=" OR ".join(f'"{word}"' for word in weights),
+            floor=0 if newest is None else last - newest,
+            **parameters,
+        )
 
     def script(self, sql: str) -> None:
         self.run(sql, {})
@@ -128,7 +161,7 @@ class SqliteDatabase(Database):
         return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
 
     def scrub(self) -> None:
-        # A vacuum writes every page anew, so that no freed page keeps old text; then the log is emptied.
+        # A vacuum rewrites every page, so that no freed page keeps old text; then the log is emptied.
         self.run("vacuum", {})
         busy = self.rows("pragma wal_checkpoint(truncate)")[0]["busy"]
         if busy:
@@ -143,10 +176,10 @@ class SqliteDatabase(Database):
         try:
             target = apsw.Connection(path)
             with target.backup("main", self._connection, "main") as backup:
-                backup.step(-1)  # all at once: in steps it would start anew after every change by others
+                backup.step(-1)  # all at once: in steps it would start again after every change by others
             target.close()
         except apsw.Error as error:
-            raise self._translated(error, path) from None
+            raise self._as_our_error(error, path) from None
 
     def versions(self) -> dict[str, str]:
         return {"SQLite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()}
@@ -154,7 +187,7 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         self._connection.close()
 
-    def _translated(self, error: apsw.Error, path: str = "") -> LearntError:
+    def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
         """Return our error for one of SQLite's: what happened, to which file, what to do."""
         path = path or self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):
@@ -163,8 +196,8 @@ class SqliteDatabase(Database):
                 hint="try again; `wait_ms` sets how long to wait",
             )
         no_place = apsw.IOError | apsw.CantOpenError | apsw.ReadOnlyError | apsw.SQLError
-        if isinstance(error, apsw.FullError) or (isinstance(error, no_place) and is_full(path)):
-            return no_room(path)
+        if isinstance(error, apsw.FullError) or (isinstance(error, no_place) and _is_full(path)):
+            return _no_room(path)
         if isinstance(error, apsw.IOError):
             return TryAgain(f"cannot write {path}: {error}", hint="free some disk space and try again")
         if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
@@ -216,7 +249,7 @@ def _create_private(path: str) -> None:
         raise cannot_write(path, error, hint="choose a folder that you can write to") from None
 
 
-def is_full(path: str) -> bool:
+def _is_full(path: str) -> bool:
     """Say whether the disk that holds a file has no room left for even a page of it."""
     import shutil
 
@@ -226,7 +259,7 @@ def is_full(path: str) -> bool:
         return False
 
 
-def no_room(path: str) -> TryAgain:
+def _no_room(path: str) -> TryAgain:
     """Return the error for a full disk."""
     return TryAgain(f"cannot write {path}: no space is left on the disk", hint="free some disk space and try again")
 

@@ -6,6 +6,7 @@ What belongs to a time is summed by day, counted in UTC from 1970 on; weeks and 
 from __future__ import annotations
 
 from learnt.model import Value
+from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database, Row
 
-_DAY_MS = 86_400_000
 _ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
 
 
@@ -93,7 +93,7 @@ def task_lengths(database: Database, *, since: int) -> list[Day]:
     """Return how many tasks came on each day, and how many characters their texts have."""
     rows = database.rows(
         f"""
-        select created_at / {_DAY_MS} as day, count(*) as count, sum(length(title) + length(text)) as total
+        select created_at / {DAY_MS} as day, count(*) as count, sum(length(title) + length(text)) as total
           from task
          where project = :project
            and type != 'session'
@@ -110,7 +110,7 @@ def brief_tokens(database: Database, *, since: int) -> list[Day]:
     """Return how many briefs were given on each day, and their tokens."""
     rows = database.rows(
         f"""
-        select created_at / {_DAY_MS} as day, count(*) as count, sum(tokens) as total
+        select created_at / {DAY_MS} as day, count(*) as count, sum(tokens) as total
           from brief
          where project = :project
            and created_at >= :since
@@ -126,7 +126,7 @@ def spent(database: Database) -> list[Day]:
     """Return how many calls to models were made on each day, and what they cost."""
     rows = database.rows(
         f"""
-        select at / {_DAY_MS} as day, count(*) as count, coalesce(sum(cost_usd), 0) as total
+        select at / {DAY_MS} as day, count(*) as count, coalesce(sum(cost_usd), 0) as total
           from model_call
          where project = :project
          group by 1
@@ -146,7 +146,7 @@ def effects(database: Database, *, learnt_at: int) -> list[Effect]:
     """Return how it went with the tasks that were begun on each day; interrupted attempts say nothing."""
     rows = database.rows(
         f"""
-        select begun_at / {_DAY_MS} as day,
+        select begun_at / {DAY_MS} as day,
                case when begun_at >= :learnt_at then 1 else 0 end as later,
                count(*) as tasks,
                sum(case when done > 0 then 1 else 0 end) as done,

@@ -415,7 +415,7 @@ def fill_figures(database: Database, attempt: Attempt) -> None:
     )
 
 
-def record(database: Database, *, limit: int) -> list[Made]:
+def record(database: Database, *, limit: int) -> list[PastAttempt]:
     """Return the latest attempts at tasks that were not interrupted, the newest first."""
     rows = database.rows(
         """
@@ -433,7 +433,7 @@ def record(database: Database, *, limit: int) -> list[Made]:
         limit=limit,
     )
     return [
-        Made(
+        PastAttempt(
             attempt=_attempt(row),
             type=row["task_type"],
             title=row["task_title"],
@@ -444,7 +444,7 @@ def record(database: Database, *, limit: int) -> list[Made]:
     ]
 
 
-class Made(Value):
+class PastAttempt(Value):
     """A past attempt with what is known of its task."""
 
     attempt: Attempt

@@ -21,7 +21,8 @@ import re
 from collections.abc import Sequence
 
 from learnt.errors import InvalidValue
-from learnt.model import Model, Value
+from learnt.model import Value
+from learnt.settings import Model
 from learnt.strategy.figures import PastAttempt, Share, TrackRecord
 from learnt.strategy.ladder import Prospects, estimate_totals
 

@@ -19,7 +19,8 @@ import math
 import random
 from collections.abc import Sequence
 
-from learnt.model import Model, Value
+from learnt.model import Value
+from learnt.settings import Model
 from learnt.strategy.figures import PastAttempt, Sums, TrackRecord
 
 # How many attempts the belief of a wider record is worth: chances often differ by 0.15 between kinds of tasks.

@@ -1,7 +1,7 @@
 """Make foreign text fit to be stored, the same for every database.
 
 Dropped: what steers a terminal (colours, titles, cursor), control characters (but not line break and tab), and
-characters that nobody sees: zero-width, bidirectional, tag and filler characters, with which text could say one thing
+invisible characters: zero-width, bidirectional, tag and filler characters, with which text could say one thing
 to a person and another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them
 stay where they join something. Cleaning twice changes nothing.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-# A string that nobody ends on its line is none: only its start is dropped. Compiled where it is first needed: few
+# A string that does not end on its line is none: only its start is dropped. Compiled where it is first needed: few
 # texts hold any of it, and a hook need not wait for the pattern.
 _TERMINAL = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor

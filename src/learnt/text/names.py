@@ -22,6 +22,8 @@ _LONGEST_MESSAGE = 300
 
 def read_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
     """Return the categories of each agent; raise on what is written otherwise, `where` it stands."""
+    if where == _VARIABLE and isinstance(value, str):
+        value = _agents_in(value)
     if not isinstance(value, dict):
         raise _wrong(f"{where} sets `agents` to {value!r}", hint=_hint(where))
     agents: dict[str, tuple[str, ...]] = {}
@@ -34,7 +36,7 @@ def read_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
     return agents
 
 
-def agents_in(text: str) -> Any:
+def _agents_in(text: str) -> Any:
     """Return the agents that `engineer=git,pytest;tester=pytest` names, and any other text as it is."""
     agents: dict[str, dict[str, list[str]]] = {}
     for part in filter(str.strip, text.split(";")):

@@ -7,8 +7,9 @@ misspelt field would otherwise be lost without a word.
 from __future__ import annotations
 
 from learnt.errors import InvalidValue
-from learnt.model import COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
+from learnt.model import CONTENT, COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
 from learnt.text.clean import clean, fold
+from learnt.text.redact import redact_line, redact_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,23 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Fields that a person or a program may set; the rest is kept by the store.
-WRITABLE = (
-    "title",
-    *PARAGRAPHS,
-    "tags",
-    "domain",
-    "category",
-    "kind",
-    "polarity",
-    "triggers",
-    "origin",
-    "goal",
-    "task",
-    "discovery",
-    "commit",
-    "confidence",
-    "pinned",
-)
+WRITABLE = (*CONTENT, "confidence", "pinned")
 # What belongs to the place where a learning is read, not to the learning.
 PLACE = ("version", "scope")
 
@@ -85,34 +70,32 @@ def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     safe: dict[str, Any] = {}
     total = 0
     for name, value in record.items():
-        safe[name], count = _without_secrets(name, value)
+        safe[name], count = _redact_value(name, value)
         total += count
     return safe, total
 
 
-def _without_secrets(name: str, value: Any) -> tuple[Any, int]:
+def _redact_value(name: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, Triggers):
         value = triggers_record(value)
     if isinstance(value, str) and name != "id" and len(value) <= _NOT_EVEN_CLEANED:
-        return _redacted(name, value)
+        return _redact(name, value)
     if isinstance(value, dict):
-        parts = {field: _words_without_secrets(words) for field, words in value.items()}
+        parts = {field: _redact_words(words) for field, words in value.items()}
         return {field: words for field, (words, _) in parts.items()}, sum(count for _, count in parts.values())
-    return _words_without_secrets(value)
+    return _redact_words(value)
 
 
-def _words_without_secrets(value: Any) -> tuple[Any, int]:
+def _redact_words(value: Any) -> tuple[Any, int]:
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
         return value, 0
     if sum(map(len, value)) > _NOT_EVEN_CLEANED:
         return value, 0
-    counts = {word: _redacted("", word)[1] for word in value}
+    counts = {word: _redact("", word)[1] for word in value}
     return [word for word in value if not counts[word]], sum(counts.values())
 
 
-def _redacted(name: str, value: str) -> tuple[str, int]:
-    from learnt.text.redact import redact_line, redact_text
-
+def _redact(name: str, value: str) -> tuple[str, int]:
     return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
 
 

@@ -1,229 +1,60 @@
 """Take out of a text what must not be seen by others.
 
-`redact` replaces secrets by `[redacted: KIND]` before anything is stored. It knows them in two ways: by their shape
-(tokens with a published prefix, private key blocks, JWTs) wherever they stand, and by their place (the password of an
-address, an Authorization header, the value given to a name like `api_key`) when the value looks like a real one. By
-place, doubt speaks for the text: placeholders, code, plain words, paths and prose stay.
-
-The same text always gives the same result, redacting twice changes nothing more, and the time grows with the length of
-the text only: every repetition is bounded, or ends the expression that it stands in. An expression is compiled when a
-text holds the letters that it cannot do without.
+`redact` replaces secrets by `[redacted: KIND]` before anything is stored; `secrets.py` knows them. The same text always
+gives the same result, and redacting twice changes nothing more. Most texts hold nothing that could be a part of a
+secret: for these, the expressions are not even loaded.
 """
 
 from __future__ import annotations
-
-import re
 
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable
 
-    Span = tuple[int, int, str]
+    from learnt.text.secrets import Span
 
 # What was taken out may uncover what stood right beside it; a few rounds reach the end of any text not made for it.
 _ROUNDS = 6
-# A value is judged by its beginning; the whole of it goes.
-_JUDGED = 300
-_SHORTEST_SHAPE = 18
-
-# (kind, prefixes, what follows the prefix). A prefix counts where no letter or digit stands before it.
-_SHAPES = (
-    ("1password-token", "ops_eyJ", r"[\w+/=-]{60,}"),
-    ("1password-secret-key", "A3-", r"[A-Z0-9]{6}-[A-Z0-9]{6}(?:-[A-Z0-9]{5}){4}"),
-    ("age-key", "AGE-SECRET-KEY-1", r"[0-9A-Z]{50,}"),
-    ("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
-    ("anthropic-key", "sk-ant-", r"[\w-]{20,}"),
-    ("atlassian-token", "ATATT3 ATCTT3", r"[\w=-]{40,}"),
-    ("atlassian-token", "ATBB", r"[A-Za-z0-9]{32}"),
-    ("aws-key-id", "AKIA ASIA ABIA ACCA", r"[A-Z2-7]{16}"),
-    ("brevo-key", "xkeysib- xsmtpsib-", r"[0-9a-f]{64}-[A-Za-z0-9]{16}"),
-    ("buildkite-token", "bkua_", r"[0-9a-f]{40}"),
-    ("cloudflare-key", "v1.0-", r"[0-9a-f]{24}-[0-9a-f]{100,}"),
-    ("crates-token", "cio", r"[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
-    ("databricks-token", "dapi", r"[0-9a-f]{32}(?:-\d)?"),
-    ("digitalocean-token", "doo_v1_ dop_v1_ dor_v1_", r"[0-9a-f]{64}"),
-    ("discord-webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", r"\d{15,20}/[\w-]{40,}"),
-    ("docker-token", "dckr_pat_ dckr_oat_", r"[\w-]{24,}"),
-    ("doppler-token", "dp.", r"(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
-    ("dynatrace-token", "dt0c01. dt0s16.", r"[A-Z2-7]{24}\.[A-Z2-7]{64}"),
-    ("figma-token", "figd_ figu_ figo_ figoh_", r"[\w-]{36,}"),
-    ("fly-token", "fm1_ fm2_ fm1a_ fm1r_", r"[\w+/=,-]{60,}"),
-    ("fly-token", "fo1_", r"[\w-]{40,}"),
-    ("github-token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,}"),
-    ("github-token", "github_pat_", r"\w{40,}"),
-    (
-        "gitlab-token",
-        "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt- glagent- gloas- glffct- glwt- GR1348941",
-        r"[\w-]{20,}(?:\.[0-9a-z]{2}\.[0-9a-z]{9})?",
-    ),
-    ("google-key", "AIza", r"[\w-]{35,}"),
-    ("google-token", "ya29.", r"[\w.-]{20,}"),
-    ("google-token", "1//0", r"[\w-]{40,}"),
-    ("google-secret", "GOCSPX-", r"[\w-]{24,}"),
-    ("grafana-token", "glsa_", r"[A-Za-z0-9]{32}_[0-9a-fA-F]{8}"),
-    ("grafana-token", "glc_", r"[A-Za-z0-9+/=_-]{32,}"),
-    ("groq-key", "gsk_", r"[A-Za-z0-9]{40,}"),
-    ("heroku-key", "HRKU-", r"[\w-]{36,}"),
-    ("hubspot-token", "pat-na1- pat-na2- pat-eu1-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-    ("huggingface-token", "hf_ api_org_", r"[A-Za-z0-9]{30,}"),
-    ("langfuse-key", "sk-lf-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
-    ("langsmith-key", "lsv2_", r"(?:pt|sk)_[0-9a-f]{32}_[0-9a-f]{10}"),
-    ("langsmith-key", "ls__", r"[0-9a-f]{32}"),
-    ("linear-key", "lin_api_ lin_oauth_ lin_wh_", r"[A-Za-z0-9]{32,}"),
-    ("mailgun-key", "key-", r"[0-9a-f]{32}"),
-    ("neon-key", "napi_", r"[a-z0-9]{40,}"),
-    ("netlify-token", "nfp_", r"[A-Za-z0-9]{36}"),
-    ("new-relic-key", "NRAK- NRJS- NRII- NRRA- NRSP-", r"[\w-]{19,}"),
-    ("notion-token", "ntn_", r"[A-Za-z0-9]{40,}"),
-    ("notion-token", "secret_", r"[A-Za-z0-9]{43}"),
-    ("npm-token", "npm_", r"[A-Za-z0-9]{36}"),
-    ("nvidia-key", "nvapi-", r"[\w-]{50,}"),
-    ("openai-key", "sk-proj- sk-svcacct- sk-admin- sk-None-", r"[\w-]{20,}"),
-    ("openai-key", "sk-", r"[A-Za-z0-9]{32,}"),
-    ("openrouter-key", "sk-or-v1-", r"[0-9a-f]{64}"),
-    ("perplexity-key", "pplx-", r"[A-Za-z0-9]{40,}"),
-    ("pinecone-key", "pcsk_", r"[A-Za-z0-9]{4,10}_[A-Za-z0-9]{50,}"),
-    ("planetscale-token", "pscale_tkn_ pscale_pw_ pscale_oauth_", r"[\w=.-]{32,}"),
-    ("postman-key", "PMAK-", r"[0-9a-fA-F]{24}-[0-9a-fA-F]{34}"),
-    ("pulumi-token", "pul-", r"[0-9a-f]{40}"),
-    ("pypi-token", "pypi-", r"[\w-]{50,}"),
-    ("replicate-token", "r8_", r"[A-Za-z0-9]{37}"),
-    ("resend-key", "re_", r"[A-Za-z0-9]{8}_[A-Za-z0-9]{24}"),
-    ("rubygems-key", "rubygems_", r"[0-9a-f]{48}"),
-    ("sendgrid-key", "SG.", r"[\w-]{16,32}\.[\w-]{30,}"),
-    ("sentry-token", "sntrys_", r"[\w+/=-]{40,}"),
-    ("sentry-token", "sntryu_", r"[0-9a-f]{64}"),
-    ("shopify-token", "shpat_ shpca_ shppa_ shpss_", r"[0-9a-fA-F]{32}"),
-    ("slack-token", "xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xoxe.xoxb- xoxe.xoxp-", r"[\w%-]{13,}"),
-    ("slack-token", "xapp-", r"\d-[A-Z0-9]{8,}-\d{8,}-[0-9a-f]{40,}"),
-    ("slack-webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[\w/+-]{20,}"),
-    ("square-token", "sq0atp- sq0csp- sq0idp-", r"[\w-]{22,}"),
-    ("stripe-key", "sk_live_ sk_test_ rk_live_ rk_test_", r"[A-Za-z0-9]{10,}"),
-    ("stripe-webhook-secret", "whsec_", r"[A-Za-z0-9+/=]{24,}"),
-    ("supabase-key", "sbp_", r"(?:v0_)?[0-9a-f]{40}"),
-    ("supabase-key", "sb_secret_", r"[\w-]{20,}"),
-    ("tailscale-key", "tskey-", r"[a-z]{3,10}-[A-Za-z0-9]{8,20}-[A-Za-z0-9]{16,}"),
-    ("tavily-key", "tvly-", r"[A-Za-z0-9-]{28,}"),
-    ("twilio-key", "SK", r"[0-9a-f]{32}"),
-    ("vault-token", "hvs. hvb. hvr.", r"[\w-]{24,}"),
-    ("xai-key", "xai-", r"[A-Za-z0-9]{60,}"),
-    (
-        "private-key",
-        "LS0tLS1CRUdJTiBSU0EgUFJJVkFURS LS0tLS1CRUdJTiBQUklWQVRF LS0tLS1CRUdJTiBFQyBQUklWQVRF "
-        "LS0tLS1CRUdJTiBPUEVOU1NIIFBSSVZBVEUg LS0tLS1CRUdJTiBFTkNSWVBURUQgUFJJVkFURS",
-        r"[A-Za-z0-9+/=]{20,}",
-    ),
-)
-
-# (kind, letters that must be there, expression): shapes that do not begin with their own letters.
-_OTHER_SHAPES = (
-    ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    ("jwt", "eyJ", r"(?:(?<=\\[nrt])|(?<=%20)|(?<=%3[Dd]))eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
-    ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{16,}\.(?:[\w-]*\.){2}[\w-]{16,}\.[\w-]{16,}"),
-    ("telegram-token", ":AA", r"(?<!\d)\d{6,12}:AA[\w-]{32,}"),
-    ("terraform-token", ".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{50,}"),
-    ("square-token", "EAAA", r"(?<![\w+/-])EAAA[\w-]{56,}(?![+/=])"),
-    ("azure-secret", "Q~", r"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
-    ("new-relic-key", "NRAL", r"(?<![0-9a-f])[0-9a-f]{36}NRAL"),
-    # The first part of a Discord token is a number in base64, which few letters can spell.
-    (
-        "discord-token",
-        "",
-        r"[MNO][DTjz][AEIMQUYcgk][w-z0-5](?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4,5}"
-        r"[A-Za-z0-9]{0,3}\.[\w-]{6}\.[\w-]{27,}",
-    ),
-)
-
-# A key is a secret when one of these words stands before it: there are primary keys, too.
-_KEYS = tuple(
-    "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
-    "ingest integration jwt license master priv private role root secret service session shared signature signing ssh "
-    "storage subscription token webhook write".split()
-)
-# Where a name may be found, and what makes it one there.
-_LETTERS_OF_NAMES = (
+# A text without any of these, and without a long word, holds no secret that `secrets.py` knows.
+_LETTERS = (
+    "://",
+    "auth",
+    "basic",
+    "bearer",
+    "connect.sid",
+    "ookie",
+    "credential",
+    "curl",
+    "default",
+    "identified by",
+    "key",
+    "machine",
+    "mysql",
     "pass",
     "pw",
+    "redis-cli",
     "secret",
-    "token",
-    "key",
-    "auth",
-    "credential",
-    "bearer",
     "sess",
-    "connect.sid",
     "sig",
+    "token",
 )
-_NAME = (
-    r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer"
-    r"|(?<![A-Za-z])(?:pass|pw|auth|sig)(?![\w.-])"
-    r"|(?-i:(?<![A-Za-z])(?:sessionid|SESSIONID|connect\.sid)|(?<=PHP)SESSID|(?<=\bJ)SESSIONID))"
-    r"(?P<rest>[\w.-]{0,40}+)"
-    r"(?P<close>\\{0,3}[\"'`]?\]?)"
-    r"(?P<sep>:[ \t]{0,2}(?:str|string\??|bytes|SecretStr|Optional\[str\]|&(?:'static )?str)(?: \| None)?"
-    r"[ \t]?=[ \t]{0,8}"
-    r"|[ \t]{0,20}(?:=>|:=|\?=|===?|!==?|=|:(?!:))[ \t]{0,20}"
-    r"|>(?=[^\s<])"
-    r"|\((?=[\"'])"
-    r"|,[ \t]{0,4}(?=[\"'])"
-    r"|,?\s{1,60}[\"']?value[\"']?[ \t]{0,8}[:=][ \t]{0,8}"
-    r"|[ \t]{1,8}(?:is|was|ist)[ \t]{1,8}(?::[ \t])?"
-    r"|[ \t]{1,8}(?=\S{6}))"
-)
-# A name that goes on with one of these holds something about the secret, not the secret.
-_ABOUT = frozenset(
-    "alg algorithm arn at attempts budget cache callback change changed check class config count counts created "
-    "digest duration enabled encoder endpoint env error errors exp expires expiration expiry field file filename files "
-    "format func function generator hash hashed hasher header help hint id ids in index info input interval invalid "
-    "label len length limit list location manager map max message min mode model name names needed number offset "
-    "parser path pattern policy pos position prefix prompt provider ref regex required reset rotation rules scope "
-    "size source spec start state status store strength suffix title total ttl type types uri url usage used validator "
-    "var version".split()
-)
-_EMPTY = frozenset(
-    "admin auto bcrypt bool boolean bytes change_me changeit changeme default disabled dummy empty enabled encrypted "
-    "example false fixme foobar forgot guest hashed hidden incorrect input invalid login masked missing mypassword "
-    "mysecret mytoken nil none not_set null object optional pass passphrase passwd password password1 password123 "
-    "passwort plain plaintext postgres prompt pwd readonly redacted removed required reset s3cr3t secret secret123 "
-    "secrets sensitive string strong test testing text todo token true undefined unknown unset user username weak "
-    "wrong".split()
-)
-_PLACEHOLDER = (
-    r"\$\{|\$\(|\{\{|\{%|%\(|#\{|\$[A-Za-z_][\w.:]*-?$|\$env:|%\w+%$|%[sdrv]$|<|@\w+@$|!(?:vault|ref|sub|secret|env|join)"
-    r"|(?:op|vault|env|arn|ssm|file|gcp|aws|keyring|keychain|secretsmanager|bws):"
-)
-_PLACEHOLDER_INSIDE = (
-    r"redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env|getenv"
-    r"|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
-    r"|0{8}|12345678|abcdef123"
-)
-# Words, numbers and camel case with separators between them: names, paths, versions, models.
-_WORDS = (
-    r"[-_./:+@,~#*!?=]*(?:(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,4}|[A-Z]+\d{0,4}|\d+[a-z]{0,3}\d?)"
-    r"(?:[-_./:+@,~#*!?=]+|$))+"
-)
-_CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
-_BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"
-_BARE_REST = r"(?:[^\s\"'`<>,;\\&]|&(?!(?:amp;)?[\w.-]{1,40}=))*"
-_QUOTED = {
-    '"': r"(?:[^\"\\\n]|\\.)*",
-    "'": r"(?:[^'\\\n]|\\.)*",
-    "`": r"[^`\\\n]*",
-}
-_QUOTED_WITHIN = r"[^\"'`\\\n]*"
-_SCHEMES = "bearer|basic|token|bot|api-?key|key|jwt|oauth|pat|negotiate|splunk|genie-?key|sso-key|x-api-key"
-_patterns: dict[str, re.Pattern[str]] = {}
-_all_shapes: list[tuple[str, str, str]] = []
+_SHORTEST_WORD = 18
+PURGED = "[purged]"
+_SHORTEST_PURGED = 12  # shorter ones occur by chance
 
 
 def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
+    if not may_hold_secrets(text):
+        return text, 0
+    from learnt.text.secrets import FINDERS  # only now: most texts of a hook need none of it
+
     total = 0
     for _ in range(_ROUNDS):
         count = 0
-        for find in (_private_keys, _logins, _aws_pairs, _shapes, _headers, _cookies, _commands, _assignments):
+        for find in FINDERS:
             spans = list(find(text))
             if spans:
                 text, cuts = _cut(text, spans)
@@ -237,7 +68,7 @@ def redact(text: str) -> tuple[str, int]:
 def redact_text(text: str, limit: int) -> tuple[str, int]:
     """Return any text cleaned and without secrets, and how many were replaced.
 
-    Where redaction alone makes it longer than the limit, it is cut: nobody shall be told to shorten what was short.
+    Where redaction alone makes it longer than the limit, it is cut: nobody must be told to shorten what was short.
     """
     safe, count = redact(clean(text))
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count
@@ -249,6 +80,14 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
     safe, count = redact(clean(text))
     safe, more = redact(fold(safe))
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count + more
+
+
+def may_hold_secrets(text: str) -> bool:
+    """Say quickly whether a text holds anything that could be a part of a secret."""
+    if any(len(word) >= _SHORTEST_WORD for word in text.split()):
+        return True
+    lower = "" if text.isalpha() else text.lower()  # a single word gives nothing to a name, even if it is one
+    return any(letters in lower for letters in _LETTERS)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
@@ -263,340 +102,11 @@ def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
     return "".join((*pieces, text[done:])), count
 
 
-def _compiled(expression: str) -> re.Pattern[str]:
-    pattern = _patterns.get(expression)
-    if pattern is None:
-        pattern = _patterns[expression] = re.compile(expression, re.ASCII)
-    return pattern
-
-
-def _private_keys(text: str) -> Iterator[Span]:
-    """Find private key blocks; one that is cut off ends with its last line of base64."""
-    if "PRIVATE KEY" not in text:
-        return
-    begins = list(_compiled(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").finditer(text))
-    for number, begin in enumerate(begins):
-        limit = begins[number + 1].start() if number + 1 < len(begins) else len(text)
-        end = _compiled(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").search(text, begin.end(), limit)
-        if end is None:
-            gap = r"(?:\\{1,4}[nrt]|[\s\"'+>#|,]){1,60}+"
-            lines = rf"(?:{gap}(?:[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{1,100}}|[A-Za-z0-9/][A-Za-z0-9+/=]{{15,}}))+"
-            body = _compiled(rf"{lines}(?:{gap}[A-Za-z0-9+/=]{{1,64}}(?=[\"'\s]*$|[\\\"'\s]+-))?(?:[\s\\nr]{{0,9}}-+)?")
-            if cut_off := body.match(text, begin.end(), limit):
-                yield begin.start(), cut_off.end(), "private-key"
-        elif _compiled(r"[A-Za-z0-9+/]{16}").search(text, begin.end(), end.start()):
-            yield begin.start(), end.end(), "private-key"
-
-
-def _logins(text: str) -> Iterator[Span]:
-    """Find the password in scheme://user:password@host, and a token that stands there alone."""
-    if "://" not in text or "@" not in text:
-        return
-    expression = (
-        r"://(?:[^\s:/@\"'`<>]{0,200}:(?!\d{1,5}[/?#])([^\s\"'`<>/]{1,300})|([\w-]{20,300}))@(?=[A-Za-z0-9\[%$_.(-])"
-    )
-    for match in _compiled(expression).finditer(text):
-        group = 1 if match[1] else 2
-        if not _is_placeholder(match[group]) and (group == 1 or _is_strong(match[2], least=20)):
-            yield *match.span(group), "password" if group == 1 else "token"
-
-
-def _aws_pairs(text: str) -> Iterator[Span]:
-    """Find the secret half that stands in one text with the id of its key."""
-    if not ("AKIA" in text or "ASIA" in text) or not _compiled(r"A[KS]IA[A-Z2-7]{16}").search(text):
-        return
-    for match in _compiled(r"(?<![\w/+=-])[A-Za-z0-9/+]{40}(?![\w/+=-])").finditer(text):
-        if _is_strong(match[0]) and match[0].lower() != match[0] != match[0].upper():
-            yield *match.span(), "aws-secret-key"
-
-
-def _shapes(text: str) -> Iterator[Span]:
-    long = " ".join(word for word in text.split() if len(word) >= _SHORTEST_SHAPE)
-    for kind, letters, expression in _expressions() if long else ():
-        if letters in long and (letters or _compiled(expression).search(long)):
-            yield from _found(kind, expression, text)
-
-
-def _expressions() -> list[tuple[str, str, str]]:
-    """Return the kind of each shape, the letters that must be there, and its expression."""
-    if not _all_shapes:
-        _all_shapes.extend(_OTHER_SHAPES)
-        for kind, prefixes, tail in _SHAPES:
-            for prefix in prefixes.split():
-                start = re.escape(prefix)
-                # The letters stand first: an expression that begins with letters is searched for much faster.
-                edge = rf"(?:(?<![A-Za-z0-9]{start})|(?<=\\[nrt]{start})|(?<=%[0-9A-Fa-f][0-9A-Fa-f]{start}))"
-                # The whole word goes: where it ends, nothing begins that did not begin there before.
-                _all_shapes.append((kind, prefix, f"{start}{edge}{tail}[A-Za-z0-9]*"))
-    return _all_shapes
-
-
-def _found(kind: str, expression: str, text: str) -> Iterator[Span]:
-    for match in _compiled(expression).finditer(text):
-        if not _compiled(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|(.)\1{7}").search(match[0]):
-            yield *match.span(), kind
-
-
-def _headers(text: str) -> Iterator[Span]:
-    """Find what follows `Authorization:`, and what follows a bare `Bearer` or `Basic`."""
-    lower = text.lower()
-    if "authorization" not in lower and "bearer" not in lower and "basic" not in lower:
-        return
-    gap = r"[ \t]{0,8}f?\\{0,3}[\"'`]?[ \t]{0,8}"
-    expression = (
-        rf"(?i)(?:(authorization)\\{{0,3}}[\"'`]?\]?[ \t]{{0,8}}(?:[:=]{gap}(?:(?:{_SCHEMES})[ \t]{{1,8}})?"
-        rf"|,{gap}(?:{_SCHEMES})[ \t]{{1,8}})|\b(?:bearer|basic)(?:[ \t]{{1,8}}|%20))"
-        r"([^\s\"'`\\,;<>()\[\]{}]{8,})"
-    )
-    for match in _compiled(expression).finditer(text):
-        value = match[2]
-        if not _is_placeholder(value) and (_is_opaque(value) if match[1] else _is_strong(value, least=16)):
-            yield *match.span(2), "authorization"
-
-
-def _cookies(text: str) -> Iterator[Span]:
-    """Find the values of cookies that carry a session, in what follows the word `cookie` on its line."""
-    if "ookie" not in text and "COOKIE" not in text:
-        return
-    for match in _compiled(r"(?i)cookies?\\{0,3}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").finditer(text):
-        start = match.start(1)
-        for pair in match[1].split(";"):
-            name, equals, value = pair.partition("=")
-            carrier = _compiled(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|remember|login|sso|secret|identity|^__")
-            bare = _compiled(r"[^\s\"'`\\]+").match(value)
-            if equals and bare and carrier.search(name.strip(" \t\"'")[-60:]) and _is_opaque(bare[0]):
-                at = start + len(name) + 1
-                yield at, at + bare.end(), "cookie"
-            start += len(pair) + 1
-
-
-def _commands(text: str) -> Iterator[Span]:
-    """Find passwords in the words of commands and of `.netrc`."""
-    for letters, expression in (
-        ("machine", r"\bmachine\s{1,9}\S{1,200}\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s{1,9}(\S{4,200})"),
-        ("default", r"\bdefault\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s{1,9}(\S{4,200})"),
-        ("curl", r"\s(?:-u|--user|--proxy-user)[ =]{0,2}[\"']?[^\s:\"'/]{1,100}:([^\s\"'/]{4,200})"),
-        ("sshpass", r"\bsshpass\s{1,9}-p\s{0,9}[\"']?([^\s\"']{4,200})"),
-        ("mysql", r"\bmysql[a-z]{0,8}\s[^\n|;&]{0,200}?(?<=\s)-p[\"']?([^\s\"']{4,200})"),
-        ("requirepass", r"\brequirepass\s{1,9}[\"']?([^\s\"']{4,200})"),
-        ("IDENTIFIED BY", r"\bIDENTIFIED BY\s{1,9}'([^'\n]{4,200})"),
-        ("identified by", r"\bidentified by\s{1,9}'([^'\n]{4,200})"),
-        ("redis-cli", r"\bredis-cli\s[^\n|;&]{0,200}?(?<=\s)-a\s{1,9}[\"']?([^\s\"']{4,200})"),
-    ):
-        if letters in text:
-            for match in _compiled(expression).finditer(text):
-                if not match[1].isdigit() and not _is_placeholder(match[1]) and _has_more_than_letters(match[1]):
-                    yield *match.span(1), "password"
-
-
-def _assignments(text: str) -> Iterator[Span]:
-    """Find values that are given to a name like `password`, `api_key` or `token`."""
-    done = 0
-    # A single word gives nothing to a name, even if it is one: `session`.
-    for position in () if text.isalpha() else _places(text, _LETTERS_OF_NAMES):
-        # Compiled here: most texts name no secret, and a brief need not wait for the pattern.
-        name = _compiled("(?i)" + _NAME).match(text, position) if position >= done else None
-        if not name or not _names_a_secret(text, name):
-            continue
-        given = _Given(text, name)
-        if _is_real(given):
-            done = given.end()
-            yield given.start, done, _kind(given.key)
-        elif given.sep and not given.quoted:
-            done = given.start + len(given.value)
-
-
-def _places(text: str, words: tuple[str, ...]) -> list[int]:
-    """Return where the words begin, in either case."""
-    lower = text.lower()
-    if len(lower) != len(text):
-        lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    places = []
-    for word in words:
-        place = lower.find(word)
-        while place >= 0:
-            places.append(place)
-            place = lower.find(word, place + len(word))
-    return sorted(places)
-
-
-def _names_a_secret(text: str, name: re.Match[str]) -> bool:
-    key, rest, sep = name["key"], name["rest"], name["sep"]
-    if rest[:1].isalpha() and (rest[0].islower() or key.isupper()):
-        return False
-    before = text[max(0, name.start() - 50) : name.start()]
-    if key.lower() == "key" and not before.rstrip(" _.-").lower().endswith(_KEYS):
-        return False
-    other = (
-        (name["close"].endswith("]") and "[redacted: " in before)
-        or (sep == ":" and before.endswith(":"))
-        or before.lower().endswith(("publickey", "public_key_"))
-        or (sep == ">" and not _compiled(r"<[\w:.-]*$").search(before))
-        or (sep.rstrip() == "," and not _compiled(r"\([\"'][\w.-]*$").search(before))
-    )
-    if other:
-        return False
-    return not rest or _ABOUT.isdisjoint(part.lower() for part in _compiled(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest))
-
-
-class _Given:
-    """A value and the way in which it is given to a name."""
-
-    def __init__(self, text: str, name: re.Match[str]) -> None:
-        self.text = text
-        self.key = name["key"].lower()
-        self.upper = name["key"].isupper()
-        self.human = self.key.startswith(("pass", "pw"))
-        self.sep = name["sep"].strip()
-        self.tight = self.sep == name["sep"]
-        self.place = name.start()
-        quote = (
-            _compiled(r"[bru]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
-        )
-        self.quoted = bool(quote)
-        self.start = quote.end() if quote else name.end()
-        self._body = _compiled(_BARE if not quote else _QUOTED_WITHIN if quote[1] else _QUOTED[quote[2][0]])
-        found = self._body.match(text, self.start, self.start + _JUDGED)
-        self.value = found[0] if found else ""
-        self.follows = text[found.end() : found.end() + 1] if found else ""
-        if not quote and self.follows not in ("(", "["):
-            self.value = self.value.rstrip(".,:?")
-
-    def end(self) -> int:
-        """Return where the whole value ends, however long it is."""
-        end = self.start + len(self.value)
-        if not self.quoted and not self.follows.strip():
-            return end
-        more = (self._body if self.quoted else _compiled(_BARE_REST)).match(self.text, end)
-        rest = more[0] if more else ""
-        return end + len(rest if self.quoted else rest.rstrip(")]}"))
-
-
-def _is_real(given: _Given) -> bool:
-    """Say whether this value, given in this way to this name, is a real secret."""
-    if len(given.value) < (6 if given.human else 12) or _is_placeholder(given.value) or _is_called(given):
-        return False
-    if given.sep in ("is", "was", "ist", ",", ""):
-        return _is_said(given)
-    if given.human:
-        return _is_password(given)
-    if given.key == "auth":
-        return given.quoted and given.sep != "(" and len(given.value) >= 12 and _is_opaque(given.value)
-    if given.key.endswith("sid") or given.key in ("sessionid", "sig"):
-        return _is_strong(given.value, least=16)
-    return _is_strong(given.value)
-
-
-def _is_called(given: _Given) -> bool:
-    """Say whether a bare value is an identifier of some code."""
-    if given.quoted:
-        return False
-    dotted = "." in given.value and not given.tight
-    if (dotted or given.follows in ("(", "[")) and given.value.lstrip("*&").replace(".", "").isidentifier():
-        return True
-    return not given.tight and bool(_compiled(_CAMEL).match(given.value))
-
-
-def _is_said(given: _Given) -> bool:
-    """Judge a value that stands behind its name without a sign: an option of a command, or prose."""
-    before = given.text[max(0, given.place - 40) : given.place]
-    option = _compiled(r"(?:^|[\s\"'`(])--?[\w.-]*$").search(before)
-    if option and not given.sep:
-        return _is_password(given) if given.human else _is_strong(given.value)
-    if given.key in ("pass", "sig") or given.key.endswith(("sid", "sessionid")):
-        return False
-    if given.sep or given.quoted:
-        return _is_strong(given.value, least=8)
-    return _is_strong(given.value, least=20) and not _compiled(r"(?i)[0-9a-f]+$|.*(?:key|pass|secret|token)").match(
-        given.value
-    )
-
-
-def _is_password(given: _Given) -> bool:
-    """Judge what a person may have chosen: shorter, and perhaps a word."""
-    value = given.value
-    if any(letter.isspace() for letter in value) or (given.sep == ">" and given.follows not in ("<", "")):
-        return False
-    if given.quoted and given.sep != "(":
-        label = r"[A-Z][a-z]+$|[A-Za-z]+(?:[._|:](?:[A-Za-z]+|\d+))+$|~?/[\w.-]+/|\.{1,2}/|[\d.]*\.[\d.]*$"
-        return not _compiled(label).match(value)
-    if value.isalpha():
-        chosen = given.sep == "=" and given.tight and given.upper and not value.isupper()
-        return chosen or _is_mixed(value)
-    if value.isdigit():
-        return len(given.key) > 4 and "=" in given.sep
-    return _has_more_than_letters(value) and not _is_code(value)
-
-
-def _is_code(value: str) -> bool:
-    """Say whether a bare value reads as an identifier, a path, an address or a name of several words."""
-    words = _compiled(_WORDS).fullmatch(value) and _compiled(r"\w+[._]|[a-z]+[-/:]|[\d/~.-]").match(value)
-    return bool(
-        (words and _compiled(r"[\w/.:~-]+$").match(value)) or _compiled(r"0[xX][0-9a-fA-F]+$|\w{1,20}://").match(value)
-    )
-
-
-def _kind(key: str) -> str:
-    key = key.lower()
-    if key.startswith(("pass", "pw")):
-        return "password"
-    if "key" in key:
-        return "key"
-    if key.endswith(("sid", "sessionid")):
-        return "session"
-    return "token" if key in ("token", "bearer", "auth") else "secret"
-
-
-def _is_placeholder(value: str) -> bool:
-    lower = value.lower()
-    return (
-        not value
-        or lower.strip("_-<>[](){}*.$%\"'") in _EMPTY
-        or len(set(lower)) <= 2
-        or bool(_compiled("(?i)" + _PLACEHOLDER).match(value))
-        or bool(_compiled("(?i)" + _PLACEHOLDER_INSIDE).search(value))
-    )
-
-
-def _is_strong(value: str, *, least: int = 12) -> bool:
-    """Say whether a value looks as if drawn by chance."""
-    if len(value) < least or not value.isascii() or any(letter.isspace() for letter in value) or "://" in value:
-        return False
-    if not any(letter.isalpha() for letter in value) or _is_placeholder(value) or _compiled(_WORDS).fullmatch(value):
-        return False
-    if _compiled(
-        r"0[xX][0-9a-fA-F]+$|(?:\\x[0-9a-fA-F]{2})+$|\d{4}-\d\d-\d\d|(?:learn|task|event|brief|attempt)_[0-9a-z]{14}$"
-    ).match(value):
-        return False
-    if any(letter.isdigit() for letter in value):
-        return True
-    return len(value) >= 16 and value.lower() != value != value.upper() and not any(sign in value for sign in "()[]{}")
-
-
-def _is_opaque(value: str) -> bool:
-    """Say whether a value in a place made for secrets is more than a word."""
-    return (
-        len(value) >= 8
-        and not _is_placeholder(value)
-        and (value[1:] != value[1:].lower() or value.endswith("=") or any(letter.isdigit() for letter in value))
-        and not (_compiled(_WORDS).fullmatch(value) and not value.endswith("=") and len(value) < 40)
-    )
-
-
-def _has_more_than_letters(value: str) -> bool:
-    return _is_mixed(value) or any(not letter.isalpha() and letter not in "-_./:" for letter in value)
-
-
-def _is_mixed(value: str) -> bool:
-    """Say whether the letters change their case as words never do."""
-    return len(value) >= 8 and len(_compiled(r"[a-z][A-Z]").findall(value)) >= 2 and not _compiled(_CAMEL).match(value)
-
-
 def without_password(address: str) -> str:
     """Return a database address that can be shown."""
     scheme, mark, rest = address.partition("://")
     if not mark:
-        return "…"  # no address at all: nobody knows what stands in it
+        return "…"  # no address at all: it may hold anything
     login, at, place = rest.rpartition("@")
     user, colon, _ = login.partition(":")
     return f"{scheme}{mark}{user}{':…' if colon else ''}{at}{_without_secret_options(place)}"
@@ -612,3 +122,15 @@ def _without_secret_options(place: str) -> str:
     path, mark, options = place.partition("?")
     shown = [option for option in options.split("&") if not option.lower().startswith(("password=", "sslpassword="))]
     return path + mark + "&".join(shown) if any(shown) else path
+
+
+def long_enough(texts: Iterable[str]) -> list[str]:
+    """Return the texts that do not occur in others by chance, the longest first."""
+    return sorted({text for text in texts if len(text) >= _SHORTEST_PURGED}, key=lambda text: (-len(text), text))
+
+
+def black_out(text: str, purged: Iterable[str]) -> str:
+    """Return a text without those that a person purged, wherever it repeats one in whole."""
+    for sought in long_enough(purged):
+        text = text.replace(sought, PURGED)
+    return text

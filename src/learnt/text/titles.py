@@ -1,6 +1,12 @@
-"""A title made of a text: its first sentence, cut to what a title holds.
+"""Titles made of texts, and when two texts say the same.
 
-The same rule for what an agent says and for what a person writes, so that both can be found again by it.
+A title is the first sentence of a text, cut to what a title holds: the same rule for what an agent says and for what a
+person writes, so that both can be found again by it.
+
+Two texts are compared in one of five ways, each for its purpose: `sameness` (words in their order; what is stored and
+looked up), `same_letters` (as that, but for blanks, too; titles beside each other), `same_line` (as written but for
+case and white space; lines that people edit), `share_most_words` (about the same words; learnings in one brief) and
+`normalised_error` (an error without what differs from run to run).
 """
 
 from __future__ import annotations
@@ -10,18 +16,30 @@ import re
 from learnt.model import TITLE_LIMIT, digest
 from learnt.text.clean import fold
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Set
+
+# The expressions are compiled when they are first used: a brief loads this module and needs none of them.
 # A stop, then perhaps what closes a quotation, then the end or a word that could start a sentence.
-_SENTENCE_END = re.compile(
-    r"""(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]""",
-    re.IGNORECASE,
+_SENTENCE_END = (
+    r"""(?i)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]"""
 )
+_NOISE = r"[\W_]+"
+# What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
+_PASSING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
+# Where a worktree lies, and names that we gave ourselves.
+_OURS = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
+_DIGITS = r"\d+"
+_REPEATED_SHARE = 0.8
+ENDED = "the agent "
 
 
 def first_sentence(line: str) -> str:
     """Return the first sentence of a folded line, or the start of the line where none ends near."""
     # Nobody looks for the end of a sentence beyond where the title is cut.
     line = line[: 2 * TITLE_LIMIT]
-    for end in _SENTENCE_END.finditer(line):
+    for end in re.finditer(_SENTENCE_END, line):
         if not end[1] or not end[1].islower():
             return line[: end.end()]
     return line
@@ -35,25 +53,24 @@ def cut_title(text: str) -> str:
     return fold(text[: space if space > 0 else TITLE_LIMIT])
 
 
-_NOISE = re.compile(r"[\W_]+")
-# What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
-_PASSING = re.compile(
-    r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
-)
-# Where a worktree lies, and names that we gave ourselves.
-_OURS = re.compile(r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b")
-ENDED = "the agent "
-_DIGITS = re.compile(r"\d+")
-
-
-def normalised(text: str) -> str:
-    """Return the text in lower case, words separated by single spaces."""
-    return _NOISE.sub(" ", text.casefold()).strip()
-
-
 def sameness(text: str) -> str:
     """Return a short sign, equal for texts that say the same, but for case, white space and punctuation."""
-    return digest(normalised(text) or text.strip())[:24]
+    return digest(_normalise(text) or text.strip())[:24]
+
+
+def same_letters(text: str) -> str:
+    """Return the letters and digits of a text, equal for texts that differ in case, blanks and punctuation only."""
+    return _normalise(text).replace(" ", "")
+
+
+def same_line(text: str) -> str:
+    """Return a text on one line and in lower case, equal for texts that differ in case and white space only."""
+    return fold(text).lower()
+
+
+def share_most_words(ours: Set[str], theirs: Set[str]) -> bool:
+    """Say whether two texts have nearly all of their words in common."""
+    return len(ours & theirs) > _REPEATED_SHARE * max(len(ours), len(theirs))
 
 
 def normalised_error(text: str) -> str:
@@ -63,4 +80,10 @@ def normalised_error(text: str) -> str:
     """
     if text.startswith(ENDED):
         return ""
-    return normalised(_DIGITS.sub(" ", _PASSING.sub(" ", _OURS.sub(" ", text.casefold()))))
+    plain = re.sub(_PASSING, " ", re.sub(_OURS, " ", text.casefold()))
+    return _normalise(re.sub(_DIGITS, " ", plain))
+
+
+def _normalise(text: str) -> str:
+    """Return the text in lower case, words separated by single spaces."""
+    return re.sub(_NOISE, " ", text.casefold()).strip()

@@ -15,7 +15,7 @@ _DIGITS_IN_ONE = 3
 _MOST_KNOWN = 20_000
 
 
-class _Known(dict[str, float]):
+class _PieceCosts(dict[str, float]):
     """What pieces cost that were met before: a brief is measured again for each learning that is added to it."""
 
     def __missing__(self, piece: str) -> float:
@@ -25,12 +25,12 @@ class _Known(dict[str, float]):
         return cost
 
 
-_known = _Known()
+_known = _PieceCosts()
 
 
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens the text has."""
-    return _rounded_up(sum(map(_known.__getitem__, _PIECE.findall(text))))
+    return _round_up(sum(map(_known.__getitem__, _PIECE.findall(text))))
 
 
 def _tokens_of(piece: str) -> float:
@@ -57,6 +57,6 @@ def _tokens_of_letter(letter: str) -> float:
     return 1.3 if code < 0x10000 else 3
 
 
-def _rounded_up(number: float) -> int:
+def _round_up(number: float) -> int:
     # Not by `math`: importing that costs more than all the counting.
     return -int(-number // 1)

@@ -41,7 +41,7 @@ STOP_WORDS = frozenset(
 _MOST_KNOWN = 50_000
 
 
-class _Known(dict[str, list[str]]):
+class _WordsOfChunks(dict[str, list[str]]):
     """What runs of letters gave that were met before: texts share most of their words."""
 
     def __missing__(self, chunk: str) -> list[str]:
@@ -51,7 +51,7 @@ class _Known(dict[str, list[str]]):
         return found
 
 
-_known = _Known()
+_known = _WordsOfChunks()
 
 
 def words(text: str) -> list[str]:
@@ -126,11 +126,7 @@ def _without_accents(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if not (word.isascii() and word.isalpha()):
-        return word
-    from learnt.text.words import stem
-
-    return stem(word)
+    return stem(word) if word.isascii() and word.isalpha() else word
 
 
 _STEP_2 = {
@@ -187,8 +183,8 @@ def stem(word: str) -> str:
     word = _past_and_progressive(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replaced(word, _STEP_2)
-    word = _replaced(word, _STEP_3)
+    word = _replace_ending(word, _STEP_2)
+    word = _replace_ending(word, _STEP_3)
     return _final_e(_long_ending(word))
 
 
@@ -206,11 +202,11 @@ def _past_and_progressive(word: str) -> str:
     for ending in ("ed", "ing"):
         if word.endswith(ending):
             rest = word[: -len(ending)]
-            return _mended(rest) if _has_vowel(rest) else word
+            return _mend(rest) if _has_vowel(rest) else word
     return word
 
 
-def _mended(rest: str) -> str:
+def _mend(rest: str) -> str:
     """Return what remains of a word without -ed or -ing as its plain form."""
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"
@@ -219,7 +215,7 @@ def _mended(rest: str) -> str:
     return rest + "e" if _measure(rest) == 1 and _is_short(rest) else rest
 
 
-def _replaced(word: str, endings: dict[str, str]) -> str:
+def _replace_ending(word: str, endings: dict[str, str]) -> str:
     # The longest ending decides, even where its stem is too short to be changed.
     for ending in sorted((ending for ending in endings if word.endswith(ending)), key=len, reverse=True):
         rest = word[: -len(ending)]

@@ -1,11 +1,18 @@
-"""Where confidence starts and what moves it.
+"""What speaks for a learning: its confidence, its impact, and how far it has come.
 
-Confidence lies in 0.1 to 1.0: nothing is certain for ever and nothing is quite forgotten.
+Confidence lies in 0.1 to 1.0: nothing is certain for ever and nothing is quite forgotten. Marks move it, and so does
+time: the unused lose a little with every month. A month counts from creation, the last showing or the last decay,
+whichever came last, so that running it twice changes nothing.
 """
 
 from __future__ import annotations
 
-from learnt.model import LEAST_CONFIDENCE
+from learnt.model import LEAST_CONFIDENCE, Learning
+from learnt.text.times import MONTH_MS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # A person's word counts at once; what an agent, a model or a foreign file says has to prove itself.
 _START_OF_PERSON = 0.7
@@ -14,6 +21,10 @@ _START_OF_DISCOVERY = {"blocker": 0.7, "constraint": 0.6}
 _LIKE = 0.05
 _HELPFUL = 0.05
 _NOT_HELPFUL = -0.1
+DECAY_PERIOD_MS = MONTH_MS
+_LOSS = 0.02
+_PROVEN_AFTER = 3
+_RETIRED = ("archived", "superseded")
 
 
 def start(origin: str) -> float:
@@ -28,14 +39,48 @@ def start_of_discovery(type: str) -> float:
 
 def marked(confidence: float, *, helpful: bool) -> float:
     """Return the confidence after one mark."""
-    return within_bounds(confidence + (_HELPFUL if helpful else _NOT_HELPFUL))
+    return _within_bounds(confidence + (_HELPFUL if helpful else _NOT_HELPFUL))
 
 
 def liked(confidence: float) -> float:
     """Return the confidence after one more person liked the learning."""
-    return within_bounds(confidence + _LIKE)
+    return _within_bounds(confidence + _LIKE)
 
 
-def within_bounds(confidence: float) -> float:
+def decay(learning: Learning, now_ms: int) -> dict[str, Any]:
+    """Return what time changes of a learning; nothing, when no whole period has passed."""
+    since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
+    periods = max(0, now_ms - since) // DECAY_PERIOD_MS
+    if not periods or learning.confidence <= LEAST_CONFIDENCE:
+        return {}
+    return {
+        "confidence": _within_bounds(learning.confidence - _LOSS * periods),
+        "last_decayed_at": since + periods * DECAY_PERIOD_MS,
+    }
+
+
+def _within_bounds(confidence: float) -> float:
     """Return the confidence kept within its bounds, without the dust of floating point."""
     return round(min(1.0, max(LEAST_CONFIDENCE, confidence)), 6)
+
+
+def impact(learning: Learning) -> float:
+    """Return the helpful marks less the others and, behind the point, how often it was learnt again.
+
+    Marks are trusted more than recurrence: however often a learning came again, one mark counts for more.
+    """
+    again = min(0.99, learning.recurrences / (learning.recurrences + 1))
+    return round(learning.times_helpful - learning.times_not_helpful + again, 2)
+
+
+def stage(learning: Learning) -> str:
+    """Return how far a learning has come: `trial`, `proven` by marks, or `retired`."""
+    if learning.status in _RETIRED:
+        return "retired"
+    return "proven" if is_proven(learning) else "trial"
+
+
+def is_proven(learning: Learning) -> bool:
+    """Say whether enough marks speak for a learning that is not retired."""
+    helpful = learning.times_helpful
+    return learning.status not in _RETIRED and helpful >= _PROVEN_AFTER and helpful > learning.times_not_helpful

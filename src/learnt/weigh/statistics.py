@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 
 from learnt.model import Value
+from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.text.titles import normalised_error
 
 TYPE_CHECKING = False
@@ -17,10 +18,9 @@ if TYPE_CHECKING:
 FEWEST = 5
 # After so many attempts without it, or after so many days with some attempts, an error counts as gone.
 GONE_AFTER_ATTEMPTS = 20
-_GONE_AFTER_MS = 30 * 86_400_000
+_GONE_AFTER_MS = MONTH_MS
 _TASKS_OF_A_REPEATED_ERROR = 2
 _NO_REPORT = "the attempt ended as "  # all that is known where an agent said nothing: that is no error
-_DAY_MS = 86_400_000
 _MONDAY = 4  # 1970-01-05
 _LETTERS_OF_A_TOKEN = 4
 
@@ -79,25 +79,25 @@ class Gone(Value):
 
 def week_of(day: int) -> str:
     """Return the Monday of a day's week."""
-    return time.strftime("%Y-%m-%d", time.gmtime((day - (day - _MONDAY) % 7) * 86_400))
+    return time.strftime("%Y-%m-%d", time.gmtime((day - (day - _MONDAY) % 7) * DAY_MS // 1000))
 
 
 def month_of(day: int) -> str:
     """Return the month of a day."""
-    return time.strftime("%Y-%m", time.gmtime(day * 86_400))
+    return time.strftime("%Y-%m", time.gmtime(day * DAY_MS // 1000))
 
 
 def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) -> list[Period]:
     """Return the last weeks up to now, the oldest first, also those without anything, from sums by day."""
-    today = now_ms // _DAY_MS
+    today = now_ms // DAY_MS
     starts = dict.fromkeys(week_of(today - 7 * ago) for ago in range(count - 1, -1, -1))
-    found = _summed(days, week_of)
+    found = _sum_by(days, week_of)
     return [found.get(start, Period(start=start)) for start in starts]
 
 
 def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
     """Return the months in which there was something, the oldest first, from sums by day."""
-    return list(_summed(days, month_of).values())
+    return list(_sum_by(days, month_of).values())
 
 
 def mean_of(periods: Iterable[Period]) -> float | None:
@@ -134,7 +134,7 @@ def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms
     return sorted(quiet, key=lambda one: (-len(one.tasks), -one.times, -one.last_at, one.error))
 
 
-def _summed(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
+def _sum_by(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
     found: dict[str, Period] = {}
     for day, count, total in days:
         start = name(day)

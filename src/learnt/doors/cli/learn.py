@@ -8,6 +8,7 @@ import time
 from learnt.doors.cli.arguments import open_memory, tell_redactions
 from learnt.doors.cli.screen import Progress, counted, is_terminal, note, say, show_json
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
+from learnt.text.times import DAY_MS, HOUR_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from learnt.flow.mining import Mined
     from learnt.memory import Memory
 
-_UNITS_MS = {"h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+_UNITS_MS = {"h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 
 
 def learn_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,8 +17,7 @@ from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
 from learnt.text.records import as_record
-from learnt.weigh.impact import impact
-from learnt.weigh.stage import stage
+from learnt.weigh.confidence import impact, stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from learnt.doors.cli.arguments import add_situation, add_user, open_memory
 from learnt.doors.cli.screen import note, paint, say, show_json
 from learnt.model import STATUSES
 from learnt.text.records import as_record
-from learnt.weigh.impact import impact
+from learnt.weigh.confidence import impact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from learnt.doors.cli.screen import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.transfer import template, templates
 from learnt.model import Value
+from learnt.settings import as_toml, render_template
 from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
@@ -121,7 +122,7 @@ def config_run(arguments: argparse.Namespace) -> None:
         return
     told = ""
     for origin in origins:
-        value = config.as_toml(_shown(origin))
+        value = as_toml(_shown(origin))
         say(f"{paint(origin.setting.key, 'bold')} = {value}  {paint('(' + origin.origin + ')', 'dim')}")
         if origin.setting.meaning != told:  # the entries of a table share theirs
             say(f"    {origin.setting.meaning}")
@@ -178,16 +179,16 @@ def _check_new_database(here: project.Project, database: str) -> None:
         )
     path = os.path.join(here.root, project.SETTINGS_FILE)
     if os.path.exists(path):
-        raise WrongRequest(f"{path} exists already", hint=f"set `database = {config.as_toml(database)}` in it")
+        raise WrongRequest(f"{path} exists already", hint=f"set `database = {as_toml(database)}` in it")
 
 
 def _write_settings(here: project.Project, database: str | None) -> str | None:
     """Write learnt.toml unless there is one; return its path when it was written."""
     path = os.path.join(here.root, project.SETTINGS_FILE)
-    content = config.template()
+    content = render_template()
     if database is not None:
         chosen = {"database": database, "project": here.name}
-        content = "".join(f"{key} = {config.as_toml(value)}\n" for key, value in chosen.items()) + "\n" + content
+        content = "".join(f"{key} = {as_toml(value)}\n" for key, value in chosen.items()) + "\n" + content
     if os.path.exists(path):
         return None
     try:

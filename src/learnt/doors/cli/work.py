@@ -10,7 +10,6 @@ import threading
 import time
 
 from learnt.clients import registry
-from learnt.config import SETTINGS
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.files import state_line, state_record
@@ -21,6 +20,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
 from learnt.loop.attempt import LOGS, check_agent
+from learnt.settings import SETTINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -95,4 +95,4 @@ def told_error(error: LearntError) -> str:
 
 
 def _title(learning: Learning) -> str:
-    return ("Avoid: " if learning.polarity == "avoid" else "") + learning.title
+    return learning.advise(learning.title)

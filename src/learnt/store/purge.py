@@ -1,0 +1,155 @@
+"""Delete learnings and missteps for good, with their texts wherever the database repeats them.
+
+Only a person's purge does this, in one transaction of the caller's. That a learning was deleted is remembered by its
+id: no file brings it back.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from learnt.model import PARAGRAPHS
+from learnt.store import index, learnings, missteps, regenerations
+from learnt.text.redact import PURGED, long_enough
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from learnt.model import Brief
+    from learnt.store.database import Database
+    from learnt.store.missteps import Misstep
+
+TEXT_COLUMNS = {
+    "task": ("title", "text"),
+    "failure": ("tried", "reason", "error", "avoid", "suggestion"),
+    "attempt": ("summary",),
+    "brief": ("receipt",),
+    "material": ("text",),
+    "discovery": ("text", "failed", "error", "worked", "excerpt"),
+    "regeneration": ("reason", "text", "bullets", "loose"),
+    "escalation": ("question", "detail", "answer"),
+    "model_call": ("reason",),
+    "misstep": ("command", "error", "worked"),
+}
+"""Where a text that a person purged may be repeated in what happened around it."""
+_IN_JSON = ("receipt", "bullets", "loose", "detail")
+
+
+def purge_learning(database: Database, id: str) -> None:
+    """Delete a learning with its events, injections and marks, and its texts where tasks and reports repeat them."""
+    database.lock_words()
+    learnings.renew_stamp(database)
+    black_out(database, texts_ever(database, id))
+    regenerations.forget(database, id)
+    index.remove(database, id)
+    database.execute("delete from word where project = :project and learnings <= 0")
+    database.execute("delete from learning where project = :project and id = :id", id=id)
+    for table, column in (("event", "subject"), ("escalation", "subject")):
+        database.execute(f"delete from {table} where project = :project and {column} = :id", id=id)
+    for table in ("mark", "injection", "discovery"):
+        database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
+
+
+def texts_ever(database: Database, id: str) -> set[str]:
+    """Return the title and the paragraphs of a learning in all its versions."""
+    texts = [event.new.get(name, "") for event in learnings.history(database, id) for name in ("title", *PARAGRAPHS)]
+    return {text for text in texts if text}
+
+
+def black_out(database: Database, texts: Iterable[str]) -> int:
+    """Replace texts wherever tasks, reports on failures, receipts of briefs and the like hold them in whole.
+
+    Return how many did.
+    """
+    changed = 0
+    for text in long_enough(texts):
+        in_json = json.dumps(text, ensure_ascii=False)[1:-1]
+        for table, columns in TEXT_COLUMNS.items():
+            for column in columns:
+                changed += database.execute(
+                    f"""
+                    update {table}
+                       set {column} = replace({column}, :sought, '{PURGED}')
+                     where project = :project
+                       and {column} <> replace({column}, :sought, '{PURGED}')
+                    """,
+                    sought=in_json if column in _IN_JSON else text,
+                )
+    return changed
+
+
+def signs_in(database: Database, brief: Brief) -> list[str]:
+    """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
+    rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
+    if not rows:
+        told = [failure["command"] for failure in brief.receipt.get("failed", ()) if failure["command"] != PURGED]
+        rows = database.rows(
+            f"select sign from misstep where project = :project and {database.one_of('command', 'told')} order by sign",
+            told=database.list_value(told),
+        )
+    return [row["sign"] for row in rows]
+
+
+def forget_missteps(database: Database, signs: Sequence[str]) -> list[Misstep]:
+    """Forget missteps, and return those that were known; what came of the warnings of them stays."""
+    known = [misstep for misstep in (missteps.find(database, sign) for sign in signs) if misstep]
+    for misstep in known:
+        database.execute("delete from misstep where project = :project and sign = :sign", sign=misstep.sign)
+    return known
+
+
+def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
+    """Delete missteps with the warnings of them, and their commands wherever those stand; say whether any was there.
+
+    Errors, and what worked then, go from the receipts of the warnings of these very missteps: elsewhere the same words
+    are about something else. `commands`: how a brief that warned of them wrote them.
+    """
+    known = forget_missteps(database, signs)
+    told = {*commands, *(misstep.command for misstep in known)} - {PURGED}
+    gone = len(known) + database.execute(
+        f"delete from misstep where project = :project and {database.one_of('command', 'told')}",
+        told=database.list_value(sorted(told)),
+    )
+    for sign in signs:
+        gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
+    for id, receipt in _receipts_with(database, told):
+        gone += _purge_receipt(database, id, receipt, told)
+    gone += black_out(database, told)
+    # Of another misstep, this may be what worked then: blacked out, that is no advice.
+    database.execute(
+        "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
+        purged=f"%{PURGED}%",
+    )
+    return gone > 0
+
+
+def _purge_receipt(database: Database, id: str, receipt: dict[str, Any], commands: Collection[str]) -> int:
+    for failure in receipt["failed"]:
+        if failure["command"] in commands:  # also one that is too short to be looked for
+            failure.update(command=PURGED, error=PURGED, worked=PURGED)
+    gone = database.execute("delete from warning where project = :project and brief = :id", id=id)
+    return gone + database.execute(
+        "update brief set receipt = :receipt where project = :project and id = :id",
+        id=id,
+        receipt=json.dumps(receipt, ensure_ascii=False),
+    )
+
+
+def _receipts_with(database: Database, commands: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the briefs that warned of one of these commands, and their receipts."""
+    rows = database.rows(
+        """
+        select id, receipt
+          from brief
+         where project = :project
+           and occasion in ('tool', 'failure')
+         order by id
+        """
+    )
+    receipts = [(row["id"], json.loads(row["receipt"])) for row in rows]
+    return [
+        (id, receipt)
+        for id, receipt in receipts
+        if any(failure["command"] in commands for failure in receipt.get("failed", ()))
+    ]
