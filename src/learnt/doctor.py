@@ -18,7 +18,7 @@ from learnt.clients import registry
 from learnt.clients.kit import run, setup
 from learnt.clients.kit.run import RunRequest
 from learnt.clients.kit.setup import ClientState
-from learnt.config import Configuration, Settings
+from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow import context, install
 from learnt.flow.diagnosis import (
@@ -37,6 +37,7 @@ from learnt.flow.disk import FILE, path_of, read
 from learnt.flow.tasks import ENDED
 from learnt.learnings_file import parse
 from learnt.project import Project
+from learnt.settings import Settings
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
