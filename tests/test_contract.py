@@ -412,7 +412,7 @@ def test_a_restored_backup_brings_everything_back(memory: Memory, tmp_path: Path
     assert memory.get(late.id).title == "Late"
 
 
-def test_only_init_and_open_create_a_store(project: Path, database: str) -> None:
+def test_only_init_and_open_create_a_store(project: Path, empty_database: str) -> None:
     with pytest.raises(NoStore), Memory.open(project, create=False) as memory:
         memory.learnings()
     with Memory.open(project) as memory:
