@@ -187,10 +187,10 @@ def test_what_happened_waits_in_the_spool_while_another_process_holds_the_databa
     monkeypatch.setenv("LEARNT_WAIT_MS", "50")
     with Memory.open(project) as memory:
         id = memory.add("Count what happens").id
-        assert memory.context.store.record("count", {"learning": id})
+        assert memory.context.store.record(faults.Raw("count", {"learning": id}))
         with _held(memory):
-            assert not memory.context.store.record("count", {"learning": id})
-            assert not memory.context.store.record("count", {"learning": id})
+            assert not memory.context.store.record(faults.Raw("count", {"learning": id}))
+            assert not memory.context.store.record(faults.Raw("count", {"learning": id}))
         assert memory.get(id).times_injected == 1
 
     with Memory.open(project) as memory:
@@ -295,12 +295,12 @@ def test_where_neither_database_nor_spool_can_be_written_nothing_is_acknowledged
         id = memory.add("Count what happens").id
         disk.fill(keep_free=0)
         with pytest.raises(TryAgain, match="cannot write to the database, nor to"):
-            memory.context.store.record("count", {"learning": id})
+            memory.context.store.record(faults.Raw("count", {"learning": id}))
         counted = memory.get(id).times_injected
     disk.free()
     with Memory.open(disk.folder) as memory:
         assert memory.get(id).times_injected == counted
-        assert memory.context.store.record("count", {"learning": id})
+        assert memory.context.store.record(faults.Raw("count", {"learning": id}))
         assert faults.contradictions(memory) == []
 
 

@@ -177,8 +177,8 @@ LEARNING_HELPFUL: {known.id}"""
             taken_up.append(other.context.store.take_up_spool(wait=replaying))
             return own_take_up(wait=True)
 
-        def keep(kind: str, body: dict[str, Any]) -> str:
-            op = own_keep(kind, body)
+        def keep(happening: Any) -> str:
+            op = own_keep(happening)
             taken_up.append(other.context.store.take_up_spool())
             return op
 

@@ -21,6 +21,7 @@ from learnt.errors import LearntError, NoStore
 from learnt.flow import background
 from learnt.model import Task
 from learnt.store import mirror, tasks
+from learnt.store.happened import ForgottenRecord
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
@@ -121,7 +122,7 @@ def test_what_a_conversation_forgot_stays_forgotten_until_the_server_knows_it(
     given = prompted(hook, "count the till")
     memory.worker.catch_up()
     clock.advance(days=1 / 24)
-    hook.context.store.record("forgotten", {"task": "task_1", "at": clock()})
+    hook.context.store.record(ForgottenRecord(task="task_1", at=clock()))
     mirror.refresh(memory.context.store)
     assert prompted(hook, "count the till") == given
 

@@ -19,6 +19,7 @@ from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Spool, SpoolRecord
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, Done
+from tests.support.faults import Raw
 
 FAILS, WORKS = "deploy now", "deploy --retry now"
 ERROR = "deploy: error: the port is taken"
@@ -106,7 +107,7 @@ def test_what_worked_is_told_on_when_the_command_fails_again_and_nothing_replace
 def test_what_comes_late_does_not_bring_back_what_no_longer_holds(memory: Memory) -> None:
     def told(kind: str, at: int, **fields: Any) -> None:
         body = {"sign": "a", "command": FAILS, "repeats": [], "task": "task_1", "at": at, "replaces": {}}
-        memory.context.store.record(kind, {**body, "error": ERROR, **fields})
+        memory.context.store.record(Raw(kind, {**body, "error": ERROR, **fields}))
 
     told("misstep", 1)
     told("success", 3)
@@ -152,7 +153,8 @@ def test_an_earlier_warning_that_comes_late_changes_nothing_of_a_later_one(warne
     given = {"task": None, "brief": {**warned.memory.explain(first).as_dict(), "text": "", "injections": []}}
     (row,) = warned.rows("warning")
     late = {name: row[name] for name in ("task", "sign", "agent", "denied")}
-    store.record("warning", {"given": given, "warning": {**late, "brief": first, "failures": 1, "warned_at": 1}})
+    warning = {**late, "brief": first, "failures": 1, "warned_at": 1}
+    store.record(Raw("warning", {"given": given, "warning": warning}))
 
     (warning,) = warned.rows("warning")
     assert (warning["brief"], warning["failures"]) == (second, 0)

@@ -252,3 +252,14 @@ def _kind_of(engine: str) -> type[Database]:
     from learnt.store.sqlite import SqliteDatabase
 
     return SqliteDatabase
+
+
+class Raw:
+    """A record of any kind and body, as `Store.record` takes it."""
+
+    def __init__(self, kind: str, body: dict[str, Any]) -> None:
+        self.kind = kind
+        self._body = body
+
+    def as_body(self) -> dict[str, Any]:
+        return self._body

@@ -211,20 +211,18 @@ def record(
     began_ns: int | None = None,
     warning: dict[str, Any] | None = None,
 ) -> Brief:
-    """Keep a brief, its injections and how long it took to make, and the warning that it gives, if any; return it.
+    """Keep a brief, its injections and how long it took to make; return it.
 
-    `began_ns`: since when its making is timed, by `time.perf_counter_ns`; else since it was created.
+    `began_ns`: since when its making is timed, by `time.perf_counter_ns`; else since it was created. `warning`: the
+    further fields of a `WarningRecord`, if the brief warns of a misstep.
     """
     before = injected(context, task.id)
     spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
     age_s = context.store.age_s()
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
     brief = brief.replace(duration_ms=max(0, spent), receipt=receipt)
-    body = happened.brief_body(task, brief)
-    if warning is None:
-        context.store.record("brief", body)
-    else:
-        context.store.record("warning", {"given": body, "warning": warning})
+    given = happened.BriefRecord(task=task, brief=brief)
+    context.store.record(given if warning is None else happened.WarningRecord(given=given, **warning))
     for store in context.stores[1:]:
         shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
         fresh = [id for id in shown if id not in before]

@@ -15,7 +15,7 @@ from learnt.flow.background import update_when_due
 from learnt.flow.learnings import count_recurrence
 from learnt.flow.marks import take_marks
 from learnt.flow.tasks import next_number, settle
-from learnt.flow.turns import debrief_body, words_of
+from learnt.flow.turns import words_of
 from learnt.model import (
     TAG_LIMIT,
     TEXT_LIMIT,
@@ -31,6 +31,7 @@ from learnt.model import (
 )
 from learnt.project import head_branch, head_commit
 from learnt.store import activity, claims, counters, learnings, mined, tasks
+from learnt.store.happened import DebriefRecord, Turn
 from learnt.store.learnings import Change
 from learnt.text.clean import clean, ends_of
 from learnt.text.records import read_fields
@@ -110,16 +111,22 @@ def debrief(context: Context, output: Output) -> Debrief:
         agent=context.redact_line(output.agent),
         type=context.redact_line(output.task_type) or "implement",
     )
-    body = debrief_body(task, attempt, text, result=output.result, at=now)
-    body |= {"claim": claim is not None, "failure": output.failure and _redact_failure(output.failure)}
-    return keep(context, body).replace(redactions=redactions)
+    record = DebriefRecord(
+        attempt=attempt,
+        result=output.result or "",
+        output=text,
+        task=task,
+        at=now,
+        claim=claim is not None,
+        failure=output.failure and _redact_failure(output.failure),
+    )
+    return keep(context, record).replace(redactions=redactions)
 
 
-def keep(context: Context, body: dict[str, Any]) -> Debrief:
+def keep(context: Context, record: DebriefRecord) -> Debrief:
     """Put a debrief on the disk, let it take effect if it can, and return what came of it."""
-    attempt = Attempt(**body["attempt"])
-    op, outcome = context.store.record_first("debrief", body)
-    debrief = outcome if isinstance(outcome, Debrief) else _read_back(context, op, attempt)
+    op, outcome = context.store.record_first(record)
+    debrief = outcome if isinstance(outcome, Debrief) else _read_back(context, op, record.attempt)
     if not debrief.spooled:
         update_when_due(context)
     return debrief
@@ -127,21 +134,18 @@ def keep(context: Context, body: dict[str, Any]) -> Debrief:
 
 def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief | None:
     """Within a transaction: let an agent's output take effect; None for a turn that says nothing new."""
-    reading = _Reading(body)
-    attempt = Attempt(**body["attempt"])
+    record = DebriefRecord.from_body(body)
+    reading = _Reading(record)
+    attempt = record.attempt
     known = tasks.find(database, attempt.task)
-    at = body["at"]
-    task = known or Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"])
-    tasks.ensure(database, task)
-    task = tasks.get(database, task.id, for_update=True)  # attempts are counted one after the other
-    if body.get("claim") and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
+    tasks.ensure(database, known or record.task)
+    task = tasks.get(database, attempt.task, for_update=True)  # attempts are counted one after the other
+    if record.claim and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and how this attempt ended was recorded then. What it learnt counts.
         tasks.fill_figures(database, attempt)
-        outcome = _learn_and_mark(context, database, reading, task, attempt)
-        return outcome.replace(result="interrupted", failure=None, new_task=False)
-    turn = body.get("turn")
-    earlier = None if turn is None else tasks.find_attempt(database, attempt.id)
-    if earlier is not None and _says_nothing(body):
+        return _learn_and_mark(context, database, reading, task).replace(result="interrupted")
+    earlier = None if record.turn is None else tasks.find_attempt(database, attempt.id)
+    if earlier is not None and record.tells_nothing:
         _keep_transcript(database, earlier, attempt.transcript)
         return None
     attempt = attempt.replace(
@@ -150,25 +154,22 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
         difficulty=reading.sigils.difficulty,
         summary=reading.sigils.note[:_LONGEST_SUMMARY],
     )
-    failure = _report(reading, task, attempt)
+    failure = _report(reading, task)
     (tasks.replace_attempt if earlier else tasks.add_attempt)(database, attempt, failure)
-    settle(context, task, attempt, next_model=reading.sigils.next_model, at=at, claimed=bool(body.get("claim")))
-    outcome = _learn_and_mark(context, database, reading, task, attempt)
-    _keep_material(context, task, attempt, reading, is_new=earlier is None)
-    return outcome.replace(failure=failure, new_task=known is None)
+    settle(context, task, attempt, next_model=reading.sigils.next_model, at=record.at, claimed=record.claim)
+    debrief = _learn_and_mark(context, database, reading, task)
+    _keep_material(context, task, attempt, record, is_new=earlier is None)
+    return debrief.replace(failure=failure, new_task=known is None)
 
 
 class _Reading:
     """What an agent's output says, before anything is made of it."""
 
-    def __init__(self, body: dict[str, Any]) -> None:
-        self.output: str = body["output"]
-        self.sigils: Sigils = read_sigils(self.output)
-        self.marks: Marks = read_marks(self.output)
-        self.result: str = body["result"] or self.sigils.result or "incomplete"
-        self.at: int = body["at"]
-        self.failure: dict[str, Any] | None = body.get("failure")
-        self.turn: dict[str, Any] | None = body.get("turn")
+    def __init__(self, record: DebriefRecord) -> None:
+        self.record = record
+        self.sigils: Sigils = read_sigils(record.output)
+        self.marks: Marks = read_marks(record.output)
+        self.result = record.result or self.sigils.result or "incomplete"
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -179,15 +180,14 @@ class _Reading:
         return (*overruled, *self.sigils.ignored, *self.marks.ignored)
 
 
-def _learn_and_mark(context: Context, database: Database, reading: _Reading, task: Task, attempt: Attempt) -> Debrief:
+def _learn_and_mark(context: Context, database: Database, reading: _Reading, task: Task) -> Debrief:
     """Within a transaction: keep what the agent says it learnt, and count its marks."""
-    once = reading.turn is not None
-    who = task.agent or "agent"
-    added, repeated = _learn(context, database, reading.sigils.learnings, task, at=reading.at, once=once)
-    refusals = take_marks(context, reading.marks, task.id, at=reading.at, who=who, once=once)
+    at, once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
+    added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, once=once)
+    refusals = take_marks(context, reading.marks, task.id, at=at, who=who, once=once)
     return Debrief(
         task=task.id,
-        attempt=attempt.id,
+        attempt=reading.record.attempt.id,
         result=reading.result,
         learnings=added,
         repeated=repeated,
@@ -252,33 +252,30 @@ def _tags(own: Sequence[str], detected: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(list(dict.fromkeys((*own, *detected)))[:TAG_LIMIT]))
 
 
-def _report(reading: _Reading, task: Task, attempt: Attempt) -> Failure | None:
+def _report(reading: _Reading, task: Task) -> Failure | None:
     """Return the report on a failed attempt; what a verification found overrules what the agent says."""
     if task.type == "session" and reading.sigils.failure is None and reading.result != "failed":
         return None  # a turn of a conversation is no failed attempt
+    record = reading.record
     failure = make_report(
-        reading.sigils, reading.output, attempt=attempt.id, task=task.id, result=reading.result, at=reading.at
+        reading.sigils, record.output, attempt=record.attempt.id, task=task.id, result=reading.result, at=record.at
     )
-    if failure is None or not reading.failure:
-        return failure
-    verified = {**reading.failure, "files": tuple(reading.failure["files"])}
-    return failure.replace(**{name: value for name, value in verified.items() if value})
+    return failure and failure.replace(**record.verified)
 
 
-def _redact_failure(failure: Failure) -> dict[str, Any]:
+def _redact_failure(failure: Failure) -> Failure:
     """Return what a verification found, without secrets."""
     texts = {name: getattr(failure, name) for name in ("tried", "reason", "error", "avoid", "suggestion")}
-    safe = {name: redact(clean(text))[0] for name, text in texts.items()}
-    return {**safe, "category": failure.category, "files": list(failure.files)}
+    return failure.replace(**{name: redact(clean(text))[0] for name, text in texts.items()})
 
 
-def _keep_material(context: Context, before: Task, attempt: Attempt, reading: _Reading, *, is_new: bool) -> None:
+def _keep_material(context: Context, before: Task, attempt: Attempt, record: DebriefRecord, *, is_new: bool) -> None:
     """Within a transaction: keep what can be mined for learnings, and count the finished tasks."""
-    database, output = context.store.database, reading.output
-    if reading.turn is not None:
-        _keep_turn(database, before, attempt, reading.turn)
+    database, output = context.store.database, record.output
+    if record.turn is not None:
+        _keep_turn(database, before, attempt, record.turn)
         # What is said on the way is mostly a plan or a guess; what is said last is what was found out.
-        output = str(reading.turn.get("last", output))
+        output = output if record.turn.last is None else record.turn.last
     if before.skip_learnings or not context.settings.learnings_enabled:
         return
     commit = head_commit(context.root) if context.root else ""
@@ -295,11 +292,6 @@ def _keep_material(context: Context, before: Task, attempt: Attempt, reading: _R
         counters.add(database, counters.TASKS_SINCE_UPDATE)
 
 
-def _says_nothing(body: dict[str, Any]) -> bool:
-    """Say whether a turn has neither words nor a result, such as one that was aborted."""
-    return not ("size" in body["turn"] or body["result"] or body["output"].strip())
-
-
 def _keep_transcript(database: Database, earlier: Attempt, transcript: str) -> None:
     """Within a transaction: leave a conversation's debrief as it is, and keep where its transcript is."""
     if transcript and transcript != earlier.transcript:
@@ -307,20 +299,19 @@ def _keep_transcript(database: Database, earlier: Attempt, transcript: str) -> N
         tasks.replace_attempt(database, earlier.replace(transcript=transcript), report)
 
 
-def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: dict[str, Any]) -> None:
+def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> None:
     """Within a transaction: keep what a turn says about its conversation."""
     known = tasks.get(database, task.id)
-    title = turn.get("asked") if known.title == known.id else None
     changed = known.replace(
-        title=title or known.title,
-        client=known.client or turn.get("client", ""),
-        parent=known.parent or turn.get("parent", ""),
+        title=(turn.asked if known.title == known.id else "") or known.title,
+        client=known.client or turn.client,
+        parent=known.parent or turn.parent,
     )
     if changed != known:
         tasks.change(database, changed)
-    if attempt.transcript and "size" in turn:
+    if attempt.transcript and turn.size is not None:
         source = words_of(attempt.transcript)
-        mined.note_read(database, source, size=turn["size"], task=task.id, at=attempt.started_at)
+        mined.note_read(database, source, size=turn.size, task=task.id, at=attempt.started_at)
     elif attempt.transcript:
         mined.forget_read(database, words_of(attempt.transcript))
 

@@ -14,7 +14,7 @@ from learnt.flow.background import refuse_without_project
 from learnt.flow.debriefs import Output, keep
 from learnt.flow.debriefs import debrief as debrief_output
 from learnt.flow.mining import LONGEST_READ, NO_HURRY_S, Mined, Mining, Reading
-from learnt.flow.turns import source_of, turn_body
+from learnt.flow.turns import record_turn, source_of
 from learnt.model import Task, Value, text_id
 from learnt.store import mined, session_database, tasks
 from learnt.text.clean import clean
@@ -107,7 +107,7 @@ class Transcripts(Mining):
         if known.type == "session":
             new = known.replace(agent=self._line(agent), client=known.client or told.client)
             read = {"size": size, "last": last}
-            debrief = keep(self.context, turn_body(self.context, new, said, branch=told.branch, read=read, **how))
+            debrief = keep(self.context, record_turn(self.context, new, said, branch=told.branch, read=read, **how))
         else:
             debrief = debrief_output(self.context, Output(task=id, text=said, agent=agent, **how))
         if debrief.spooled:

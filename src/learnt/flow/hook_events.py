@@ -17,6 +17,7 @@ from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, inje
 from learnt.model import Hit, Task, Value, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import claims, learnings, tasks
+from learnt.store.happened import ForgottenRecord
 from learnt.store.index import Filter
 from learnt.system.locks import Locked
 from learnt.text.clean import first_words
@@ -182,8 +183,8 @@ class Conversation:
         brief = assemble(self._draft(content, hits, occasion))
         if not brief.text or brief.tokens > self.context.settings.brief_tokens:
             return Reply()
-        body = warning.body(self, brief, occasion) if warning else None
-        record(self.context, self.task, brief, began_ns=self._began_ns, warning=body)
+        fields = warning.record_fields(self, brief, occasion) if warning else None
+        record(self.context, self.task, brief, began_ns=self._began_ns, warning=fields)
         return Reply(text=brief.text)
 
     def redact_line(self, text: str, longest: int) -> str:
@@ -245,7 +246,7 @@ class Conversation:
         if known is not None and forgets:
             if self.event.source == "compact":
                 before = self._given_before(known)
-            self.context.store.record("forgotten", {"task": self.id, "at": self.now})
+            self.context.store.record(ForgottenRecord(task=self.id, at=self.now))
             self._task = known.replace(fresh_since=self.now)
         shown = {**before, **{learning.id: learning for learning in self._standing(proven_only=True)}}
         is_new = known is None or forgets

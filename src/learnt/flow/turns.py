@@ -12,6 +12,7 @@ import os
 from learnt.flow.background import start_worker
 from learnt.model import Attempt, Task, check_text, text_id
 from learnt.project import head_branch
+from learnt.store.happened import DebriefRecord, Turn
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 
@@ -36,7 +37,7 @@ def end_turn(
 ) -> str:
     """Keep what an agent said last in a turn, and let it be made something of; return the id of its attempt."""
     checked_out = branch or (head_branch(context.root) if context.root else "")
-    body = turn_body(
+    turn = record_turn(
         context,
         Task(
             id=task,
@@ -51,18 +52,12 @@ def end_turn(
         branch=checked_out,
         result=result,
     )
-    context.store.keep("debrief", body)
+    context.store.keep(turn)
     start_worker(context)
-    return str(body["attempt"]["id"])
+    return turn.attempt.id
 
 
-def debrief_body(task: Task, attempt: Attempt, output: str, *, result: str | None, at: int) -> dict[str, Any]:
-    """Return an agent's output, without secrets, as the object that is applied or spooled."""
-    fresh = {"agent": task.agent, "type": task.type, "client": task.client, "parent": task.parent}
-    return {"attempt": attempt.as_dict(), "result": result or "", "output": output, "task": fresh, "at": at}
-
-
-def turn_body(
+def record_turn(
     context: Context,
     task: Task,
     said: str,
@@ -73,10 +68,10 @@ def turn_body(
     model: str = "",
     ended_at: int | None = None,
     read: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Return what is known of a conversation so far as the object that is applied or spooled.
+) -> DebriefRecord:
+    """Return what is known of a conversation so far, as it is spooled.
 
-    `read`: what is told of a transcript that holds it all: its `size`, the `last` message and what was `asked` first.
+    `read`: what a transcript that holds it all says: its `size`, the `last` message and what was `asked` first.
     """
     now = context.clock()
     attempt = Attempt(
@@ -89,8 +84,14 @@ def turn_body(
         branch=context.redact_line(branch),
         started_at=now if ended_at is None else ended_at,
     )
-    body = debrief_body(task, attempt, redact(clean(check_text("said", said)))[0], result=result, at=now)
-    return {**body, "turn": {"client": task.client, "parent": task.parent, **(read or {})}}
+    return DebriefRecord(
+        attempt=attempt,
+        result=result or "",
+        output=redact(clean(check_text("said", said)))[0],
+        task=task,
+        at=now,
+        turn=Turn(client=task.client, parent=task.parent, **(read or {})),
+    )
 
 
 def source_of(path: str) -> str:

@@ -22,7 +22,7 @@ from learnt.mine.missteps import (
 )
 from learnt.model import Hit, Value
 from learnt.store import index, learnings, missteps
-from learnt.store.happened import WarningRecord
+from learnt.store.happened import MisstepRecord, SuccessRecord, WarningRecord
 from learnt.store.index import Filter
 from learnt.text.clean import clean
 from learnt.text.triggers import Signs, Situation
@@ -53,14 +53,14 @@ class CallWarning(Value):
         misstep = self.misstep
         return FailedBefore(command=misstep.command, error=misstep.error, worked=misstep.worked, at=misstep.failed_at)
 
-    def body(self, conversation: Conversation, brief: Brief, occasion: str) -> dict[str, Any]:
-        """Return the warning as the object that is applied or spooled with its brief."""
+    def record_fields(self, conversation: Conversation, brief: Brief, occasion: str) -> dict[str, Any]:
+        """Return what a `WarningRecord` holds beside its brief."""
         return {
             "task": conversation.id,
             "sign": self.misstep.sign,
             "brief": brief.id,
             "agent": brief.agent,
-            "denied": int(self.denies),
+            "denied": self.denies,
             "failures": int(occasion == "failure"),  # then the call that it warns of is over
             "warned_at": conversation.now,
         }
@@ -112,7 +112,7 @@ class Call:
         if not error and is_question(event.command):
             return
         line = self._conversation.redact_line(error, _LONGEST_ERROR)
-        self._context.store.record("misstep", {**self._body(), "error": line})
+        self._context.store.record(MisstepRecord(error=line, **self._call()))
 
     def record_success(self) -> None:
         """Remember that a command succeeded, if that changes anything."""
@@ -120,7 +120,7 @@ class Call:
             return
         replaced = self._replaced_missteps()
         if replaced or self._missteps():
-            self._context.store.record("success", {**self._body(), "replaces": replaced})
+            self._context.store.record(SuccessRecord(replaces=replaced, **self._call()))
 
     def triggered(self, kinds: Sequence[str]) -> list[Hit]:
         """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""
@@ -188,12 +188,12 @@ class Call:
             if misstep.command != line and replaces(misstep.command, command, misstep.error)
         }
 
-    def _body(self) -> dict[str, Any]:
+    def _call(self) -> dict[str, Any]:
         """Return what is kept of a call, however it ended."""
         return {
             "sign": self._sign,
             "command": self._conversation.redact_line(self._event.command, LONGEST_COMMAND),
-            "repeats": [misstep.sign for misstep in self._missteps()],
+            "repeats": tuple(misstep.sign for misstep in self._missteps()),
             "task": self._conversation.id,
             "at": self._conversation.now,
         }

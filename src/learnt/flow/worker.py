@@ -17,7 +17,7 @@ from learnt.flow.debriefs import keep
 from learnt.flow.history import Transcripts, size_of
 from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import NO_HURRY_S, Reading
-from learnt.flow.turns import turn_body, words_of
+from learnt.flow.turns import record_turn, words_of
 from learnt.model import Attempt, Task, Value
 from learnt.store import mined, tasks
 from learnt.system.locks import Locked
@@ -147,7 +147,7 @@ class Worker(Transcripts):
             return False
         now = self._clock()
         task = tasks.get(self.store.database, attempt.task)
-        body = turn_body(
+        body = record_turn(
             self.context,
             task.replace(client=task.client or told.client),
             "\n\n".join(messages),

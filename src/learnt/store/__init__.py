@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.store.database import Database, Transaction
-    from learnt.store.happened import Body, Happening
+    from learnt.store.happened import Happening
 
     Applier = Callable[[Database, dict[str, Any]], object]
 
@@ -121,12 +121,12 @@ class Store:
         if learnings >= _MANY:
             self.database.analyze()
 
-    def record(self, happening: Happening | str, body: Body | None = None) -> bool:
+    def record(self, happening: Happening) -> bool:
         """Keep what happened; return False when it had to go to the spool.
 
         Only what no database could ever take is refused at once.
         """
-        record = self._new_record(happening, body)
+        record = self._new_record(happening)
         try:
             self._apply(record)
         except LearntError as error:
@@ -137,14 +137,14 @@ class Store:
             return False
         return True
 
-    def keep(self, happening: Happening | str, body: Body | None = None) -> str:
+    def keep(self, happening: Happening) -> str:
         """Keep what happened on the disk and make nothing of it yet; return the operation's id."""
-        record = self._new_record(happening, body)
+        record = self._new_record(happening)
         self.make_folder()
         self.spool.append(record)
         return record.op
 
-    def record_first(self, happening: Happening | str, body: Body | None = None) -> tuple[str, object]:
+    def record_first(self, happening: Happening) -> tuple[str, object]:
         """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
 
         Return the operation's id and what its applier returned; None unless this process applied it.
@@ -152,7 +152,7 @@ class Store:
         outcomes: dict[str, object] = {}
         self.make_folder()
         with self.spool.replay_lock() as alone:  # so that no other process applies it before us
-            op = self.keep(happening, body)
+            op = self.keep(happening)
             if alone:
                 self._try_to_take_up(outcomes, locked=True)
         if not alone:
@@ -165,11 +165,8 @@ class Store:
         except LearntError:
             pass  # the database cannot be opened now; the record waits
 
-    def _new_record(self, happening: Happening | str, body: Body | None) -> SpoolRecord:
-        """Return a record of what happened: of a value, or of a kind and a body."""
+    def _new_record(self, happening: Happening) -> SpoolRecord:
         now_ms = self.clock()
-        if isinstance(happening, str):
-            return SpoolRecord(new_id("op", now_ms), happening, now_ms, body or {})
         return SpoolRecord(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:

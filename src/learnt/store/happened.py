@@ -263,11 +263,6 @@ class ForgottenRecord(Value):
         return cls(**_fields_in(cls, body))
 
 
-def brief_body(task: Task | None, brief: Brief) -> Body:
-    """Return a brief as the object that is applied or spooled."""
-    return BriefRecord(task=task, brief=brief).as_body()
-
-
 def apply_brief(database: Database, body: Body) -> None:
     """Apply what was spooled of a brief."""
     put_brief(database, BriefRecord.from_body(body))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from learnt.store import Place
     from learnt.store.database import Database, Row
-    from learnt.store.happened import Body, BriefRecord, Happening, WarningRecord
+    from learnt.store.happened import BriefRecord, Happening, WarningRecord
 
 FILE = "mirror.db"
 _LOCK = "mirror.lock"
@@ -68,17 +68,17 @@ class Mirror(Store):
     _guard: Locked | None = None
     """Held as long as the file is open: throwing it away waits for it."""
 
-    def record(self, happening: Happening | str, body: Body | None = None) -> bool:
+    def record(self, happening: Happening) -> bool:
         """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
-        record = self._new_record(happening, body)
+        record = self._new_record(happening)
         with self.transaction():
             self._take_effect(record)
             self.spool.append(record)
         return False
 
-    def record_first(self, happening: Happening | str, body: Body | None = None) -> tuple[str, object]:
+    def record_first(self, happening: Happening) -> tuple[str, object]:
         """Keep what happened for the server; return the operation's id, and no outcome yet."""
-        return self.keep(happening, body), None
+        return self.keep(happening), None
 
     def take_up_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
