@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from learnt.flow.review import Review
     from learnt.flow.statistics import Reports
     from learnt.flow.tasks import Tasks
-    from learnt.flow.tidy import Tidied, Upkeep
+    from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
@@ -516,7 +516,7 @@ class Memory:
             template, agent=agent, variables=context, inject_learnings=inject_learnings, task=task
         )
 
-    def tidy(self, *, limit_s: float = 3_600.0) -> Tidied:
+    def tidy(self, *, limit_s: float = 3_600.0) -> TidyReport:
         """Let unused learnings lose confidence, archive old ones, and propose to merge many that are alike.
 
         What the time limit does not allow is left for the next time.

@@ -6,24 +6,17 @@ All of it is of the project's own store.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from learnt.clients.registry import client_name
 from learnt.errors import LearntError, NotFound, WrongRequest
-from learnt.flow.context import check_rows
-from learnt.model import Value
-from learnt.store import PATIENCE_MS, activity, counters, fired, tasks
+from learnt.flow.context import Context, check_rows
+from learnt.model import Attempt, Failure, Value
+from learnt.store import PATIENCE_MS, Store, activity, counters, fired, tasks
+from learnt.store.activity import Entry, Today
+from learnt.store.fired import Fired
 from learnt.store.missteps import prevented
 from learnt.text.times import MONTH_MS, ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from learnt.flow.context import Context
-    from learnt.model import Attempt, Failure
-    from learnt.store import Store
-    from learnt.store.activity import Entry, Today
-    from learnt.store.fired import Fired
 
 
 class Activity(Value):
@@ -37,7 +30,7 @@ class Activity(Value):
     fired: Mapping[str, Fired] = {}
     """By client: the last event of its hooks that was served, whether or not there was something to say."""
     clients: tuple[str, ...] = ()
-    """Those that there are, where nothing was found; likewise the agents."""
+    """If nothing was found, the clients that there are; likewise the agents."""
     agents: tuple[str, ...] = ()
 
 
@@ -89,39 +82,39 @@ def report_attempt(context: Context, id: str) -> AttemptReport:
         client=activity.client_of(database, task.id),
         agent=task.agent,
         learnings=activity.taught(database, id),
-        helpful={one: titles.get(one, "") for one, helped in marks.items() if helped},
-        not_helpful={one: titles.get(one, "") for one, helped in marks.items() if not helped},
+        helpful={learning: titles.get(learning, "") for learning, helped in marks.items() if helped},
+        not_helpful={learning: titles.get(learning, "") for learning, helped in marks.items() if not helped},
         failure=tasks.failures(database, task.id).get(id),
     )
 
 
 def latest_brief(context: Context, task: str) -> str:
-    """Return the id of the latest brief, of a task if one is named; where there is none, say why."""
-    found = activity.latest_brief(context.store.database, task)
-    if found:
-        return found
+    """Return the id of the latest brief, of a task if one is named; if there is none, raise with the reason."""
+    id = activity.latest_brief(context.store.database, task)
+    if id:
+        return id
     if task:
         tasks.get(context.store.database, task)
         raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
     last = fired.read(context.store.place.folder)
-    told = f"{describe_fired(last, context.clock())}, and nothing fitted so far; " if last else ""
-    raise NotFound("there is no brief yet", hint=f'{told}`learnt brief "what is to be done"` gives one')
+    why = f"{describe_fired(last, context.clock())}, and nothing fitted so far; " if last else ""
+    raise NotFound("there is no brief yet", hint=f'{why}`learnt brief "what is to be done"` gives one')
 
 
 def describe_fired(last: Mapping[str, Fired], now: int) -> str:
     """Return in words when hooks of which client last fired."""
-    return ", ".join(f"hooks of {client} fired {ago(one.at, now)} ({one.event})" for client, one in last.items())
+    return ", ".join(f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
 
 
 def count_today(context: Context) -> Today:
-    """Return how much was done since midnight, as the clock on the wall shows it."""
+    """Return how much was done since midnight, local time."""
     date = time.localtime(context.clock() / 1000)
     midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
     return activity.today(context.store.database, since=int(midnight * 1000))
 
 
 def count_search(store: Store, asker: str, *, now: int) -> None:
-    """Count a search; whoever searches neither waits for it nor fails with it."""
+    """Count a search; the search neither waits for this nor fails with it."""
     if asker not in ("person", "tool"):
         raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
     if store.place.read_only or store.database.read_only:

@@ -5,22 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from learnt.brief.render import Content, Shown
 from learnt.brief.select import Choice
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.agent_categories import Remark, remarks
+from learnt.flow.agent_categories import Remark, check_categories
 from learnt.flow.briefs import BriefRequest, Draft, assemble, given_to_others, record, task_for
+from learnt.flow.context import Context
 from learnt.flow.fill_template import fill_template
-from learnt.flow.standing import CacheState, Looked, cache_state, look, standing
-from learnt.model import LONG_TEXT_LIMIT, Hit, new_id
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-    from learnt.flow.context import Context
-    from learnt.model import Brief, Learning, Task
+from learnt.flow.standing import CacheState, StandingChoice, cache_state, choose_standing, standing
+from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
 
 LEARNINGS = "learnings"
 _LONGEST_PATH = 4_096
@@ -33,16 +28,16 @@ class AgentTemplates:
         self._context = context
 
     def cache_state(self) -> CacheState:
-        """Return how this process's cache of learnings did so far."""
+        """Return the figures of this process's cache of learnings."""
         return cache_state(self._context)
 
     def standing(self, agent: str) -> list[Learning]:
-        """Return what an agent should always know, from the cache where it is fresh."""
+        """Return what an agent should always know, from the cache if it is fresh."""
         return standing(self._context, agent=agent, cached=True)
 
     def remarks(self) -> list[Remark]:
-        """Return what is to be said on the categories that the settings give to agents."""
-        return list(remarks(self._context.store.database, self._context.configuration))
+        """Return remarks on the categories that the settings give to agents."""
+        return list(check_categories(self._context.store.database, self._context.configuration))
 
     def render(
         self,
@@ -55,8 +50,8 @@ class AgentTemplates:
     ) -> str:
         """Return the template filled in; what it shows of the learnings is recorded before it is returned."""
         began_ns = time.perf_counter_ns()
-        text = _text_of(template)
-        given = _variables_of(variables)
+        text = _read_template(template)
+        given = _check_variables(variables)
         if not inject_learnings or LEARNINGS in given:
             return fill_template(text, {LEARNINGS: "", **given})
         known, brief = self._brief(self._context.redact_line(agent), task)
@@ -67,32 +62,32 @@ class AgentTemplates:
         return filled
 
     def _brief(self, agent: str, task: str | None) -> tuple[Task, Brief]:
-        """Return the brief of an agent where no task says what matters, not kept yet, and its task."""
+        """Return the standing brief of an agent, not recorded yet, and its task."""
         context = self._context
         now = context.clock()
-        # Several agents may share a task that is named: until a brief says what it is about, its id stands for it.
+        # Several agents may share a task: until a brief says what it is about, its id is its title.
         title = task or (f"Prompt of {agent}" if agent else "Prompt")
         known = task_for(context, BriefRequest(text=title, task=task, agent=agent), now=now)
-        looked = self._looked(known, agent)
+        choice = self._choose(known, agent)
         everything = Content(
-            id=new_id("brief", now), now_ms=now, learnings=tuple(Shown(learning=one) for one in looked.chosen)
+            id=new_id("brief", now), now_ms=now, learnings=tuple(Shown(learning=learning) for learning in choice.chosen)
         )
         draft = Draft(
             task=known,
             content=everything,
-            choices=[_choice(entry.learning, entry.left_out) for entry in looked.considered],
+            choices=[_as_choice(entry.learning, entry.left_out) for entry in choice.considered],
             settings=self._settings(),
             asked={"goal": known.goal, "exclude_goal": "", "only_new": False},
             agent=agent,
             occasion="template",
         )
         brief = assemble(draft)
-        return known, brief.replace(receipt={**brief.receipt, "cache": _cache(looked)})
+        return known, brief.replace(receipt={**brief.receipt, "cache": _describe_cache(choice)})
 
-    def _looked(self, task: Task, agent: str) -> Looked:
+    def _choose(self, task: Task, agent: str) -> StandingChoice:
         if task.skip_learnings:
-            return Looked(considered=())
-        return look(
+            return StandingChoice(considered=())
+        return choose_standing(
             self._context,
             agent=agent,
             known=given_to_others(self._context, task.id, agent),
@@ -109,10 +104,10 @@ class AgentTemplates:
         }
 
 
-def _text_of(template: str | os.PathLike[str]) -> str:
+def _read_template(template: str | os.PathLike[str]) -> str:
     """Return the text of a template, or of the file that a path names.
 
-    What a text names is never read: it may come from elsewhere.
+    A file that a text names is never read: the text may come from elsewhere.
     """
     if isinstance(template, str):
         text = template
@@ -126,8 +121,8 @@ def _text_of(template: str | os.PathLike[str]) -> str:
             with open(path, encoding="utf-8") as file:
                 text = file.read(LONG_TEXT_LIMIT + 1)
         except (OSError, UnicodeDecodeError) as error:
-            told = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise LearntError(f"cannot read the template {path}: {told}", hint="name a readable text file") from None
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            raise LearntError(f"cannot read the template {path}: {why}", hint="name a readable text file") from None
     else:
         raise WrongRequest(
             f"a template is {type(template).__name__}", hint="give its text, or a pathlib.Path that names its file"
@@ -139,7 +134,7 @@ def _text_of(template: str | os.PathLike[str]) -> str:
     return text
 
 
-def _variables_of(context: Mapping[str, Any] | None) -> dict[str, Any]:
+def _check_variables(context: Mapping[str, Any] | None) -> dict[str, Any]:
     if context is None:
         return {}
     hint = 'give variables by their names: `context={"task": "Add password reset"}`'
@@ -151,9 +146,9 @@ def _variables_of(context: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(context)
 
 
-def _choice(learning: Learning, left_out: str) -> Choice:
+def _as_choice(learning: Learning, left_out: str) -> Choice:
     return Choice(hit=Hit(learning=learning, score=0.0), left_out=left_out)
 
 
-def _cache(looked: Looked) -> dict[str, Any]:
-    return {"hits": looked.hits, "misses": looked.misses, "age_s": round(looked.age_s, 1)}
+def _describe_cache(choice: StandingChoice) -> dict[str, Any]:
+    return {"hits": choice.hits, "misses": choice.misses, "age_s": round(choice.age_s, 1)}

@@ -1,4 +1,4 @@
-"""The loop's side of the memory: claim a task, choose its model, and settle how the attempt ended.
+"""The loop's side: claim a task, choose its model, and settle how the attempt ended.
 
 What a worker reports counts only while it holds its claim: the claim, the attempt and the task's new status change in
 one transaction, so that a task is done once, however many workers die on the way.
@@ -7,9 +7,9 @@ one transaction, so that a task is done once, however many workers die on the wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from learnt.flow.briefs import injected
+from learnt.flow.context import Context
 from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
 from learnt.store import claims, escalations, happened, tasks
@@ -19,9 +19,6 @@ from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, mak
 from learnt.strategy.stuck import Stuck, find_stuck_run
 from learnt.text.titles import normalised_error
 from learnt.text.words import words
-
-if TYPE_CHECKING:
-    from learnt.flow.context import Context
 
 # How far back the record is read for a choice; older attempts say little about today's models.
 _RECORD = 2_000
@@ -148,7 +145,7 @@ class Work:
             return ModelChoice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
         strategy = "fixed" if task.model else self._settings.strategy
-        # A person's choice stands, and whoever asks for a model that has failed already is asked no more.
+        # A person's choice counts, and a hint at a model that has failed already does not.
         hint = "" if task.model or task.next_model in facts.failures else task.next_model
         return choose(strategy, self._settings.models, record, facts, hint=hint, fixed=fixed)
 
@@ -192,7 +189,7 @@ class Work:
         return now + self._settings.work_lease_s * 1_000
 
     def _now(self) -> int:
-        """Return the time that all workers go by."""
+        """Return the time by the clock that all workers share."""
         return self._store.database.now_ms(self._context.clock())
 
     def _facts(self, task: Task) -> tuple[TrackRecord, Facts]:
@@ -205,33 +202,33 @@ class Work:
             type=task.type,
             difficulty=next((outcome.difficulty for outcome in own if outcome.difficulty), ""),
             failures=tuple(failure.model for failure in failed_attempts(self._context, task)),
-            similar=tuple(one for one in outcomes if one.task != task.id and one.likeness >= _SIMILAR),
-            recent=Share(done=sum(one.done for one in recent), attempts=len(recent)) if recent else None,
+            similar=tuple(other for other in outcomes if other.task != task.id and other.likeness >= _SIMILAR),
+            recent=Share(done=sum(outcome.done for outcome in recent), attempts=len(recent)) if recent else None,
         )
         return TrackRecord(outcomes), facts
 
     def _outcomes(self, *, like: Task | None = None) -> list[PastAttempt]:
         """Return past attempts, the newest first, each with how much its task is like this one."""
-        made = tasks.record(self._store.database, limit=_RECORD)
+        record = tasks.record(self._store.database, limit=_RECORD)
         wanted = set(words(f"{like.title} {like.goal}")) if like else set()
         failed: dict[str, int] = {}
         outcomes = []
-        for one in reversed(made):
-            attempt = one.attempt
-            theirs = set(words(f"{one.title} {one.goal}")) if like else set()
+        for entry in reversed(record):
+            attempt = entry.attempt
+            theirs = set(words(f"{entry.title} {entry.goal}")) if like else set()
             outcomes.append(
                 PastAttempt(
                     model=attempt.model,
                     task=attempt.task,
                     result=attempt.result,
-                    type=one.type,
+                    type=entry.type,
                     difficulty=attempt.difficulty,
                     before=failed.get(attempt.task, 0),
                     cost_usd=attempt.cost_usd,
                     duration_ms=attempt.duration_ms,
                     at=attempt.started_at,
                     attempt=attempt.id,
-                    said=one.sign,
+                    said=entry.sign,
                     likeness=len(wanted & theirs) / len(wanted | theirs) if wanted and theirs else 0.0,
                 )
             )

@@ -115,7 +115,7 @@ def examine_agents(configuration: Configuration, place: Place, clock: Clock) -> 
     """Yield whether the categories of agents fit the learnings and the agents that exist."""
     try:
         with _reading(place, clock) as store:
-            for remark in agent_categories.remarks(store.database, configuration):
+            for remark in agent_categories.check_categories(store.database, configuration):
                 yield Diagnosis(subject="agents", fine=remark.fine, detail=remark.detail, remedy=remark.remedy)
     except LearntError:
         return  # why the store cannot be read, `examine_store` reports

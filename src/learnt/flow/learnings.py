@@ -8,7 +8,7 @@ from __future__ import annotations
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.flow.marks import undo_mark
-from learnt.model import PROGRAM, TITLE_LIMIT, Learning, Value, is_id, new_id
+from learnt.model import CONTENT, PROGRAM, TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from learnt.flow.context import Context
     from learnt.model import Event
     from learnt.store.database import Database
+
+
+# The fields that say what was learnt, and where it holds.
+STATEMENT = CONTENT[: CONTENT.index("origin")]
 
 
 class LearningsPage(Value):

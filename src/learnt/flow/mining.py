@@ -1,7 +1,7 @@
 """Mining what agents did for learnings: by rules, or by the model that the user named.
 
 What waits to be mined is read task by task: first everything that can fail or takes long (transcripts, the model), then
-one transaction in which discoveries and learnings are kept and the material is let go. A model that fails changes
+one transaction in which discoveries and learnings are kept and the material is dropped. A model that fails changes
 nothing: the task's material waits for the next time. New learnings are on trial; a model's revisions and removals of
 known ones wait for a person.
 """
@@ -10,46 +10,50 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
+from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import steps
+from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
-from learnt.flow.learnings import count_recurrence
-from learnt.flow.model_calls import Asking
-from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Learning, Value, new_id, text_id
+from learnt.flow.context import Context
+from learnt.flow.learnings import STATEMENT, count_recurrence
+from learnt.flow.model_calls import ask_model, asks_a_model
+from learnt.llm import ModelRequest
+from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
+from learnt.mine.extract import LearningDraft, NoDraft, extract
+from learnt.mine.lessons import observe_attempts, observe_words
+from learnt.mine.observe import observe_steps
+from learnt.mine.quality import find_flaw, find_flaw_in
+from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
+from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
-from learnt.store import escalations, learnings, mined, tasks
+from learnt.store import escalations, learnings, mined, session_database, tasks
+from learnt.store.database import Database
 from learnt.store.escalations import Escalation
 from learnt.store.learnings import Change
+from learnt.store.mined import Material
 from learnt.text.records import read_fields
+from learnt.text.redact import redact
+from learnt.text.templates import read_template
 from learnt.weigh import confidence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from learnt.clients.kit.steps import Step
-    from learnt.mine.ask import ProposedChange, ProposedChanges
-    from learnt.mine.extract import LearningDraft
-    from learnt.model import Task
-    from learnt.store.database import Database
-    from learnt.store.mined import Material
-
-NO_HURRY_S = 24 * 3600.0
-_NEAREST = 8
 LONGEST_READ = 24_000
+_NEAREST = 8
 _LONGEST_QUERY = 4_000
 _MOST_BY_RULES = 10
 _SEEN_OFTEN = 2
 _BETWEEN_QUESTIONS_MS = 60 * 60 * 1000
-FINDING = "finding"
-# What only the history of reviews shows, and no model is told.
-_BY_RULES_ALONE = (FINDING, "review")
+_FINDING = "finding"
+# What only the history of reviews shows: no model is asked about it.
+_BY_RULES_ALONE = (_FINDING, "review")
 _LEFT_TO_THE_MODEL = "left to the model, which was told of it"
 _WAITS = "waits for the improvement that closes it, or for a second review that finds it"
 
 
-class Mined(Value):
+class MiningReport(Value):
     """What the work at a task taught."""
 
     task: str
@@ -65,207 +69,296 @@ class Mined(Value):
     """Why the rest became none."""
 
 
-class Reading(Value):
+class TaskReading(Value):
     """What was read of the work at a task, before anything is made of it."""
 
     task: Task
-    said: str = ""
+    words: str = ""
+    """What its agents said."""
     is_waiting: bool = False
-    """Whether it is made of material that waits: somebody else may take it in first."""
-    found: tuple[Discovery, ...] = ()
-    """What rules see in it."""
+    """Whether it is made of material that waits: another process may take it in first."""
+    discoveries: tuple[Discovery, ...] = ()
+    """What rules found in it."""
     changes: ProposedChanges | None = None
-    """What the model says about it; None where none is asked."""
+    """What the model says about it; None if none was asked."""
 
 
-class Mining(Asking):
-    """What is learnt from what agents did."""
+def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
+    """Return what the attempts at a task show; raise TryAgain at the deadline."""
+    task = tasks.get(context.store.database, id)
+    material = mined.material_of(context.store.database, id)
+    discoveries = []
+    for discovery in _observe_task(context, task, material):
+        discoveries.append(redact_discovery(context, discovery, task))
+        if time.monotonic() > deadline:
+            raise TryAgain("reading took too long", hint="`learnt update` reads without hurry")
+    words = "\n\n".join(part.text for part in material)
+    return TaskReading(task=task, words=words, is_waiting=True, discoveries=tuple(discoveries))
 
-    def _read_task(self, id: str, deadline: float) -> Reading:
-        """Return what the attempts at a task show."""
-        task = tasks.get(self.store.database, id)
-        material = mined.material_of(self.store.database, id)
-        found = tuple(self._safe(one, task) for one in _within(self._observed(task, material), deadline))
-        return Reading(task=task, said="\n\n".join(one.text for one in material), is_waiting=True, found=found)
 
-    def _understood(self, reading: Reading, regeneration: str, limit_s: float) -> Reading:
-        """Return a reading with what the model says about it, if one is named and there is something to say."""
-        if not self.asks_a_model or not (reading.said.strip() or reading.found):
-            return reading
-        if reading.task.type == "session":
-            with self.store.transaction():
-                mined.note_read(self.store.database, _asking(reading.task), size=1, task="", at=self._clock())
-        return reading.replace(changes=self._asked(reading, regeneration=regeneration, limit_s=limit_s))
+def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
+    """Return a reading with what the model says about it, if one is named and there is something to read."""
+    if not asks_a_model(context) or not (reading.words.strip() or reading.discoveries):
+        return reading
+    if reading.task.type == "session":
+        note_read(context, _question_about(reading.task), size=1)
+    return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
 
-    def _was_asked_lately(self, task: Task) -> bool:
-        """Say whether the model was asked about a conversation so short a time ago that it is not asked by itself.
 
-        Each turn adds to a conversation: asked after each of them, a model that fails would fail as often, and one that
-        answers would be paid for the same words again and again.
-        """
-        if not self.asks_a_model or task.type != "session":
-            return False
-        return mined.read_at(self.store.database, _asking(task)) > self._clock() - _BETWEEN_QUESTIONS_MS
+def was_asked_lately(context: Context, task: Task) -> bool:
+    """Say whether the model was asked about a conversation so recently that it is not asked automatically.
 
-    def _take_in(self, database: Database, reading: Reading) -> Mined:
-        """Within a transaction: keep what a reading teaches, and let the material go."""
-        outcome = _Outcome()
-        if not mined.drop_material(database, reading.task.id) and reading.is_waiting:
-            return outcome.told(reading.task.id)  # on another machine, somebody was faster
-        changes = reading.changes
-        for discovery in reading.found:
-            if changes is None or discovery.rule in _BY_RULES_ALONE:
-                self._take_up(database, discovery, reading.task, outcome)
-            else:
-                mined.add(database, discovery, at=self._clock(), skipped=_LEFT_TO_THE_MODEL)
-        if changes is not None:
-            outcome.skipped.extend(changes.skipped)
-            for change in changes.changes:
-                self._take_change(database, change, reading.task, outcome)
-        return outcome.told(reading.task.id)
+    Each turn adds to a conversation: asked after each of them, a model that fails would fail as often, and one that
+    answers would be paid for the same words again and again.
+    """
+    if not asks_a_model(context) or task.type != "session":
+        return False
+    asked_at = mined.read_at(context.store.database, _question_about(task))
+    return asked_at > context.clock() - _BETWEEN_QUESTIONS_MS
 
-    def _observed(self, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
-        """Yield what rules find in the attempts at a task."""
-        from learnt.debrief.sigils import remove_sigils
-        from learnt.mine.lessons import observe_attempts, observe_words
-        from learnt.mine.observe import observe_steps
 
-        attempts = tasks.attempts(self.store.database, task.id)
-        reports = tasks.failures(self.store.database, task.id)
-        said = {one.attempt: remove_sigils(one.text) for one in material}
-        commits = {one.attempt: one.commit for one in material}
-        for attempt in reversed(attempts):
-            if attempt.id in said and attempt.transcript:
-                for seen in observe_steps(self._steps_of(attempt.transcript), folder=self.root):
-                    yield seen.replace(attempt=attempt.id, commit=commits[attempt.id])
-        if task.type == "session":
-            for turn in material:
-                for told in observe_words(said[turn.attempt]):
-                    yield told.replace(attempt=turn.attempt, commit=turn.commit)
+def take_in(context: Context, reading: TaskReading) -> MiningReport:
+    """Within a transaction: keep what a reading teaches, and drop the material."""
+    intake = _Intake(context, reading.task)
+    if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
+        return intake.report()  # another machine was faster
+    changes = reading.changes
+    for discovery in reading.discoveries:
+        if changes is None or discovery.rule in _BY_RULES_ALONE:
+            intake.take_discovery(discovery)
+        else:
+            mined.add(context.store.database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
+    if changes is not None:
+        intake.skipped.extend(changes.skipped)
+        for change in changes.changes:
+            intake.take_change(change)
+    return intake.report()
+
+
+def note_read(context: Context, source: str, *, size: int, task: str = "") -> None:
+    """Record how much of a source was read."""
+    with context.store.transaction():
+        mined.note_read(context.store.database, source, size=size, task=task, at=context.clock())
+
+
+def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Discovery:
+    """Return a discovery without secrets, with the task and the commit that it belongs to."""
+    texts = {
+        name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
+        for name in ("text", "failed", "error", "worked", "excerpt")
+    }
+    files = tuple(path for path in discovery.files if redact(path)[0] == path)
+    commit = discovery.commit or (head_commit(context.root) if context.root else "")
+    return discovery.replace(**texts, files=files, task=task.id, commit=commit[:40])
+
+
+def _observe_task(context: Context, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
+    """Yield what rules find in the attempts at a task."""
+    attempts = tasks.attempts(context.store.database, task.id)
+    words = {part.attempt: remove_sigils(part.text) for part in material}
+    commits = {part.attempt: part.commit for part in material}
+    for attempt in reversed(attempts):
+        if attempt.id in words and attempt.transcript:
+            for discovery in observe_steps(_read_steps(attempt.transcript), folder=context.root):
+                yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
+    if task.type == "session":
+        for turn in material:
+            for discovery in observe_words(words[turn.attempt]):
+                yield discovery.replace(attempt=turn.attempt, commit=turn.commit)
+        return
+    done = next((attempt for attempt in attempts if attempt.result == "done"), None)
+    if done is None:
+        return
+    reports = tasks.failures(context.store.database, task.id)
+    last_words = words.get(done.id, "")
+    for attempt in attempts[1:]:
+        if attempt.id in words and attempt.id in reports:
+            lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last_words)
+            if lesson is not None:
+                yield lesson.replace(attempt=attempt.id, commit=commits[attempt.id])
+    for discovery in chain(observe_words(last_words), _observe_review(context, task, last_words, done.summary)):
+        yield discovery.replace(attempt=done.id, commit=commits.get(done.id, ""))
+
+
+def _observe_review(context: Context, task: Task, words: str, summary: str) -> Iterator[Discovery]:
+    """Yield what a review found, what recurs over reviews, and what an improvement closed."""
+    database = context.store.database
+    if task.type == "review":
+        found = read_findings(words)
+        earlier = [read_findings(_as_list(texts)) for texts in mined.found_elsewhere(database, _FINDING, but=task.id)]
+        texts = {finding.text for finding in found}
+        yield from (discovery for discovery in find_recurring([found, *earlier]) if discovery.excerpt in texts)
+        yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in found)
+    elif task.based_on:
+        known = [finding.text for finding in mined.findings_of(database, task.based_on, _FINDING)]
+        yield from observe_reviews(_as_list(known), f"{summary}\n{words}")
+
+
+def _read_steps(path: str) -> Iterator[Step]:
+    """Yield the steps of a transcript; none if the file is gone or is no transcript."""
+    try:
+        yield from steps(path, session_database)
+    except LearntError:
+        return
+
+
+def _as_list(texts: Iterable[str]) -> str:
+    return "".join(f"- {text}\n" for text in texts)
+
+
+def _question_about(task: Task) -> str:
+    """Return under which name it is kept when the model was asked about a task."""
+    return f"asked about {task.id}"
+
+
+def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: str, limit_s: float) -> ProposedChanges:
+    """Ask the model what a task taught, beside the learnings that are nearest to it."""
+    if limit_s <= 0:
+        raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
+    task, discoveries = reading.task, reading.discoveries
+    material = cut_material(redact(reading.words)[0], limit_chars=LONGEST_READ)
+    texts = (task.title, task.text, *(discovery.text for discovery in discoveries), material)
+    query = "\n".join(texts)[:_LONGEST_QUERY]
+    hits = search(context, SearchRequest(query=query, limit=4 * _NEAREST, min_confidence=0.0))
+    nearest = [hit.learning for hit in hits if hit.learning.scope == "project"][:_NEAREST]
+    system, prompt, schema = make_request(
+        task_title=task.title,
+        task_text=task.text,
+        task_type=task.type,
+        result=task.status,
+        material=material,
+        findings=discoveries,
+        nearest=nearest,
+        template=read_template("extract", (os.path.join(context.store.place.folder, "prompts"), TEMPLATES)),
+    )
+    request = ModelRequest(purpose="extract", system=system, prompt=prompt, schema=schema)
+    answer = ask_model(context, request, task=task.id, regeneration=regeneration, limit_s=limit_s)
+    return read_changes(answer.data, known_ids=[learning.id for learning in nearest])
+
+
+class _Intake:
+    """Within a transaction: keeps what a task taught, and counts what became of it."""
+
+    def __init__(self, context: Context, task: Task) -> None:
+        self._context = context
+        self._database = context.store.database
+        self._task = task
+        self._agent = task.agent or "agent"
+        self._learnings: list[str] = []
+        self._repeated: list[str] = []
+        self._proposed: list[str] = []
+        self._escalated: list[str] = []
+        self.skipped: list[str] = []
+
+    def report(self) -> MiningReport:
+        """Return what became of it all."""
+        return MiningReport(
+            task=self._task.id,
+            learnings=tuple(self._learnings),
+            repeated=tuple(dict.fromkeys(self._repeated)),
+            proposed=tuple(self._proposed),
+            escalated=tuple(self._escalated),
+            skipped=tuple(self.skipped),
+        )
+
+    def take_discovery(self, discovery: Discovery) -> None:
+        """Make a learning of a discovery, or record why not."""
+        now = self._context.clock()
+        if discovery.rule == _FINDING:
+            mined.add(self._database, discovery, at=now, skipped=_WAITS)
             return
-        done = next((attempt for attempt in attempts if attempt.result == "done"), None)
-        if done is None:
-            return
-        last = said.get(done.id, "")
-        for attempt in attempts[1:]:
-            if attempt.id in said and attempt.id in reports:
-                lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last)
-                if lesson is not None:
-                    yield lesson.replace(attempt=attempt.id, commit=commits[attempt.id])
-        for told in chain(observe_words(last), self._reviewed(task, last, done.summary)):
-            yield told.replace(attempt=done.id, commit=commits.get(done.id, ""))
-
-    def _reviewed(self, task: Task, said: str, summary: str) -> Iterator[Discovery]:
-        """Yield what a review found, what recurs over reviews, and what an improvement closed."""
-        from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
-
-        database = self.store.database
-        if task.type == "review":
-            found = read_findings(said)
-            earlier = [read_findings(_listed(texts)) for texts in mined.found_elsewhere(database, FINDING, but=task.id)]
-            told = {finding.text for finding in found}
-            yield from (one for one in find_recurring([found, *earlier]) if one.excerpt in told)
-            yield from (Discovery(type="pattern", text=finding.text, rule=FINDING) for finding in found)
-        elif task.based_on:
-            texts = [one.text for one in mined.findings_of(database, task.based_on, FINDING)]
-            yield from observe_reviews(_listed(texts), f"{summary}\n{said}")
-
-    def _steps_of(self, path: str) -> Iterator[Step]:
-        """Yield the steps of a transcript; of one that is gone or no transcript, none."""
-        from learnt.clients.kit.transcript import steps
-        from learnt.store import session_database
-
-        try:
-            yield from steps(path, session_database)
-        except LearntError:
-            return
-
-    def _safe(self, discovery: Discovery, task: Task) -> Discovery:
-        """Return a discovery without secrets, with the task and the commit that it belongs to."""
-        from learnt.text.redact import redact
-
-        told = {
-            name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
-            for name in ("text", "failed", "error", "worked", "excerpt")
-        }
-        files = tuple(path for path in discovery.files if redact(path)[0] == path)
-        commit = discovery.commit or (head_commit(self.root) if self.root else "")
-        return discovery.replace(**told, files=files, task=task.id, commit=commit[:40])
-
-    def _take_up(self, database: Database, discovery: Discovery, task: Task, outcome: _Outcome) -> None:
-        """Within a transaction: make a learning of a discovery, or say why none."""
-        from learnt.mine.extract import NoDraft, extract
-        from learnt.mine.quality import find_flaw
-
-        now = self._clock()
-        drafted = extract(discovery, task_title=task.title, goal=task.goal)
+        drafted = extract(discovery, task_title=self._task.title, goal=self._task.goal)
+        draft = None if isinstance(drafted, NoDraft) else drafted
         reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
-        if discovery.rule == FINDING:
-            mined.add(database, discovery, at=now, skipped=_WAITS)
-            return
-        if not reason and len(outcome.learnings) >= _MOST_BY_RULES:
+        if not reason and len(self._learnings) >= _MOST_BY_RULES:
             reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
-        known = self._known(database, discovery, "" if isinstance(drafted, NoDraft) else drafted.title)
+        known = self._find_known(discovery, draft.title if draft else "")
         if known is not None:
-            mined.add(database, discovery, at=now, learning=known.id)
-            change = Change(what="recur", who=task.agent or "agent", at=now, reason=task.id)
-            count_recurrence(database, known.id, change)
-            outcome.repeated.append(known.id)
-        elif reason:
-            draft = None if isinstance(drafted, NoDraft) else drafted
-            self._reject(database, draft, discovery, task=task, outcome=outcome, reason=reason)
-        elif not isinstance(drafted, NoDraft):
-            made = self._new(database, drafted, discovery, task)
-            mined.add(database, discovery, at=now, learning=made.id)
-            outcome.learnings.append(made.id)
+            mined.add(self._database, discovery, at=now, learning=known.id)
+            self._count_recurrence(known, who=self._agent, at=now)
+        elif draft is None or reason:
+            self._reject(draft, discovery, reason=reason)
+        else:
+            learning = self._add(draft, discovery)
+            mined.add(self._database, discovery, at=now, learning=learning.id)
+            self._learnings.append(learning.id)
+
+    def take_change(self, change: ProposedChange) -> None:
+        """Do what the model says, as far as it may decide."""
+        known = learnings.find(self._database, change.id) if change.id else None
+        if known is None and change.do != "ADD":
+            self.skipped.append(f"`{change.id}` is no more")
+        elif known is not None and change.do == "KEEP":
+            kept = Discovery(type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason)
+            kept = redact_discovery(self._context, kept, self._task)
+            mined.add(self._database, kept, at=self._context.clock(), learning=known.id)
+        elif known is not None and change.do == "REMOVE":
+            self._propose_removal(known, change)
+        else:
+            revised = known if change.do == "REVISE" else None
+            self._take_text(_complete(change, known) if known else change, revised)
+
+    def _take_text(self, change: ProposedChange, revised: Learning | None) -> None:
+        """Add what the model says, or propose it as a revision of a known learning."""
+        now, text = self._context.clock(), change.observation or change.title
+        discovery = Discovery(type=change.type, text=text, rule="model", excerpt=change.reason)
+        discovery = redact_discovery(self._context, discovery, self._task)
+        reason = find_flaw_in(title=change.title, observation=change.observation, action=change.action)
+        known = None if reason or revised else self._find_known(discovery, change.title)
+        if reason:
+            self._reject(change, discovery, reason=reason, origin="model")
+        elif revised is not None and _is_proposed(self._database, change):
+            self.skipped.append(f"the same revision of `{change.id}` waits already")
+        elif known is not None:
+            self._count_recurrence(known, who=PROGRAM, at=now)
+            mined.add(self._database, discovery, at=now, learning=known.id)
+        else:
+            status, ids = ("proposed", self._proposed) if revised else ("active", self._learnings)
+            learning = self._add(change, discovery, origin="model", status=status, revises=revised)
+            mined.add(self._database, discovery, at=now, learning=learning.id)
+            ids.append(learning.id)
+
+    def _count_recurrence(self, known: Learning, *, who: str, at: int) -> None:
+        count_recurrence(self._database, known.id, Change(what="recur", who=who, at=at, reason=self._task.id))
+        self._repeated.append(known.id)
 
     def _reject(
-        self,
-        database: Database,
-        draft: LearningDraft | ProposedChange | None,
-        discovery: Discovery,
-        *,
-        task: Task,
-        outcome: _Outcome,
-        reason: str,
-        origin: str = "agent",
+        self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
     ) -> None:
-        """Within a transaction: keep what is no learning with the reason; once is an incident, twice is a sign."""
-        now = self._clock()
-        times = mined.add(database, discovery, at=now, skipped=reason)
-        outcome.skipped.append(reason)
+        """Keep what is no learning with the reason; seen often, it is proposed all the same."""
+        now = self._context.clock()
+        times = mined.add(self._database, discovery, at=now, skipped=reason)
+        self.skipped.append(reason)
         if times >= _SEEN_OFTEN and draft is not None:
             why = f"found in {times} tasks, though {reason}"
-            made = self._new(database, draft, discovery, task, origin=origin, status="proposed", reason=why)
-            mined.add(database, discovery, at=now, learning=made.id, skipped=reason)
-            outcome.proposed.append(made.id)
+            learning = self._add(draft, discovery, origin=origin, status="proposed", reason=why)
+            mined.add(self._database, discovery, at=now, learning=learning.id, skipped=reason)
+            self._proposed.append(learning.id)
 
-    def _known(self, database: Database, discovery: Discovery, title: str) -> Learning | None:
+    def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
         """Return the learning that says this already."""
-        id = mined.learning_of(database, discovery)
-        found = learnings.find(database, id) if id else None
-        return found if found or not title else learnings.same_as(database, title)
+        id = mined.learning_of(self._database, discovery)
+        known = learnings.find(self._database, id) if id else None
+        return known if known or not title else learnings.same_as(self._database, title)
 
-    def _new(
+    def _add(
         self,
-        database: Database,
         draft: LearningDraft | ProposedChange,
         discovery: Discovery,
-        task: Task,
         *,
         origin: str = "agent",
         status: str = "active",
         revises: Learning | None = None,
         reason: str = "",
     ) -> Learning:
-        """Within a transaction: keep a new learning; what a draft does not say stays as in the one that it revises."""
-        now = self._clock()
-        fields = {name: value for name, value in draft.as_dict().items() if name in _DRAFTED and value}
+        """Keep a new learning; fields that the draft leaves empty are those of the learning that it revises."""
+        now, task = self._context.clock(), self._task
+        fields = {name: value for name, value in draft.as_dict().items() if name in STATEMENT and value}
         if revises is not None:
-            fields = {**{name: getattr(revises, name) for name in _DRAFTED}, **fields}
+            fields = {**{name: getattr(revises, name) for name in STATEMENT}, **fields}
         learning = Learning(
             id=new_id("learn", now),
-            **read_fields(self._record(fields)),
+            **read_fields(self._context.redact_record(fields)),
             origin=origin,
             goal=revises.goal if revises else task.goal,
             task="" if task.type == "commit" else task.id,
@@ -278,158 +371,32 @@ class Mining(Asking):
             created_at=now,
             updated_at=now,
         )
-        who = task.agent or "agent" if origin == "agent" else PROGRAM
+        who = self._agent if origin == "agent" else PROGRAM
         change = Change(what="propose" if status == "proposed" else "add", who=who, at=now, reason=reason)
-        learnings.add(database, learning, change)
+        learnings.add(self._database, learning, change)
         return learning
 
-    def _asked(self, reading: Reading, *, regeneration: str, limit_s: float) -> ProposedChanges:
-        from learnt.llm import ModelRequest
-        from learnt.mine.ask import cut_material, make_request, read_changes
-        from learnt.text.redact import redact
-
-        if limit_s <= 0:
-            raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
-        task, found = reading.task, reading.found
-        read = cut_material(redact(reading.said)[0], limit_chars=LONGEST_READ)
-        query = "\n".join((task.title, task.text, *(one.text for one in found), read))[:_LONGEST_QUERY]
-        near = search(self.context, SearchRequest(query=query, limit=4 * _NEAREST, min_confidence=0.0))
-        nearest = [hit.learning for hit in near if hit.learning.scope == "project"][:_NEAREST]
-        system, prompt, schema = make_request(
-            task_title=task.title,
-            task_text=task.text,
-            task_type=task.type,
-            result=task.status,
-            material=read,
-            findings=found,
-            nearest=nearest,
-            template=self._prompt("extract"),
-        )
-        request = ModelRequest(purpose="extract", system=system, prompt=prompt, schema=schema)
-        answer = self._ask(request, task=task.id, regeneration=regeneration, limit_s=limit_s)
-        return read_changes(answer.data, known_ids=[one.id for one in nearest])
-
-    def _prompt(self, name: str) -> str:
-        """Return a prompt: the project's own, or ours."""
-        from learnt.mine.ask import TEMPLATES
-        from learnt.text.templates import read_template
-
-        return read_template(name, (os.path.join(self.store.place.folder, "prompts"), TEMPLATES))
-
-    def _take_change(self, database: Database, change: ProposedChange, task: Task, outcome: _Outcome) -> None:
-        """Within a transaction: do what the model says, as far as it may decide."""
-        from learnt.mine.quality import find_flaw_in
-
-        now = self._clock()
-        known = learnings.find(database, change.id) if change.id else None
-        if change.do == "KEEP" and known is not None:
-            kept = Discovery(type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason)
-            mined.add(database, self._safe(kept, task), at=now, learning=known.id)
-            return
-        if change.do != "ADD" and known is None:
-            outcome.skipped.append(f"`{change.id}` is no more")
-            return
-        if change.do == "REMOVE" and known is not None:
-            outcome.escalated.append(self._propose_removal(database, known, change, task))
-            return
-        change = _completed(change, known) if known else change
-        discovery = self._safe(
-            Discovery(type=change.type, text=change.observation or change.title, rule="model", excerpt=change.reason),
-            task,
-        )
-        reason = find_flaw_in(title=change.title, observation=change.observation, action=change.action)
-        if reason:
-            self._reject(database, change, discovery, task=task, outcome=outcome, reason=reason, origin="model")
-        elif change.do == "REVISE" and _is_proposed(database, change):
-            outcome.skipped.append(f"the same revision of `{change.id}` waits already")
-        elif change.do == "REVISE":
-            made = self._new(database, change, discovery, task, origin="model", status="proposed", revises=known)
-            mined.add(database, discovery, at=now, learning=made.id)
-            outcome.proposed.append(made.id)
-        else:
-            known = self._known(database, discovery, change.title)
-            if known is not None:
-                again = Change(what="recur", who=PROGRAM, at=now, reason=task.id)
-                count_recurrence(database, known.id, again)
-                outcome.repeated.append(known.id)
-            else:
-                known = self._new(database, change, discovery, task, origin="model")
-                outcome.learnings.append(known.id)
-            mined.add(database, discovery, at=now, learning=known.id)
-
-    def _propose_removal(self, database: Database, learning: Learning, change: ProposedChange, task: Task) -> str:
-        why = self._line(change.reason, 500) or "it does not hold any more"
+    def _propose_removal(self, learning: Learning, change: ProposedChange) -> None:
+        settings = self._context.settings
+        why = self._context.redact_line(change.reason, 500) or "it does not hold any more"
         escalation = Escalation(
-            id=text_id("esc", f"remove {learning.id}"),  # whoever said once that it stays is not asked again
+            id=text_id("esc", f"remove {learning.id}"),  # a person who keeps it is not asked again
             subject=learning.id,
             question=f"Should `{learning.title}` go? {why}",
-            detail={"task": task.id, "by": self.settings.model_name or self.settings.model_provider},
-            created_at=self._clock(),
+            detail={"task": self._task.id, "by": settings.model_name or settings.model_provider},
+            created_at=self._context.clock(),
         )
-        escalations.add(database, escalation)
-        return escalation.id
+        escalations.add(self._database, escalation)
+        self._escalated.append(escalation.id)
 
 
-_DRAFTED = (
-    "title",
-    "context",
-    "observation",
-    "implication",
-    "action",
-    "tags",
-    "domain",
-    "category",
-    "kind",
-    "polarity",
-    "triggers",
-)
-
-
-class _Outcome:
-    """What became of the discoveries so far."""
-
-    def __init__(self) -> None:
-        self.learnings: list[str] = []
-        self.repeated: list[str] = []
-        self.proposed: list[str] = []
-        self.escalated: list[str] = []
-        self.skipped: list[str] = []
-
-    def told(self, task: str) -> Mined:
-        """Return it as a value."""
-        return Mined(
-            task=task,
-            learnings=tuple(self.learnings),
-            repeated=tuple(dict.fromkeys(self.repeated)),
-            proposed=tuple(self.proposed),
-            escalated=tuple(self.escalated),
-            skipped=tuple(self.skipped),
-        )
-
-
-def _asking(task: Task) -> str:
-    return f"asked about {task.id}"
-
-
-def _completed(change: ProposedChange, known: Learning) -> ProposedChange:
+def _complete(change: ProposedChange, known: Learning) -> ProposedChange:
     """Return a revision with the type and the texts that it leaves as they are."""
-    kept = {name: getattr(change, name) or getattr(known, name) for name in ("title", "observation", "action")}
-    return change.replace(type=change.type or known.discovery or "pattern", **kept)
+    texts = {name: getattr(change, name) or getattr(known, name) for name in ("title", "observation", "action")}
+    return change.replace(type=change.type or known.discovery or "pattern", **texts)
 
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:
-    """Say whether a person has a revision of this learning to decide on, or has refused this very one."""
-    alike = [one for one in learnings.with_title(database, change.title) if one.replaces == (change.id,)]
+    """Say whether a revision of this learning waits for a person, or a person has refused this very one."""
+    alike = [learning for learning in learnings.with_title(database, change.title) if learning.replaces == (change.id,)]
     return bool(alike) or learnings.has_proposal(database, change.id)
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return "".join(f"- {text}\n" for text in texts)
-
-
-def _within(found: Iterable[Discovery], deadline: float) -> Iterator[Discovery]:
-    """Yield discoveries as long as there is time."""
-    for one in found:
-        yield one
-        if time.monotonic() > deadline:
-            raise TryAgain("reading took too long", hint="`learnt update` reads without hurry")

@@ -1,89 +1,63 @@
-"""Asking the model that the user named: under a spending cap, every call written down before it is made."""
+"""Calls to the model that the user named: under a spending cap, each recorded before it is made."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
+from learnt.errors import SpendingCap
+from learnt.flow.context import Context
+from learnt.llm import Completion, ModelRequest, Provider, complete
+from learnt.llm.spend import refusal
 from learnt.model import new_id
 from learnt.store import calls
 from learnt.store.calls import ModelCall
+from learnt.text.redact import redact_line
+from learnt.text.times import DAY_MS, MONTH_MS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
-    from learnt.flow.context import Context
-    from learnt.llm import Completion, ModelRequest, Provider
-    from learnt.store import Store
-
+NO_HURRY_S = 24 * 3600.0
 _BEGUN = "it was begun and never ended"
 
 
-class Asking:
-    """What a model is asked on behalf of a project."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.store = context.store
-        self.settings = context.settings
-        self.root = context.root
-        self._clock = context.clock
-        self._line = context.redact_line
-        self._record = context.redact_record
-
-    @property
-    def asks_a_model(self) -> bool:
-        """Whether the user named a model."""
-        return self.settings.model_provider != "none"
-
-    def _ask(self, request: ModelRequest, *, task: str, regeneration: str, limit_s: float) -> Completion:
-        """Return the model's answer, or raise: nobody named one, the cap forbids it, or no answer can be used."""
-        from learnt.llm import complete
-
-        ledger = _Ledger(self.store, self._clock, self.caps_usd(), task=task, regeneration=regeneration)
-        return complete(request, provider=self._provider(limit_s), ledger=ledger)
-
-    def caps_usd(self) -> tuple[float, float]:
-        """Return what calls may cost in 24 hours and in 30 days."""
-        return self.settings.model_daily_cap_usd, self.settings.model_monthly_cap_usd
-
-    def _provider(self, limit_s: float) -> Provider:
-        from learnt.llm import Provider
-
-        settings = self.settings
-        return Provider(
-            name=settings.model_provider,
-            model=settings.model_name,
-            command=settings.model_command,
-            base_url=settings.model_base_url,
-            time_limit_s=max(0.1, min(settings.model_time_limit_s, limit_s)),
-            input_price=settings.model_input_price or None,
-            output_price=settings.model_output_price or None,
-            call_price=settings.model_call_price,
-            environment=dict(os.environ),
-        )
+def asks_a_model(context: Context) -> bool:
+    """Say whether the user named a model."""
+    return context.settings.model_provider != "none"
 
 
-class _Ledger:
-    """Writes calls into the project's store."""
+def ask_model(context: Context, request: ModelRequest, *, task: str, regeneration: str, limit_s: float) -> Completion:
+    """Return the model's answer, or raise: no model is named, the cap forbids the call, or no answer can be used."""
+    ledger = _CallRecorder(context, task=task, regeneration=regeneration)
+    return complete(request, provider=get_provider(context, limit_s=limit_s), ledger=ledger)
 
-    def __init__(
-        self, store: Store, clock: Callable[[], int], caps: tuple[float, float], *, task: str, regeneration: str
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._caps = caps
+
+def get_provider(context: Context, *, limit_s: float = NO_HURRY_S) -> Provider:
+    """Return the model that the settings name, with the time that a call to it may take."""
+    settings = context.settings
+    return Provider(
+        name=settings.model_provider,
+        model=settings.model_name,
+        command=settings.model_command,
+        base_url=settings.model_base_url,
+        time_limit_s=max(0.1, min(settings.model_time_limit_s, limit_s)),
+        input_price=settings.model_input_price or None,
+        output_price=settings.model_output_price or None,
+        call_price=settings.model_call_price,
+        environment=dict(os.environ),
+    )
+
+
+class _CallRecorder:
+    """Records calls in the project's store."""
+
+    def __init__(self, context: Context, *, task: str, regeneration: str) -> None:
+        self._context = context
+        self._store = context.store
         self._task = task
         self._regeneration = regeneration
 
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
-        """Write a call down as if it had failed at its full price, so that whoever dies in it is counted."""
-        from learnt.errors import SpendingCap
-        from learnt.llm.spend import refusal
-        from learnt.text.times import DAY_MS, MONTH_MS
-
-        now = self._clock()
+        """Record a call as failed at its full price, so that it counts even if this process dies during it."""
+        now, settings = self._context.clock(), self._context.settings
         call = ModelCall(
             id=new_id("call", now),
             purpose=request.purpose,
@@ -100,21 +74,20 @@ class _Ledger:
             self._store.database.lock_spending()  # of two that would pass the cap, the second must see the first
             day = calls.spent_since(self._store.database, now - DAY_MS)
             month = calls.spent_since(self._store.database, now - MONTH_MS)
-            why = refusal(day, month, forecast_usd, *self._caps)
-            if why:
-                call = call.replace(result="refused", cost_usd=0.0, reason=why)
+            caps = settings.model_daily_cap_usd, settings.model_monthly_cap_usd
+            reason = refusal(day, month, forecast_usd, *caps)
+            if reason:
+                call = call.replace(result="refused", cost_usd=0.0, reason=reason)
             calls.add(self._store.database, call)
-        if why:
+        if reason:
             raise SpendingCap(
-                why, hint="wait, or raise the caps under [model] in learnt.toml; `learnt usage` tells more"
+                reason, hint="wait, or raise the caps under [model] in learnt.toml; `learnt usage` tells more"
             )
         return call.id
 
-    def end(self, call_id: str, **ended: Any) -> None:
-        """Say what came of a call."""
-        from learnt.text.redact import redact_line
-
+    def end(self, call_id: str, **outcome: Any) -> None:
+        """Record the outcome of a call."""
         with self._store.transaction():
             call = calls.get(self._store.database, call_id)
-            ended["reason"] = redact_line(ended["reason"], 500)[0]
-            calls.change(self._store.database, call.replace(**ended))
+            outcome["reason"] = redact_line(outcome["reason"], 500)[0]
+            calls.change(self._store.database, call.replace(**outcome))

@@ -1,33 +1,27 @@
 """What waits for a person's review, one decision at a time, each of which can be taken back.
 
-A decision counts only while its learning still waits: of two people who decide at once, the second is told. Each is
-one transaction, so that nothing is half done, whenever somebody leaves.
+A decision counts only while its learning still waits: of two people who decide at once, the second gets an error.
+Each is one transaction, so that nothing is half done, whenever somebody leaves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from learnt.errors import NotFound, WrongRequest
-from learnt.flow.context import check_rows
-from learnt.flow.learnings import replace_by, take_back, to_status
+from learnt.flow.context import Context, check_rows
+from learnt.flow.learnings import activate, take_back, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
-from learnt.store import escalations, learnings, reviews
+from learnt.store import Store, escalations, learnings, reviews
+from learnt.store.database import Database
+from learnt.store.escalations import Escalation
 from learnt.store.mined import Found, evidence_for
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
-
-if TYPE_CHECKING:
-    from learnt.flow.context import Context
-    from learnt.model import Event
-    from learnt.store import Store
-    from learnt.store.database import Database
-    from learnt.store.escalations import Escalation
-
-    Step = tuple[str, str, Callable[[Learning], dict[str, Any]]]  # the learning, the verb, what it changes
 
 # In the order in which they are walked through.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
@@ -51,8 +45,8 @@ class ReviewItem(Value):
     evidence: tuple[Found, ...] = ()
 
 
-class Decided(Value):
-    """A decision, with what it takes to take it back."""
+class Decision(Value):
+    """A decision, with what is needed to take it back."""
 
     item: str
     kind: str
@@ -80,17 +74,28 @@ class Review:
         unknown = [kind for kind in kinds if kind not in REVIEW_KINDS]
         if unknown:
             raise WrongRequest(f"nothing of the kind `{unknown[0]}` waits", hint=f"kinds: {', '.join(REVIEW_KINDS)}")
-        found: list[ReviewItem] = []
+        items: list[ReviewItem] = []
         for kind in REVIEW_KINDS:
             if not kinds or kind in kinds:
-                found += self._waiting(kind, limit=limit - len(found))
-        return found
+                items += self._items_of(kind, limit=limit - len(items))
+        return items
 
     def counts(self) -> dict[str, int]:
         """Return how much waits of each kind; of new ones, at most `MOST_COUNTED` are counted."""
-        counted = reviews.counts(self._store.database, most=MOST_COUNTED)
-        counted["removed"] = len(self._removals())
-        return {kind: counted[kind] for kind in REVIEW_KINDS if counted.get(kind)}
+        counts = reviews.counts(self._store.database, most=MOST_COUNTED)
+        counts["removed"] = len(self._removals())
+        return {kind: counts[kind] for kind in REVIEW_KINDS if counts.get(kind)}
+
+    def item(self, id: str) -> ReviewItem:
+        """Return one thing that waits."""
+        database = self._store.database
+        if is_id("esc", id):
+            escalation = escalations.get(database, id)
+            if escalation.status == "open" and is_id("learn", escalation.subject):
+                return self._removal_item(escalation)
+            raise _answered_already(escalation)
+        learning = _find_unchanged(database, id, None)
+        return self._item(_kind_of(database, learning), learning)
 
     def decide(
         self,
@@ -99,10 +104,10 @@ class Review:
         *,
         changes: Mapping[str, Any] | None = None,
         version: int | None = None,
-    ) -> Decided:
+    ) -> Decision:
         """Accept or reject something that waits, or accept it with other words: `edit`, with the changed fields.
 
-        `version` is that of the learning which the person saw: if its text was changed since, they are told instead.
+        `version` is that of the learning which the person saw: if its text was changed since, the decision is refused.
         """
         if decision not in DECISIONS:
             raise WrongRequest(f"`{decision}` is no decision", hint=f"decisions are: {', '.join(DECISIONS)}")
@@ -114,45 +119,35 @@ class Review:
         store = self._store
         with store.transaction():
             store.database.lock_words()  # of two that decide, the second must see what the first did
-            learning = self._seen(store.database, item_id, version)
-            kind = self._waits_as(store.database, learning)
-            if not kind:
-                raise _no_longer(item_id, learnings.history(store.database, item_id))
-            verdict = _rejected if decision == "reject" else _accepted
-            steps = [*_edited(item_id, fields), *verdict(kind, learning)]
-            made = self._make(store.database, steps)
-            decided = learnings.get(store.database, item_id).replace(scope=store.place.scope)
-        return Decided(item=item_id, kind=kind, decision=decision, learning=decided, events=made)
+            learning = _find_unchanged(store.database, item_id, version)
+            kind = _kind_of(store.database, learning)
+            subjects = (item_id, *learning.replaces)
+            before = _event_ids(store.database, subjects)
+            if fields:
+                self._change(store, item_id, "edit", lambda _: fields)
+            if decision == "reject":
+                self._reject(item_id, kind)
+            else:
+                self._accept(item_id, kind)
+            made = tuple(id for id in _event_ids(store.database, subjects) if id not in before)
+            learning = learnings.get(store.database, item_id).replace(scope=store.place.scope)
+        return Decision(item=item_id, kind=kind, decision=decision, learning=learning, events=made)
 
-    def take_back(self, decided: Decided) -> ReviewItem:
+    def take_back(self, decided: Decision) -> ReviewItem:
         """Undo a decision; return what waits again."""
         holder, _ = self._context.locate(decided.learning.id, writable=bool(decided.events))
         with self._store.transaction():
             if is_id("esc", decided.item):
                 self._reopen(decided.item)
-            if holder is self._store:
-                self._undo_all(holder.database, decided.events)
-            else:
-                with holder.transaction():
-                    self._undo_all(holder.database, decided.events)
+            with self._within(holder):
+                for id in reversed(decided.events):
+                    event = learnings.get_event(holder.database, id)
+                    change = self._context.change("undo", at=self._context.clock(), undoes=id)
+                    learnings.change(holder.database, event.subject, partial(take_back, event), change)
         return self.item(decided.item)
 
-    def item(self, id: str) -> ReviewItem:
-        """Return one thing that waits."""
-        database = self._store.database
-        if is_id("esc", id):
-            escalation = escalations.get(database, id)
-            if escalation.status == "open" and is_id("learn", escalation.subject):
-                return self._removal(escalation)
-            raise _answered(escalation)
-        learning = self._seen(database, id, None)
-        kind = self._waits_as(database, learning)
-        if not kind:
-            raise _no_longer(id, learnings.history(database, id))
-        return self._item(kind, learning)
-
     def tell_opinion(self, answer: str) -> None:
-        """Keep what a person says to whether the learnings helped."""
+        """Keep a person's answer to whether the learnings helped."""
         if answer not in OPINIONS:
             raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now = self._context.clock()
@@ -161,29 +156,27 @@ class Review:
                 self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now
             )
 
-    def _waiting(self, kind: str, *, limit: int) -> list[ReviewItem]:
+    def _items_of(self, kind: str, *, limit: int) -> list[ReviewItem]:
         if limit <= 0:
             return []
         if kind == "removed":
-            return [self._removal(escalation) for escalation in self._removals()[:limit]]
+            return [self._removal_item(escalation) for escalation in self._removals()[:limit]]
         database = self._store.database
         if kind == "new":
-            found = reviews.untouched(database, limit=limit)
+            waiting = reviews.untouched(database, limit=limit)
         else:
-            found = reviews.proposals(database, kind, limit=limit)
-        return [self._item(kind, learning) for learning in found]
+            waiting = reviews.proposals(database, kind, limit=limit)
+        return [self._item(kind, learning) for learning in waiting]
 
     def _removals(self) -> list[Escalation]:
-        """Return the questions whether a learning is to be hidden, as long as it is there."""
-        asked = [one for one in escalations.every(self._store.database, status="open") if is_id("learn", one.subject)]
-        known = {
-            id
-            for store in self._context.sound_stores()
-            for id in learnings.get_all(store.database, [one.subject for one in asked])
-        }
-        return [one for one in asked if one.subject in known]
+        """Return the questions whether a learning is to be hidden, as long as it exists."""
+        every = escalations.every(self._store.database, status="open")
+        asked = [escalation for escalation in every if is_id("learn", escalation.subject)]
+        ids = [escalation.subject for escalation in asked]
+        known = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
+        return [escalation for escalation in asked if escalation.subject in known]
 
-    def _removal(self, escalation: Escalation) -> ReviewItem:
+    def _removal_item(self, escalation: Escalation) -> ReviewItem:
         store, learning = self._context.locate(escalation.subject)
         item = self._item("removed", learning, store)
         return item.replace(id=escalation.id, question=escalation.question)
@@ -191,7 +184,7 @@ class Review:
     def _item(self, kind: str, learning: Learning, store: Store | None = None) -> ReviewItem:
         store = store or self._store
         replaced = learnings.get_all(store.database, learning.replaces) if learning.status == "proposed" else {}
-        evidence = [one for id in (learning.id, *replaced) for one in evidence_for(self._store.database, id)]
+        evidence = [seen for id in (learning.id, *replaced) for seen in evidence_for(self._store.database, id)]
         return ReviewItem(
             id=learning.id,
             kind=kind,
@@ -200,65 +193,48 @@ class Review:
             evidence=tuple(evidence),
         )
 
-    def _waits_as(self, database: Database, learning: Learning) -> str:
-        if learning.status == "proposed":
-            return ("proposed", "revised", "merged")[min(2, len(learning.replaces))]
-        return "new" if reviews.is_untouched(database, learning.id) else ""
+    def _accept(self, id: str, kind: str) -> None:
+        """Within a transaction: like a new learning; activate a proposal, which then replaces what it names."""
+        if kind == "new":
+            self._change(self._store, id, "like", lambda known: {"confidence": confidence.liked(known.confidence)})
+        else:
+            activate(self._context, self._store, id, self._context.change("restore", at=self._context.clock()))
 
-    def _seen(self, database: Database, id: str, version: int | None) -> Learning:
-        """Return a learning, unless its text is no longer what the person saw."""
-        learning = learnings.find(database, id, for_update=version is not None) if is_id("learn", id) else None
-        if learning is None:
-            raise NotFound(f"nothing that waits has the id `{id[:100]}`", hint="`learnt review --list` shows the ids")
-        if version is not None and version < learning.version:
-            later = [event for event in learnings.history(database, id) if event.version > version]
-            changed = [event for event in later if any(name in event.new for name in _TEXTS)]
-            if changed:
-                raise WrongRequest(
-                    f"{changed[-1].who} changed the text of `{id}` meanwhile", hint="look at it again, then decide"
-                )
-        return learning
+    def _reject(self, id: str, kind: str) -> None:
+        """Within a transaction: hide a new learning; archive a proposal."""
+        verb, status = ("hide", "hidden") if kind == "new" else ("archive", "archived")
+        self._change(self._store, id, verb, to_status(status))
 
-    def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decided:
+    def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
         """Hide the learning that an escalation is about, or keep it, as it is or with other words."""
-        asked = escalations.get(self._store.database, id)
-        if not is_id("learn", asked.subject):
+        subject = escalations.get(self._store.database, id).subject
+        if not is_id("learn", subject):
             raise WrongRequest(f"`{id}` is about no learning", hint=f'`learnt resolve {id} "what to do"` answers it')
         hides = decision == "accept"
-        holder, _ = self._context.locate(asked.subject, writable=hides or bool(fields))
-        steps = [(asked.subject, "hide", to_status("hidden"))] if hides else _edited(asked.subject, fields)
+        holder, _ = self._context.locate(subject, writable=hides or bool(fields))
         with self._store.transaction():
             self._store.database.lock_words()
             escalation = escalations.get(self._store.database, id, for_update=True)
             if escalation.status != "open":
-                raise _answered(escalation)
-            self._seen(holder.database, asked.subject, version)
+                raise _answered_already(escalation)
+            _find_unchanged(holder.database, subject, version)
             answer_escalation(self._context, escalation, "hide" if hides else "keep")
-            if holder is self._store or not steps:
-                made = self._make(holder.database, steps)
-            else:
-                with holder.transaction():
-                    made = self._make(holder.database, steps)
-        decided = learnings.get(holder.database, asked.subject).replace(scope=holder.place.scope)
-        return Decided(item=id, kind="removed", decision=decision, learning=decided, events=made)
+            before = _event_ids(holder.database, [subject])
+            if hides or fields:
+                verb, decide = ("hide", to_status("hidden")) if hides else ("edit", lambda _: fields)
+                with self._within(holder):
+                    self._change(holder, subject, verb, decide)
+            made = tuple(event for event in _event_ids(holder.database, [subject]) if event not in before)
+        learning = learnings.get(holder.database, subject).replace(scope=holder.place.scope)
+        return Decision(item=id, kind="removed", decision=decision, learning=learning, events=made)
 
-    def _make(self, database: Database, steps: Sequence[Step]) -> tuple[str, ...]:
-        """Within a transaction: change learnings step by step; return the ids of the events."""
-        made = []
-        for id, what, decide in steps:
-            if learnings.find(database, id) is None:
-                continue  # what a proposal would replace may have been purged
-            before, after = learnings.change(database, id, decide, self._context.change(what, at=self._context.clock()))
-            if after.version != before.version:
-                made.append(learnings.history(database, id)[-1].id)
-        return tuple(made)
+    def _change(self, store: Store, id: str, verb: str, decide: Callable[[Learning], dict[str, Any]]) -> None:
+        """Within a transaction: change a learning on behalf of this person."""
+        learnings.change(store.database, id, decide, self._context.change(verb, at=self._context.clock()))
 
-    def _undo_all(self, database: Database, made: Sequence[str]) -> None:
-        """Within a transaction: take changes back, the last one first."""
-        for id in reversed(made):
-            event = learnings.get_event(database, id)
-            change = self._context.change("undo", at=self._context.clock(), undoes=id)
-            learnings.change(database, event.subject, partial(take_back, event), change)
+    def _within(self, holder: Store) -> AbstractContextManager[object]:
+        """Within a transaction of the own store: return one of the store that holds a learning."""
+        return nullcontext() if holder is self._store else holder.transaction()
 
     def _reopen(self, id: str) -> None:
         """Within a transaction: let an escalation wait again."""
@@ -267,30 +243,38 @@ class Review:
         escalations.resolve(self._store.database, open_again)
 
 
-def _accepted(kind: str, learning: Learning) -> list[Step]:
-    if kind == "new":
-        return [(learning.id, "like", lambda one: {"confidence": confidence.liked(one.confidence)})]
-    replaced: list[Step] = [(id, "supersede", replace_by(learning.id)) for id in learning.replaces]
-    return [(learning.id, "restore", to_status("active")), *replaced]
+def _find_unchanged(database: Database, id: str, version: int | None) -> Learning:
+    """Return a learning, unless its text is no longer what the person saw."""
+    learning = learnings.find(database, id, for_update=version is not None) if is_id("learn", id) else None
+    if learning is None:
+        raise NotFound(f"nothing that waits has the id `{id[:100]}`", hint="`learnt review --list` shows the ids")
+    if version is not None and version < learning.version:
+        later = [event for event in learnings.history(database, id) if event.version > version]
+        changed = [event for event in later if any(name in event.new for name in _TEXTS)]
+        if changed:
+            raise WrongRequest(
+                f"{changed[-1].who} changed the text of `{id}` meanwhile", hint="look at it again, then decide"
+            )
+    return learning
 
 
-def _rejected(kind: str, learning: Learning) -> list[Step]:
-    if kind == "new":
-        return [(learning.id, "hide", to_status("hidden"))]
-    return [(learning.id, "archive", to_status("archived"))]
+def _kind_of(database: Database, learning: Learning) -> str:
+    """Return as what a learning waits; raise if it does not wait: somebody decided on it, or nobody needs to."""
+    if learning.status == "proposed":
+        return ("proposed", "revised", "merged")[min(2, len(learning.replaces))]
+    if reviews.is_untouched(database, learning.id):
+        return "new"
+    touched = [event for event in learnings.history(database, learning.id) if event.what in reviews.TOUCHES]
+    why = f": {touched[-1].who} decided `{touched[-1].what}`" if touched else ""
+    hint = f"`learnt history {learning.id}` shows what became of it"
+    raise WrongRequest(f"`{learning.id}` does not wait for review{why}", hint=hint)
 
 
-def _edited(id: str, fields: dict[str, Any]) -> list[Step]:
-    return [(id, "edit", lambda _: fields)] if fields else []
+def _event_ids(database: Database, learning_ids: Sequence[str]) -> list[str]:
+    """Return the ids of all changes to some learnings, the oldest of each first."""
+    return [event.id for id in learning_ids for event in learnings.history(database, id)]
 
 
-def _no_longer(id: str, history: Sequence[Event]) -> WrongRequest:
-    """Return the error for something that does not wait: somebody decided on it, or nobody needs to."""
-    touched = [event for event in history if event.what in reviews.TOUCHES]
-    told = f": {touched[-1].who} decided `{touched[-1].what}`" if touched else ""
-    return WrongRequest(f"`{id}` does not wait for review{told}", hint=f"`learnt history {id}` shows what became of it")
-
-
-def _answered(escalation: Escalation) -> WrongRequest:
-    told = f": {escalation.resolved_by} answered `{escalation.answer}`" if escalation.status != "open" else ""
-    return WrongRequest(f"`{escalation.id}` does not wait for review{told}", hint="`learnt escalations --all` shows it")
+def _answered_already(escalation: Escalation) -> WrongRequest:
+    why = f": {escalation.resolved_by} answered `{escalation.answer}`" if escalation.status != "open" else ""
+    return WrongRequest(f"`{escalation.id}` does not wait for review{why}", hint="`learnt escalations --all` shows it")

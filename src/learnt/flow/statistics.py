@@ -1,12 +1,11 @@
-"""What learning costs and what it does, in figures: the accounts of model calls, and the statistics.
+"""What learning costs and what it achieves, in figures: the accounts of model calls, and the statistics.
 
 All figures are of the project's own store. The database sums, `weigh/statistics` judges what may be said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from learnt.flow.activity import (
     Activity,
@@ -16,18 +15,15 @@ from learnt.flow.activity import (
     read_activity,
     report_attempt,
 )
-from learnt.flow.context import check_rows
+from learnt.flow.context import Context, check_rows
 from learnt.model import Value
 from learnt.store import calls, escalations, missteps, statistics
 from learnt.store.activity import Today
 from learnt.store.calls import ModelCall, Spent
-from learnt.store.statistics import Effect, Ranked, Regenerated
+from learnt.store.statistics import Day, Effect, Ranked, Regenerated
 from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.weigh import statistics as rules
 from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
-
-if TYPE_CHECKING:
-    from learnt.flow.context import Context
 
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
@@ -146,10 +142,9 @@ class Reports:
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS
-        letters = [(one.day, one.count, one.total) for one in statistics.task_lengths(database, since=since)]
-        tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in letters]
-        briefs = [(one.day, one.count, one.total) for one in statistics.brief_tokens(database, since=since)]
-        cost = [(one.day, one.count, one.total) for one in statistics.spent(database)]
+        lengths = _daily(statistics.task_lengths(database, since=since))
+        tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in lengths]
+        briefs = _daily(statistics.brief_tokens(database, since=since))
         learnt_at = statistics.first_learning_at(database)
         effects = statistics.effects(database, learnt_at=now if learnt_at is None else learnt_at)
         return Stats(
@@ -158,39 +153,40 @@ class Reports:
             recurring=tuple(statistics.ranked(database, "recurrences", limit=limit)),
             task_tokens=tuple(rules.weeks(tasks, now_ms=now, count=weeks)),
             brief_tokens=tuple(rules.weeks(briefs, now_ms=now, count=weeks)),
-            gone=self._gone(now),
-            cost=tuple(rules.months(cost)),
-            before=_outcomes([one for one in effects if not one.after]),
-            after=_outcomes([one for one in effects if one.after]),
-            by_month=_by_month(effects),
+            gone=self._find_gone_errors(now),
+            cost=tuple(rules.months(_daily(statistics.spent(database)))),
+            before=_sum_up([effect for effect in effects if not effect.after]),
+            after=_sum_up([effect for effect in effects if effect.after]),
+            by_month=_sum_up_months(effects),
             regenerations=statistics.regenerated(database),
             opinions=escalations.count_opinions(database),
             prevented=missteps.prevented(database),
         )
 
-    def _gone(self, now: int) -> tuple[GoneError, ...]:
+    def _find_gone_errors(self, now: int) -> tuple[GoneError, ...]:
         database = self._store.database
-        signs = [(one.task, one.text, one.at) for one in statistics.failure_signs(database, limit=_SIGNS_READ)]
+        signs = [(sign.task, sign.text, sign.at) for sign in statistics.failure_signs(database, limit=_SIGNS_READ)]
         starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
-        found = []
+        errors = []
         for gone in rules.gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:
             id, title = statistics.learnt_from(database, gone.tasks) or ("", "")
-            found.append(GoneError(gone=gone, learning=id, title=title))
-        return tuple(found)
+            errors.append(GoneError(gone=gone, learning=id, title=title))
+        return tuple(errors)
 
 
-def _outcomes(effects: list[Effect]) -> Outcomes:
+def _daily(days: Iterable[Day]) -> list[tuple[int, int, float]]:
+    return [(day.day, day.count, day.total) for day in days]
 
+
+def _sum_up(effects: Iterable[Effect]) -> Outcomes:
     total = Outcomes()
-    for one in effects:
-        total = total.plus(one.tasks, one.done, one.at_first, one.attempts)
+    for effect in effects:
+        total = total.plus(effect.tasks, effect.done, effect.at_first, effect.attempts)
     return total
 
 
-def _by_month(effects: list[Effect]) -> dict[str, Outcomes]:
-
-    found: dict[str, Outcomes] = {}
-    for one in effects:
-        month = month_of(one.day)
-        found[month] = found.get(month, Outcomes()).plus(one.tasks, one.done, one.at_first, one.attempts)
-    return found
+def _sum_up_months(effects: Iterable[Effect]) -> dict[str, Outcomes]:
+    months: dict[str, list[Effect]] = {}
+    for effect in effects:
+        months.setdefault(month_of(effect.day), []).append(effect)
+    return {month: _sum_up(its_effects) for month, its_effects in months.items()}

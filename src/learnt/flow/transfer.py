@@ -1,47 +1,34 @@
-"""Learnings in and out: export, import, templates to start with, backup, and deletion for good."""
+"""Learnings in and out: export, import, templates and backups."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
-from learnt.flow.learnings import refuse_circle
+from learnt.flow.context import Context
+from learnt.flow.learnings import STATEMENT, refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
 from learnt.store.index import Filter
+from learnt.store.learnings import Change
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.weigh import confidence
-
-if TYPE_CHECKING:
-    from learnt.flow.context import Context
-    from learnt.store.learnings import Change
 
 _IMPORTED_AT_ONCE = 500
 TEMPLATE_TAG = "template"
 # The templates that come along: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _TEMPLATE_ENDING = ".md"
-_TEMPLATE_FIELDS = (
-    "title",
-    *PARAGRAPHS,
-    "tags",
-    "domain",
-    "category",
-    "kind",
-    "polarity",
-    "triggers",
-    "confidence",
-    "pinned",
-)
+_TEMPLATE_FIELDS = (*STATEMENT, "confidence", "pinned")
 
 
-class Imported(Value):
+class ImportReport(Value):
     """What became of the learnings of a file."""
 
     added: int = 0
@@ -51,12 +38,12 @@ class Imported(Value):
     """Changed here after the file was written, so the file's version was not taken."""
 
 
-class Started(Value):
+class TemplateReport(Value):
     """What became of the learnings of a template."""
 
     added: int = 0
     known: int = 0
-    """The store holds the same already, in whatever state: what a person put away does not come back."""
+    """The store holds the same already, whatever its status: what a person archived or hid does not come back."""
 
 
 class Transfer:
@@ -74,26 +61,22 @@ class Transfer:
 
     def import_all(
         self, records: Iterable[dict[str, Any]], *, progress: Callable[[int], None] = lambda _: None
-    ) -> Imported:
+    ) -> ImportReport:
         """Take in exported learnings: same ids, no duplicates, and nothing newer overwritten."""
-        counts = dict.fromkeys(Imported.fields, 0)
-        everything = [self._context.redact_record(record) for record in records]
-        for number, record in enumerate(everything, 1):
-            self._check_import(record, number)
+        counts = dict.fromkeys(ImportReport.fields, 0)
+        everything = self._read_all(records)
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):
             self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
             progress(start)
         self._store.grew_by(counts["added"] + counts["updated"])
-        return Imported(**counts)
+        return ImportReport(**counts)
 
-    def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> Started:
+    def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
         """Add the learnings of a template that are not there yet; of records from elsewhere, only what they say counts.
 
         What is archived, hidden or superseded where they come from is left out.
         """
-        everything = [self._context.redact_record(record) for record in records]
-        for number, record in enumerate(everything, 1):
-            self._check_import(record, number)
+        everything = self._read_all(records)
         now = self._context.clock()
         change = self._context.change("import", at=now, reason=f"template {template}".strip())
         added = known = 0
@@ -101,10 +84,10 @@ class Transfer:
             self._store.database.lock_words()  # of two that start at once, the second must see what the first added
             for record in everything:
                 if record.get("status", "active") == "active":
-                    is_new = self._add_if_new(self._of_template(record, now=now + added), change)
+                    is_new = self._add_if_new(_read_template_record(record, now=now + added), change)
                     added, known = added + is_new, known + (not is_new)
         self._store.grew_by(added)
-        return Started(added=added, known=known)
+        return TemplateReport(added=added, known=known)
 
     def backup(self, path: str | None = None) -> str:
         """Write a copy of the store into a SQLite file and return its path."""
@@ -136,39 +119,24 @@ class Transfer:
         except CorruptDatabase:
             return True
 
-    def _check_import(self, record: dict[str, Any], number: int) -> None:
-        """Refuse the whole file for one bad entry, before anything is written."""
-        try:
-            self._imported(record, now=0)
-        except InvalidValue as error:
-            raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
+    def _read_all(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return records without secrets; refuse them all for a bad one, before anything is written."""
+        everything = [self._context.redact_record(record) for record in records]
+        for number, record in enumerate(everything, 1):
+            try:
+                _read_record(record, now=0)
+            except InvalidValue as error:
+                raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
+        return everything
 
     def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> None:
         now = self._context.clock()
         # Without a time of its own, an entry is as new as its place in the file says.
-        read = [(record, self._imported(record, now=now + place)) for place, record in enumerate(records)]
+        read = [(record, _read_record(record, now=now + place)) for place, record in enumerate(records)]
         with self._store.transaction():
             self._store.database.lock_words()  # of two that import the same, the second must see what the first added
             for record, learning in read:
                 counts[self._take_in(record, learning, now=now)] += 1
-
-    def _imported(self, record: dict[str, Any], *, now: int) -> Learning:
-        known = {name: value for name, value in record.items() if name not in PLACE}
-        fields = read_fields(known, allowed=tuple(name for name in Learning.fields if name not in PLACE))
-        if "id" not in fields:
-            fields["id"] = _id_of_text(fields)
-        fields.setdefault("origin", "import")
-        fields.setdefault("confidence", confidence.start(fields["origin"]))
-        fields.setdefault("created_at", now)
-        fields.setdefault("updated_at", fields["created_at"])
-        return Learning(**{"title": "", **fields})
-
-    def _of_template(self, record: dict[str, Any], *, now: int) -> Learning:
-        """Return a fresh learning that says what a record says, and nothing of what became of it elsewhere."""
-        said = {name: record[name] for name in record if name in _TEMPLATE_FIELDS}
-        learning = self._imported(said, now=now)
-        tags = sorted({*learning.tags, TEMPLATE_TAG})[:TAG_LIMIT]
-        return learning.replace(id=new_id("learn", now), tags=tuple(tags))
 
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
         """Within a transaction: add a learning unless there is one that says the same."""
@@ -196,6 +164,26 @@ class Transfer:
             return "kept"  # changed here meanwhile, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: theirs, change)
         return "updated"
+
+
+def _read_record(record: dict[str, Any], *, now: int) -> Learning:
+    stated = {name: value for name, value in record.items() if name not in PLACE}
+    fields = read_fields(stated, allowed=tuple(name for name in Learning.fields if name not in PLACE))
+    if "id" not in fields:
+        fields["id"] = _id_of_text(fields)
+    fields.setdefault("origin", "import")
+    fields.setdefault("confidence", confidence.start(fields["origin"]))
+    fields.setdefault("created_at", now)
+    fields.setdefault("updated_at", fields["created_at"])
+    return Learning(**{"title": "", **fields})
+
+
+def _read_template_record(record: dict[str, Any], *, now: int) -> Learning:
+    """Return a fresh learning that says what a record says, without what became of it elsewhere."""
+    statement = {name: record[name] for name in record if name in _TEMPLATE_FIELDS}
+    learning = _read_record(statement, now=now)
+    tags = sorted({*learning.tags, TEMPLATE_TAG})[:TAG_LIMIT]
+    return learning.replace(id=new_id("learn", now), tags=tuple(tags))
 
 
 def templates() -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""The ends of turns: what an agent said last in a conversation is kept at once, and made something of later.
+"""The ends of turns: what an agent said last in a conversation is kept at once, and debriefed later.
 
-A client waits for the end of a turn, so nothing is opened for it: the words go to the spool, on the disk, and a process
-of its own is started. A conversation has one attempt, named after it: whatever tells more of it, the next turn or its
-transcript, replaces its debrief; what tells nothing replaces nothing. What it taught and marked before stays.
+A client waits for the end of a turn, so no database is opened for it: the words go to the spool, on the disk, and the
+worker is started. A conversation has one attempt, named after it: the next turn, or its transcript, replaces its
+debrief if it says more. What the conversation taught and marked before stays.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def end_turn(
     result: str | None = None,
     parent: str = "",
 ) -> str:
-    """Keep what an agent said last in a turn, and let it be made something of; return the id of its attempt."""
+    """Keep what an agent said last in a turn, and let the worker debrief it; return the id of its attempt."""
     checked_out = branch or (head_branch(context.root) if context.root else "")
     turn = record_turn(
         context,
@@ -71,7 +71,7 @@ def record_turn(
 ) -> DebriefRecord:
     """Return what is known of a conversation so far, as it is spooled.
 
-    `read`: what a transcript that holds it all says: its `size`, the `last` message and what was `asked` first.
+    `read`: of a transcript that holds all of it, its `size`, the `last` message and what was `asked` first.
     """
     now = context.clock()
     attempt = Attempt(
@@ -95,11 +95,11 @@ def record_turn(
 
 
 def source_of(path: str) -> str:
-    """Return by what a transcript is known, however its path is written."""
+    """Return the name of a transcript, the same however its path is written."""
     file, mark, session = path.rpartition("#")
     return f"{os.path.realpath(file)}#{session}" if mark and not os.path.exists(path) else os.path.realpath(path)
 
 
 def words_of(source: str) -> str:
-    """Return under which name is kept how much of the words in a transcript was debriefed."""
+    """Return the name under which it is kept how much of the words in a transcript was debriefed."""
     return f"words {source}"

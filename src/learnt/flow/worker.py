@@ -1,32 +1,32 @@
-"""What the worker does between turns: takes up what waits, and reads what was said since.
+"""What the worker does between turns: applies the records that wait, and reads what was said since.
 
-Each part is done on its own: what one cannot do is told, and waits. A conversation's words are debriefed before anybody
-is asked about them, so that a model that fails keeps nothing back that the agent said itself. Records that arrive while
-it ends are not missed: it looks once more when others can see that it has ended.
+Each part is done independently: what cannot be done is reported, and waits. A conversation's words are debriefed before
+a model is asked about them, so that a model that fails holds back nothing that the agent said itself. Records that
+arrive while the worker ends are not missed: it looks once more after others can see that it has ended.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from learnt.clients.kit.steps import About
+from learnt.clients.kit.transcript import about
+from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow import background
+from learnt.flow.context import Context
 from learnt.flow.debriefs import keep
-from learnt.flow.history import Transcripts, size_of
+from learnt.flow.history import read_conversation, read_words, size_of, take_in_transcript
 from learnt.flow.learnings_file import LearningsFile
-from learnt.flow.mining import NO_HURRY_S, Reading
+from learnt.flow.mining import ask_about, note_read, was_asked_lately
+from learnt.flow.model_calls import NO_HURRY_S
 from learnt.flow.turns import record_turn, words_of
-from learnt.model import Attempt, Task, Value
-from learnt.store import mined, tasks
+from learnt.model import Attempt, Value
+from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.locks import Locked
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from learnt.clients.kit.steps import About
 
 _LONG_AGO_MS = 30 * 24 * 3600 * 1000
 _TRIES = 2
@@ -34,185 +34,184 @@ _TRIES_TO_BEGIN = 20
 _BETWEEN_TRIES_S = 0.05
 
 
-class CaughtUp(Value):
+class WorkerReport(Value):
     """What was done, and what could not be."""
 
     records: int = 0
-    """How many records were taken up."""
+    """How many records were applied."""
     conversations: int = 0
-    """How many conversations were debriefed anew."""
+    """How many conversations were debriefed again."""
     learnings: tuple[str, ...] = ()
     """What they taught that is new, beyond what their agents said themselves."""
     remarks: tuple[str, ...] = ()
     """What waits for the next time, and why."""
 
 
-class Worker(Transcripts):
-    """What is done in the background."""
+class Worker:
+    """Catches up with what waits, alone in its store."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
 
     def start(self) -> None:
         """Start the worker in a process of its own, unless one is running; never fails."""
-        background.start_worker(self.context)
+        background.start_worker(self._context)
 
-    def catch_up(self, *, limit_s: float = NO_HURRY_S) -> CaughtUp:
-        """Do what there is to do, alone; return at once when somebody else is at it."""
+    def catch_up(self, *, limit_s: float = NO_HURRY_S) -> WorkerReport:
+        """Do what there is to do, alone; return at once if another worker is running."""
         deadline = time.monotonic() + limit_s
-        folder = self.store.place.folder
-        done = CaughtUp()
-        self.store.make_folder()
+        folder = self._store.place.folder
+        report = WorkerReport()
+        self._store.make_folder()
         while True:
-            with _at_work(folder) as alone:
-                if not alone:
-                    return done
+            with _hold_worker_lock(folder) as is_alone:
+                if not is_alone:
+                    return report
                 background.tell_state(folder, "begun")
                 before = self._waiting_records()
-                done = self._done_once(done, deadline)
-                background.tell_state(folder, "failed" if done.remarks else "done")
+                report = self._catch_up_once(report, deadline)
+                background.tell_state(folder, "failed" if report.remarks else "done")
             if not self._waiting_records() - before or time.monotonic() > deadline:
-                return done
+                return report
 
     def _waiting_records(self) -> set[str]:
-        return {record.op for record in self.store.spool.waiting()}
+        return {record.op for record in self._store.spool.waiting()}
 
-    def _done_once(self, done: CaughtUp, deadline: float) -> CaughtUp:
+    def _catch_up_once(self, report: WorkerReport, deadline: float) -> WorkerReport:
         remarks: list[str] = []
-        done = done.replace(records=done.records + self._take_up_all(remarks))
+        report = report.replace(records=report.records + self._apply_spool(remarks))
         self._refresh_mirror(remarks, examine=True)
-        if not self.store.spool.is_empty():
-            return done.replace(remarks=tuple(remarks))  # what cannot take these takes nothing else either
-        done = self._read_conversations(done, remarks, deadline)
-        try:
-            # Others may finish as many tasks meanwhile.
-            while self.root and background.state(self.store, self.settings).is_due and time.monotonic() < deadline:
-                LearningsFile(self.context).update(cause="count", limit_s=deadline - time.monotonic())
-        except LearntError as error:
-            remarks.append(_told(error))
+        if not self._store.spool.is_empty():
+            return report.replace(remarks=tuple(remarks))  # what cannot take these takes nothing else either
+        report = self._read_conversations(report, remarks, deadline)
+        self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
-        return done.replace(remarks=tuple(remarks))
+        return report.replace(remarks=tuple(remarks))
+
+    def _apply_spool(self, remarks: list[str]) -> int:
+        """Bring what waits into the database; others may be writing."""
+        applied = 0
+        for _ in range(_TRIES):
+            applied += self._store.take_up_spool(wait=True)
+            if self._store.spool.is_empty():
+                return applied
+        remarks.append("records wait in the spool: the database cannot take them now")
+        return applied
 
     def _refresh_mirror(self, remarks: list[str], *, examine: bool) -> None:
-        """Beside a server, bring the copy for hooks up to date: first, so that they need not wait, and last."""
-        if not self.store.place.address:
+        """Beside a server, update the copy for hooks: first, so that they need not wait, and last."""
+        if not self._store.place.address:
             return
-        from learnt.store.mirror import refresh
-
         try:
-            refresh(self.store, examine=examine)
+            mirror.refresh(self._store, examine=examine)
         except LearntError as error:
-            remarks.append(_told(error))
+            remarks.append(_format_error(error))
 
-    def _take_up_all(self, remarks: list[str]) -> int:
-        """Bring what waits into the database; others may be writing."""
-        taken = 0
-        for _ in range(_TRIES):
-            taken += self.store.take_up_spool(wait=True)
-            if self.store.spool.is_empty():
-                return taken
-        remarks.append("records wait in the spool: the database cannot take them now")
-        return taken
+    def _update_files(self, remarks: list[str], deadline: float) -> None:
+        """Update the learnings files as long as that is due: others may finish as many tasks meanwhile."""
+        file = LearningsFile(self._context)
+        try:
+            while self._context.root and file.state().is_due and time.monotonic() < deadline:
+                file.update(cause="count", limit_s=deadline - time.monotonic())
+        except LearntError as error:
+            remarks.append(_format_error(error))
 
-    def _read_conversations(self, done: CaughtUp, remarks: list[str], deadline: float) -> CaughtUp:
-        """Read the transcripts that have grown; when the model fails, only their words."""
+    def _read_conversations(self, report: WorkerReport, remarks: list[str], deadline: float) -> WorkerReport:
+        """Read the transcripts that have grown; after the model failed, only their words."""
         asks = True
-        latest = tasks.conversations(self.store.database, since=self._clock() - _LONG_AGO_MS)
-        sources = [source for one in latest for source in (one.transcript, words_of(one.transcript))]
-        read = mined.sizes_read(self.store.database, sources)
+        database = self._store.database
+        latest = tasks.conversations(database, since=self._context.clock() - _LONG_AGO_MS)
+        sources = [source for attempt in latest for source in (attempt.transcript, words_of(attempt.transcript))]
+        sizes_read = mined.sizes_read(database, sources)
         for attempt in reversed(latest):
             if time.monotonic() > deadline:
                 break
             try:
                 size = _size_or_0(attempt.transcript)
-                if size and read.get(words_of(attempt.transcript)) != size:
-                    done = done.replace(conversations=done.conversations + self._debrief(attempt, size))
-                if asks and size and read.get(attempt.transcript) != size and self._may_be_mined(attempt):
-                    learnt = self._mine(attempt, size, deadline - time.monotonic())
-                    done = done.replace(learnings=(*done.learnings, *learnt))
+                if size and sizes_read.get(words_of(attempt.transcript)) != size:
+                    report = report.replace(conversations=report.conversations + self._debrief(attempt, size))
+                if asks and size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
+                    new = self._mine(attempt, size, deadline - time.monotonic())
+                    report = report.replace(learnings=(*report.learnings, *new))
             except (ModelFailed, NoModel, SpendingCap) as error:
                 asks = False  # a model that fails now fails the next time, too, and is paid for it
-                remarks.append(_told(error))
+                remarks.append(_format_error(error))
             except LearntError as error:
-                remarks.append(_told(error))
-        return done
+                remarks.append(_format_error(error))
+        return report
 
     def _may_be_mined(self, attempt: Attempt) -> bool:
-        task = tasks.get(self.store.database, attempt.task)
-        return self.settings.learnings_enabled and not task.skip_learnings and not self._was_asked_lately(task)
+        task = tasks.get(self._store.database, attempt.task)
+        is_enabled = self._context.settings.learnings_enabled
+        return is_enabled and not task.skip_learnings and not was_asked_lately(self._context, task)
 
     def _debrief(self, attempt: Attempt, size: int) -> bool:
         """Replace the debrief of a conversation by one of all its agent's words; False if there are none yet."""
-        told = self._told_of(attempt, size)
-        asked, messages = self._all_words(attempt) if told else ("", [])
-        if told is None or not messages:
-            self._note_read(attempt, size, words_of(attempt.transcript))
+        header = self._read_header(attempt, size)
+        question, messages = self._read_words(attempt) if header else ("", [])
+        if header is None or not messages:
+            note_read(self._context, words_of(attempt.transcript), size=size, task=attempt.task)
             return False
-        now = self._clock()
-        task = tasks.get(self.store.database, attempt.task)
-        body = record_turn(
-            self.context,
-            task.replace(client=task.client or told.client),
+        now = self._context.clock()
+        task = tasks.get(self._store.database, attempt.task)
+        turn = record_turn(
+            self._context,
+            task.replace(client=task.client or header.client),
             "\n\n".join(messages),
             transcript=attempt.transcript,
-            branch=attempt.branch or told.branch,
+            branch=attempt.branch or header.branch,
             result=attempt.result if attempt.result != "incomplete" else _last_result(messages),
-            model=told.model,
-            ended_at=min(told.ended_at or now, now),
-            read={"size": size, "last": messages[-1], "asked": self._line(asked)},
+            model=header.model,
+            ended_at=min(header.ended_at or now, now),
+            read={"size": size, "last": messages[-1], "asked": self._context.redact_line(question)},
         )
-        return not keep(self.context, body).spooled
+        return not keep(self._context, turn).spooled
 
     def _mine(self, attempt: Attempt, size: int, limit_s: float) -> tuple[str, ...]:
-        """Learn from what was done in a conversation; return what is new."""
-        told = self._told_of(attempt, size)
-        if told is None:
+        """Learn from what was done in a conversation; return the new learnings."""
+        header = self._read_header(attempt, size)
+        if header is None:
             return ()
-        task: Task = tasks.get(self.store.database, attempt.task)
-        messages = self._all_words(attempt)[1]
-        seen = self._seen(attempt.transcript, messages[-1] if messages else "", folder=told.folder)
-        reading = Reading(task=task, said="\n\n".join(messages), found=tuple(self._safe(one, task) for one in seen))
-        reading = self._understood(reading, "", limit_s)
-        return self._mined(reading, attempt.id, attempt.transcript, size).learnings
+        task = tasks.get(self._store.database, attempt.task)
+        messages = self._read_words(attempt)[1]
+        reading = read_conversation(self._context, task, attempt.transcript, messages, folder=header.folder)
+        reading = ask_about(self._context, reading, limit_s=limit_s)
+        return take_in_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
 
-    def _told_of(self, attempt: Attempt, size: int) -> About | None:
-        """Return what a transcript tells of itself; None for what is none, and not tried again until it changes."""
-        from learnt.clients.kit.transcript import about
-        from learnt.store import session_database
-
+    def _read_header(self, attempt: Attempt, size: int) -> About | None:
+        """Return what a transcript says about itself; None if it is none, which is not tried again until it changes."""
         try:
             return about(attempt.transcript, session_database)
         except TryAgain:
             raise  # its client is writing it
         except (LearntError, OSError):
-            self._note_read(attempt, size, attempt.transcript)
+            note_read(self._context, attempt.transcript, size=size, task=attempt.task)
             return None
 
-    def _note_read(self, attempt: Attempt, size: int, source: str) -> None:
-        with self.store.transaction():
-            mined.note_read(self.store.database, source, size=size, task=attempt.task, at=self._clock())
-
-    def _all_words(self, attempt: Attempt) -> tuple[str, list[str]]:
-        """Return what was asked first and what the agent said, also what is not written down yet."""
-        asked, messages = self._words(attempt.transcript)
-        kept = [one.text for one in mined.material_of(self.store.database, attempt.task) if one.attempt == attempt.id]
-        late = [text for text in kept if text.strip() and not any(text.strip() in said for said in messages)]
-        return asked, [*messages, *late]
+    def _read_words(self, attempt: Attempt) -> tuple[str, list[str]]:
+        """Return what was asked first and what the agent said, also what is not in the transcript yet."""
+        question, messages = read_words(attempt.transcript)
+        material = mined.material_of(self._store.database, attempt.task)
+        texts = [part.text for part in material if part.attempt == attempt.id]
+        late = [text for text in texts if text.strip() and not any(text.strip() in message for message in messages)]
+        return question, [*messages, *late]
 
 
 @contextmanager
-def _at_work(folder: str) -> Iterator[bool]:
-    """Be the one worker of a store; False when there is another one."""
+def _hold_worker_lock(folder: str) -> Iterator[bool]:
+    """Be the only worker of a store; False if another one is running."""
     for _ in range(_TRIES_TO_BEGIN):
-        with Locked(os.path.join(folder, background.WORKER_LOCK), wait=False) as alone:
-            if alone:
+        with Locked(os.path.join(folder, background.WORKER_LOCK), wait=False) as is_alone:
+            if is_alone:
                 yield True
                 return
-        time.sleep(_BETWEEN_TRIES_S)  # whoever only asks whether somebody is at work has the lock for an instant, too
+        time.sleep(_BETWEEN_TRIES_S)  # asking whether a worker runs holds the lock for an instant, too
     yield False
 
 
 def _last_result(messages: list[str]) -> str | None:
-    """Return how the work ended, in the words of the last message that tells."""
-    from learnt.debrief.sigils import read_sigils
-
+    """Return how the work ended, by the last message that says so."""
     return next((result for text in reversed(messages) if (result := read_sigils(text).result)), None)
 
 
@@ -224,5 +223,5 @@ def _size_or_0(transcript: str) -> int:
         return 0
 
 
-def _told(error: LearntError) -> str:
+def _format_error(error: LearntError) -> str:
     return f"{error.message}; {error.hint}" if error.hint else error.message

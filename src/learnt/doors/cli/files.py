@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.flow.background import State
-    from learnt.flow.learnings_file import File, Update
+    from learnt.flow.learnings_file import FileUpdate, Update
     from learnt.memory import Memory
     from learnt.store.regenerations import Regeneration
 
@@ -124,11 +124,11 @@ def _tell(update: Update) -> None:
         say(f"The model calls cost about ${update.cost_usd:.4f}.")
 
 
-def _outcome(file: File) -> str:
+def _outcome(file: FileUpdate) -> str:
     path = os.path.relpath(file.path)
     if not file.is_new:
         missing = f"There is nothing to show in {path} yet: finish some tasks, or `learnt add` something."
-        return f"{path} is as it should be." if file.found is not None else missing
+        return f"{path} is as it should be." if file.content is not None else missing
     delta = file.delta
     crowd = f"; no room for {len(file.left_out)}" if file.left_out else ""
     return f"Wrote {path}: {len(delta.added)} added, {len(delta.removed)} removed, {len(delta.kept)} kept{crowd}."

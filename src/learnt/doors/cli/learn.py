@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from learnt.flow.history import Past
-    from learnt.flow.mining import Mined
+    from learnt.flow.history import UnreadHistory
+    from learnt.flow.mining import MiningReport
     from learnt.memory import Memory
 
 _UNITS_MS = {"h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
@@ -57,7 +57,7 @@ def _length_ms(text: str) -> int:
     return int(number) * _UNITS_MS[unit]
 
 
-def _show(past: Past, *, json: bool) -> None:
+def _show(past: UnreadHistory, *, json: bool) -> None:
     if json:
         show_json(
             {
@@ -75,7 +75,7 @@ def _show(past: Past, *, json: bool) -> None:
     say(_there_is(past))
 
 
-def _there_is(past: Past) -> str:
+def _there_is(past: UnreadHistory) -> str:
     known = f" ({past.read_before} read before)" if past.read_before else ""
     told = f"{counted(len(past.transcripts), 'transcript')}{known} and {counted(len(past.commits), 'commit')} to read"
     if past.calls:
@@ -84,7 +84,7 @@ def _there_is(past: Past) -> str:
     return f"{told}."
 
 
-def _ask_first(past: Past, *, yes: bool) -> None:
+def _ask_first(past: UnreadHistory, *, yes: bool) -> None:
     """Go on only if nothing has to be paid, or a person agrees."""
     if yes or not past.calls:
         return
@@ -95,9 +95,9 @@ def _ask_first(past: Past, *, yes: bool) -> None:
         raise WrongRequest("nothing was read", hint="--since 7d reads less")
 
 
-def _learnt(memory: Memory, past: Past) -> tuple[list[Mined], list[str]]:
+def _learnt(memory: Memory, past: UnreadHistory) -> tuple[list[MiningReport], list[str]]:
     """Read everything; return what it taught, and why something could not be read."""
-    learnt: list[Mined] = []
+    learnt: list[MiningReport] = []
     failures: list[str] = []
     total = sum(one.size for one in past.transcripts) + len(past.commits)
     read = 0
@@ -119,7 +119,7 @@ def _learnt(memory: Memory, past: Past) -> tuple[list[Mined], list[str]]:
     return learnt, failures
 
 
-def _record(learnt: list[Mined], failures: list[str]) -> dict[str, Any]:
+def _record(learnt: list[MiningReport], failures: list[str]) -> dict[str, Any]:
     return {
         "id": "learn",
         "read": len(learnt),
@@ -131,7 +131,7 @@ def _record(learnt: list[Mined], failures: list[str]) -> dict[str, Any]:
     }
 
 
-def _tell(past: Past, record: dict[str, Any]) -> None:
+def _tell(past: UnreadHistory, record: dict[str, Any]) -> None:
     say(f"Read {record['read']} of {len(past.transcripts) + len(past.commits)} transcripts and commits.")
     say(f"{counted(len(record['learnings']), 'new learning')}, {counted(len(record['repeated']), 'known one')} again.")
     if record["learnings"]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from learnt.flow.review import Decided, ReviewItem
+    from learnt.flow.review import Decision, ReviewItem
     from learnt.memory import Memory
     from learnt.model import Learning
     from learnt.store.mined import Found
@@ -102,7 +102,7 @@ class _Walk:
         self._items = items
         self._tell = tell
         self._position = 0
-        self.decided: list[tuple[int, Decided]] = []
+        self.decided: list[tuple[int, Decision]] = []
         self.refused: list[tuple[str, str]] = []
         self.interrupted = False
         self._keys: Keys | None = None
@@ -169,12 +169,12 @@ class _Walk:
         self.decided.append((position, decided))
         self._tell(f"{_what_was_done(decided)} {decided.learning.id}: {decided.learning.title}")
 
-    def _edit(self, item: ReviewItem) -> Decided:
+    def _edit(self, item: ReviewItem) -> Decision:
         from learnt.doors.cli.learnings import differing, editable, edited
 
         before = item.learning
 
-        def keep(fields: dict[str, Any]) -> Decided:
+        def keep(fields: dict[str, Any]) -> Decision:
             changes = differing(before, fields)
             if not changes:
                 raise WrongRequest("nothing was changed, so nothing is decided", hint="decide on it as it is")
@@ -231,7 +231,7 @@ def _answer(line: str, number: int) -> tuple[str, str]:
     return words[0] if len(words) > 1 else "", answer
 
 
-def _what_was_done(decided: Decided) -> str:
+def _what_was_done(decided: Decision) -> str:
     if decided.decision == "edit":
         return "Edited"
     accepted, rejected = _DONE[decided.kind]

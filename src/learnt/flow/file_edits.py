@@ -1,0 +1,179 @@
+"""Edits of the learnings files: what people, or an agent, did to the files since they were written.
+
+A file is compared with what was last written to it. What a person added, changed, moved or removed is done to the
+learnings, within one transaction. What an agent adds is on trial; what it changes or removes is put back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from learnt.errors import WrongRequest
+from learnt.flow import disk
+from learnt.flow.context import Context
+from learnt.flow.learnings import new_learning, to_status
+from learnt.learnings_file import (
+    Bullet,
+    Edits,
+    LooseText,
+    ParsedFile,
+    Rendering,
+    category_of,
+    edit_fields,
+    fields_of,
+    line_of,
+    merge,
+    parse,
+    same_text,
+    says_otherwise,
+)
+from learnt.model import AVOID, TEXT_LIMIT, Learning, Value
+from learnt.store import learnings, regenerations
+from learnt.store.database import Database
+from learnt.store.regenerations import Regeneration
+from learnt.text.redact import redact
+
+
+class FileEdit(Value):
+    """An edit that was taken over from a file: a bullet was `added`, `changed`, `moved` or `hidden`."""
+
+    what: str
+    id: str
+    text: str
+
+
+class EditedFile:
+    """A learnings file as it was read, and what was done to it."""
+
+    def __init__(self, goal: str, path: str, content: bytes | None) -> None:
+        self.goal = goal
+        self.path = path
+        self.content = content
+        """What was read; None if there was no file."""
+        self.text = (content or b"").decode("utf-8")
+        # What is stored has no secrets: only without them are texts the same.
+        self.safe, self.redactions = redact(self.text)
+        self.parsed: ParsedFile = parse(self.safe)
+        self.base: Rendering | None = None
+        """What was last written to it, as far as that is recorded."""
+        self.edits = Edits()
+        self.taken: list[FileEdit] = []
+
+    def is_as_written(self, database: Database) -> bool:
+        """Say whether the file is what an update wrote."""
+        written = _find_regeneration(database, self)
+        return written is not None and written.text == self.text
+
+
+def read_files(context: Context) -> list[EditedFile]:
+    """Return the files that exist, and the project's own in any case, as people left them."""
+    files = []
+    for goal in ("", *disk.goals(context.root)):
+        path = disk.path_of(context.root, goal)
+        file = EditedFile(goal, path, disk.read(path, context.root))
+        if file.parsed.conflict:
+            raise WrongRequest(
+                f"{path} holds the markers of a merge conflict", hint="resolve it, keeping either of two last lines"
+            )
+        disk.refuse_open(path)
+        files.append(file)
+    return files
+
+
+def take_over(context: Context, files: Sequence[EditedFile], *, agent: str = "") -> list[str]:
+    """Within a transaction: do to the learnings what was done to the files; return what people should know."""
+    database = context.store.database
+    remarks: list[str] = []
+    goals = {bullet.id: file.goal for file in files for bullet in file.parsed.bullets if bullet.id}
+    for file in files:
+        written = _find_regeneration(database, file)
+        file.base = _rendering_of(written) if written else None
+        ids = {bullet.id for bullet in (*file.parsed.bullets, *(file.base.bullets if file.base else ()))}
+        file.edits = merge(
+            file.parsed,
+            file.base,
+            store=learnings.get_all(database, sorted(ids - {""})),
+            known_text=partial(regenerations.was_shown, database),
+            find=partial(_find_by_line, database),
+        )
+        context.redactions += file.redactions
+        _add_bullets(context, file, agent=agent)
+        if not agent:
+            _apply_edits(context, file, goals)
+        remarks += file.edits.remarks
+        if agent and (file.edits.changed or file.edits.moved or file.edits.removed):
+            remarks.append(f"what an agent changed or removed in {file.path} was put back")
+    return remarks
+
+
+def _add_bullets(context: Context, file: EditedFile, *, agent: str) -> None:
+    now = context.clock()
+    change = context.change("add", at=now, reason=os.path.basename(file.path))
+    for section, text, id in file.edits.added:
+        record = {**fields_of(text), "category": category_of(section), "goal": file.goal}
+        record |= {"origin": "agent"} if agent else {"origin": "import"} if id else {}
+        learning = new_learning(context, record, created_at=now)
+        learning = learning.replace(id=id) if id else learning
+        learnings.add(context.store.database, learning, change)
+        file.taken.append(FileEdit(what="added", id=learning.id, text=text))
+
+
+def _apply_edits(context: Context, file: EditedFile, goals: dict[str, str]) -> None:
+    """Do what a person did to the bullets of a file; `goals`: in whose file each learning now is."""
+    now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
+    edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
+    edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
+    edits += [("moved", id, _set(goal=goals[id])) for id in file.edits.removed if id in goals]
+    edits += [("hidden", id, to_status("hidden")) for id in file.edits.removed if id not in goals]
+    for what, id, decide in edits:
+        base = file.base.id if file.base else ""
+        verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
+        if what == "hidden" and any(event.reason == reason for event in learnings.history(database, id)):
+            continue  # taken over before the file could be written, and somebody brought it back since
+        before, after = learnings.change(database, id, decide, context.change(verb, at=now, reason=reason))
+        if after.version != before.version:
+            file.taken.append(FileEdit(what=what, id=id, text=line_of(after)))
+
+
+def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
+    return lambda _: fields
+
+
+def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change to what a bullet says; advice that belonged to another statement goes."""
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        changes: dict[str, Any] = dict(edit_fields(learning, text))
+        if changes and says_otherwise(line_of(learning), text):
+            changes |= {"implication": "", "action": ""}
+        return changes
+
+    return decide
+
+
+def _find_regeneration(database: Database, file: EditedFile) -> Regeneration | None:
+    """Return the record of what was last written to a file."""
+    return regenerations.find(database, file.parsed.rendering) if file.parsed.rendering else None
+
+
+def _rendering_of(regeneration: Regeneration) -> Rendering:
+    """Return a rendering as it was recorded."""
+    return Rendering(
+        id=regeneration.id,
+        goal=regeneration.goal,
+        bullets=tuple(Bullet(id=id, text=text, section=section) for id, text, section in regeneration.bullets),
+        loose=tuple(LooseText(section=section, text=text, below=below) for section, text, below in regeneration.loose),
+        text=regeneration.text,
+    )
+
+
+def _find_by_line(database: Database, text: str) -> Learning | None:
+    """Return a learning whose line in a file is this text, an active one first."""
+    wanted = same_text(text)
+    titles = dict.fromkeys(fields_of(line)["title"] for line in (text, text.removeprefix(AVOID)) if line.strip())
+    candidates = [learning for title in titles for learning in learnings.with_title(database, title)]
+    matches = [learning for learning in candidates if same_text(line_of(learning)) == wanted]
+    return min(matches, key=lambda learning: learning.status != "active", default=None)
