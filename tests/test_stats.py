@@ -62,7 +62,7 @@ class TestUsage:
         call(sqlite_memory, 2, at=now, result="failed", reason="no such model")
         told = learnt("usage", "--calls", "5")
         assert told.code == 0, told.err
-        assert "In 24 hours, $0.5000 of $1.00 are used (50%)." in told.out
+        assert "In 24 hours, $0.5000 of $1.00 used (50%)." in told.out
         assert "failed: no such model" in told.out
         record = json.loads(learnt("usage", "--json", "--calls", "1").out)
         assert (record["id"], record["daily_cap_usd"], len(record["calls"])) == ("usage", 1.0, 1)
@@ -170,15 +170,15 @@ class TestStats:
         told = learnt("stats")
         assert told.code == 0, told.err
         assert "1 task: too few to tell" in told.out
-        assert "Length of new tasks, conversations left out: " in told.out
-        assert "What people answered at the end of `learnt work`\n  no person has answered yet" in told.out
+        assert "Length of new tasks, without conversations: " in told.out
+        assert "What people answered at the end of `learnt work`\n  no answers yet" in told.out
         made = Regeneration(id="r_1", cause="count", started_at=1, result="done", churn=1.0, added=1)
         with sqlite_memory.context.store.transaction():
             regenerations.put(sqlite_memory.context.store.database, made)
         sqlite_memory.learn("Known", task="task_1")
         told = learnt("stats")
         assert "     1 time  learn_" in told.out
-        assert "  made once: 0 changed nothing, 0 failed\n  1 bullet came, 0 went;" in told.out
+        assert "  1 update: 0 changed nothing, 0 failed\n  1 bullet added, 0 removed;" in told.out
         record = json.loads(learnt("stats", "--json", "--weeks", "4").out)
         assert record["after"]["share_at_first"] is None
         assert len(record["task_tokens"]) == 4

@@ -10,8 +10,8 @@ import re
 from pathlib import Path
 
 from learnt.config import SETTINGS, as_toml, example_lines
+from learnt.doors.cli import COMMANDS, GROUPS, Command
 from learnt.doors.cli.arguments import full_parser
-from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
 from learnt.store.migrate import FOLDER
 
 DOCS = Path(__file__).parent.parent / "docs"
