@@ -81,8 +81,8 @@ def format_cache(state: CacheState) -> str:
     if not state.ttl_s:
         return "No cache: `cache_ttl_s` is 0."
     return (
-        f"Cache: {state.hits} hits, {state.misses} misses; {state.categories} categories with {state.learnings} "
-        f"learnings, the oldest read {state.age_s:.0f} s ago."
+        f"Cache: {state.hits} hits, {state.misses} misses; {state.categories} categories with {state.learnings} in "
+        f"all, the oldest read {state.age_s:.0f} s ago."
     )
 
 
