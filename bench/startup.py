@@ -17,7 +17,7 @@ from bench.processes import BARE, LEARNT, Run, time_side_by_side
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace, record
 from learnt import Memory
-from learnt.doors.cli.commands import COMMANDS
+from learnt.doors.cli import COMMANDS
 
 ROUNDS = 21
 MOST_RATIO = 8

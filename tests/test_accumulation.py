@@ -569,8 +569,8 @@ def test_while_one_worker_runs_no_other_does_and_it_goes_on_with_what_was_done_m
     assert shop.learnt("update").code == 3
     assert "being made already" in shop.update("--dry-run", code=3)
     assert shop.learnt("clear").code == 3
-    assert "learnings.md: being made since " in shop.learnt("status").out
-    assert "by itself: running" in shop.learnt("history", "--internal").out
+    assert "learnings.md: being updated since " in shop.learnt("status").out
+    assert "automatic: running" in shop.learnt("history", "--internal").out
     finish(shop, range(6, 11))
     assert len(shop.made()) == 1
     held.answer()
@@ -599,7 +599,7 @@ def test_a_worker_that_is_killed_leaves_all_as_it_was_and_the_next_one_goes_on(
     after = shop.everything()
     assert {**after, "left": ()} == {**before, "left": ()}
     assert "failed: it was killed; 5 of 5 tasks since" in shop.learnt("status").out
-    assert "by itself: failed: it was killed" in shop.learnt("history", "--internal").out
+    assert "automatic: failed: it was killed" in shop.learnt("history", "--internal").out
     assert "begun and never ended" in shop.learnt("usage").out
     finish(shop, range(6, 7))
     makings = shop.wait(2)
@@ -801,7 +801,7 @@ def test_before_a_model_is_paid_for_the_past_a_person_is_asked(
 ) -> None:
     kept_at_home(home, shop.folder)
     with Model("command", shop.folder.parent, monkeypatch, answer(addition(1)), answer()) as asked:
-        told = "3 transcripts and 0 commits to read; the model is asked 3 times: about $0.03."
+        told = "3 transcripts and 0 commits to read; 3 model calls, about $0.03."
         assert told in shop.learnt("learn", "--dry-run").out
         refused = shop.learnt("learn")
         assert refused.code == 2

@@ -324,8 +324,8 @@ class TestTheCommand:
         assert "make all" in told
         assert "repeated" in told
         assert "the shop…" in told or "the sho…" in told
-        assert tells(told, "30 days", "4 times", "hooks 3", "people 1")
-        assert tells(told, "errors prevented", 1, "engineer 1")
+        assert "Requests in the last 30 days: 4 (hooks 3, people 1)" in told
+        assert "Errors prevented (not repeated after a warning): 1 (engineer 1)\n" in told
         assert "make all" not in learnt("activity", "--what", "briefs").out
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
@@ -362,16 +362,17 @@ class TestTheCommand:
         sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop", client="codex", agent="engineer")
         warned(sqlite_memory, "make all", agent="tester", failures=1)
-        assert tells(learnt("activity", "--client", "foo").out, "clients", "claude, codex")
-        assert tells(learnt("activity", "--agent", "nobody").out, "agents", "engineer, tester")
-        assert tells(learnt("activity", "--what", "debrief").out, "errors prevented", 1, "tester 1")
+        assert "Known clients: claude, codex\n" in learnt("activity", "--client", "foo").out
+        assert "Known agents: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
+        assert (
+            "Errors prevented (not repeated after a warning), in all: 1 (tester 1)"
+            in learnt("activity", "--what", "debrief").out
+        )
 
     def test_no_entries_are_shown_where_none_are_asked_for(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop")
-        told = learnt("activity", "--limit", "0").out
-        assert tells(told, "30 days", "once")
-        assert "Paint the shop" not in told
+        assert learnt("activity", "--limit", "0").out.startswith("Requests in the last 30 days: 1 (")
         assert "--limit" in learnt("activity", "--limit", "-1").err
 
     def test_the_latest_brief_is_explained_without_its_id(self, sqlite_memory: Memory, learnt: Command) -> None:
@@ -465,7 +466,7 @@ class TestExplainingWhatCameOfIt:
 
     def test_what_cannot_be_explained_is_refused_with_a_hint(self, sqlite_memory: Memory, learnt: Command) -> None:
         attempt = sqlite_memory.debrief("task_1", "<task-done/>").attempt
-        assert tells(learnt("explain", attempt).out, "nothing new", "no mark")
+        assert "it taught nothing new, and no mark counted" in learnt("explain", attempt).out
         for words in (("attempt_none",), (attempt, "--replay"), ("nonsense",)):
             done = learnt("explain", *words)
             assert (done.code, "hint: " in done.err) == (2, True)

@@ -19,8 +19,7 @@ import pytest
 
 from learnt import Memory
 from learnt.brief.render import RENDERER
-from learnt.doors.cli import run
-from learnt.doors.cli.commands import COMMANDS
+from learnt.doors.cli import COMMANDS, run
 from learnt.flow.context import now_ms
 from learnt.store import Store
 from tests.conftest import Done

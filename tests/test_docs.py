@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tools.generate_docs import DOCS, pages
 
+from learnt.doors.cli import COMMANDS
 from learnt.doors.cli.arguments import full_parser
-from learnt.doors.cli.commands import COMMANDS
 
 ROOT = DOCS.parent
 PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])

@@ -472,7 +472,7 @@ def test_on_the_command_line_a_warning_is_hidden_and_purged_by_the_id_of_its_bri
     purged = learnt("purge", warning, "--yes", "--json")
 
     assert warning in shown.out
-    assert (hidden.code, hidden.out) == (0, f"Forgot that this failed here: pay --as {SECRET} -x\n")
+    assert (hidden.code, hidden.out) == (0, f"Dismissed the warning about: pay --as {SECRET} -x\n")
     assert json.loads(again.out) == {"id": warning, "command": None}
     assert reasoned.code == 2
     assert json.loads(purged.out) == {"id": warning, "backups": 1}

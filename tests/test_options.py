@@ -7,9 +7,8 @@ import random
 
 import pytest
 
-from learnt.doors.cli.arguments import full_parser, read_arguments
-from learnt.doors.cli.commands import COMMANDS, Command
-from learnt.doors.cli.options import PlainParser, Unclear
+from learnt.doors.cli import COMMANDS, Command
+from learnt.doors.cli.arguments import PlainParser, Unclear, full_parser, read_arguments
 from learnt.errors import WrongRequest
 
 WORDS = (

@@ -263,7 +263,7 @@ def test_a_real_client_recalls_over_mcp(client: str, tmp_path: Path) -> None:
     assert "learnt remembers what agents learnt in this project" in first  # our instructions
     assert "it finds what was learnt about it" in first
     assert "ask MARKER-0815 for the colour" in last
-    assert "ignored, as it is no parameter" not in last
+    assert "ignored, not a parameter" not in last
 
 
 def test_gemini_in_a_folder_that_was_never_trusted_says_what_to_do(project: Path, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from learnt.store.regenerations import Regeneration
 from learnt.text.bars import bars
 from learnt.weigh.statistics import gone, month_of, week_of, weeks
 from tests.conftest import Clock, Done
-from tests.support.words import tells
 
 Command = Callable[..., Done]
 DAY_MS = 86_400_000
@@ -63,7 +62,7 @@ class TestUsage:
         call(sqlite_memory, 2, at=now, result="failed", reason="no such model")
         told = learnt("usage", "--calls", "5")
         assert told.code == 0, told.err
-        assert tells(told.out, "24 hours", "0.5000", "1.00", 50)
+        assert "In 24 hours, $0.5000 of $1.00 used (50%)." in told.out
         assert "failed: no such model" in told.out
         record = json.loads(learnt("usage", "--json", "--calls", "1").out)
         assert (record["id"], record["daily_cap_usd"], len(record["calls"])) == ("usage", 1.0, 1)
@@ -170,17 +169,16 @@ class TestStats:
         tried(sqlite_memory, "done")
         told = learnt("stats")
         assert told.code == 0, told.err
-        assert tells(told.out, "1 task", "too few")
-        assert tells(told.out, "length", "new tasks")
-        assert tells(told.out, "no person", "answered")
+        assert "1 task: too few to tell" in told.out
+        assert "Length of new tasks, without conversations: " in told.out
+        assert "What people answered at the end of `learnt work`\n  no answers yet" in told.out
         made = Regeneration(id="r_1", cause="count", started_at=1, result="done", churn=1.0, added=1)
         with sqlite_memory.context.store.transaction():
             regenerations.put(sqlite_memory.context.store.database, made)
         sqlite_memory.learn("Known", task="task_1")
         told = learnt("stats")
         assert "     1 time  learn_" in told.out
-        assert tells(told.out, "made once", "0 failed")
-        assert tells(told.out, "1 bullet", 0)
+        assert "  1 update: 0 changed nothing, 0 failed\n  1 bullet added, 0 removed;" in told.out
         record = json.loads(learnt("stats", "--json", "--weeks", "4").out)
         assert record["after"]["share_at_first"] is None
         assert len(record["task_tokens"]) == 4

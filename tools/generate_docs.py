@@ -9,8 +9,8 @@ import argparse
 import re
 from pathlib import Path
 
+from learnt.doors.cli import COMMANDS, GROUPS, Command
 from learnt.doors.cli.arguments import full_parser
-from learnt.doors.cli.commands import COMMANDS, GROUPS, Command
 from learnt.settings import SETTINGS, as_toml, example_lines
 from learnt.store.database import MIGRATIONS
 

@@ -5,7 +5,7 @@
     memory = Memory.open(".")
     learning = memory.add("Run `make lint` before each commit", action="Run it; the hook rejects the commit otherwise")
 
-The names below are promised. They are loaded when they are first used: a hook pays only for what it needs.
+The names below are public and stable. Each is loaded on first use, so that a hook loads only what it needs.
 """
 
 __version__ = "0.1.0"

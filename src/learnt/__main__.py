@@ -1,4 +1,4 @@
-"""Choose the door without importing the others: a hook must not pay for the command line."""
+"""Choose the door and import only that one: a hook must not pay for the command line."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run `learnt` with the arguments of this process and return its exit code."""
-    # Whatever else is said to a hook, it fails open.
+    # With any other arguments, a hook fails open.
     if sys.argv[1:2] == ["hook"] and sys.argv[2:] not in (["--help"], ["-h"]):
-        _run_and_end(_hook)
+        _run_and_exit(_run_hook)
     if sys.argv[1:2] == ["brief"]:
-        _run_and_end(_command)
-    return _command()
+        _run_and_exit(_run_command)
+    return _run_command()
 
 
-def _run_and_end(door: Callable[[], int]) -> NoReturn:
-    """Run what agents wait for, and end at once: all is said and closed, and to take everything apart takes time."""
+def _run_and_exit(door: Callable[[], int]) -> NoReturn:
+    """Run a door that agents wait for, and skip the interpreter's slow shutdown."""
     import gc
     import os
 
-    gc.disable()  # whatever a process leaves that lives for so short a time
+    gc.disable()  # the process is too short-lived for garbage to be worth collecting
     code = door()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (AttributeError, OSError, ValueError):
-            continue  # nobody is there to read it
+            continue  # the reader has gone
     os._exit(code)
 
 
-def _hook() -> int:
+def _run_hook() -> int:
     from learnt.doors.hook import run_hook
 
     return run_hook()
 
 
-def _command() -> int:
+def _run_command() -> int:
     from learnt.doors.cli import run
 
     return run(sys.argv[1:])

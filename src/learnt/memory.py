@@ -14,7 +14,7 @@ import os
 
 from learnt.flow import briefs, learnings, marks
 from learnt.flow.briefs import BriefRequest, SearchRequest
-from learnt.flow.context import open_for_hook, open_project, open_user
+from learnt.flow.context import load_configuration, open_for_hook, open_project, open_user
 from learnt.store.index import Filter
 
 TYPE_CHECKING = False
@@ -125,6 +125,11 @@ class Memory:
         """Open the user-wide store alone: what is true across all projects."""
         return cls(open_user(create=create, clock=clock))
 
+    @staticmethod
+    def load_configuration(path: str | os.PathLike[str] = ".") -> Configuration:
+        """Return the settings for a folder, and where each of them comes from, without opening a store."""
+        return load_configuration(os.fspath(path))
+
     def close(self) -> None:
         """Close all connections."""
         self.context.close()
@@ -185,6 +190,15 @@ class Memory:
     def root(self) -> str:
         """The folder of the project; empty for the user-wide store."""
         return self.context.root
+
+    @property
+    def report(self) -> Callable[[str], None] | None:
+        """Is called with what was done beside what was asked for: tidying, for example."""
+        return self.context.report
+
+    @report.setter
+    def report(self, report: Callable[[str], None] | None) -> None:
+        self.context.report = report
 
     @property
     def remarks(self) -> list[str]:

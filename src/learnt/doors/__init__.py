@@ -1,1 +1,1 @@
-"""Doors: each parses, calls one method of `Memory`, and renders."""
+"""The ways in: each door parses its input, calls `Memory`, and formats the result."""

@@ -1,11 +1,10 @@
-"""The door of the agent clients: an event on stdin, at most one answer on stdout.
+"""The door for agent clients: an event on stdin, at most one answer on stdout.
 
-The project is the one around the folder in which the client starts us; where that has no store, the one around the
-folder that the event names.
+The project is the one around the current folder; if that has no store, the one around the folder that the event names.
 
-Fails open: at its deadline, or whatever goes wrong, the client goes on as if we were not there: exit code 0, an empty
-answer, and the reason in `.learnt/hook.log`, which `learnt doctor` shows. The log never quotes what a client sent.
-Without a store, and inside a model call of our own, the hook says nothing.
+Fails open: at the deadline and on any error, the client goes on as if there were no hook: exit code 0, no answer, and
+the reason in `.learnt/hook.log`, which `learnt doctor` shows. The log never quotes what a client sent. Without a store,
+and inside learnt's own model calls, the hook prints nothing. What needs the database is imported once there is a store.
 """
 
 from __future__ import annotations
@@ -14,27 +13,31 @@ import os
 import sys
 import time
 
-from learnt.doors.deadline import Deadline
-from learnt.errors import TryAgain
+from learnt.errors import InvalidValue, LearntError, NoStore, TryAgain
+from learnt.project import find_project
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import TracebackType
     from typing import Any
 
     from learnt.clients.kit.events import HookEvent
+    from learnt.flow.hook_events import Reply
     from learnt.memory import Memory
     from learnt.project import Project
 
 _LONGEST_LOG = 100_000
 _LONGEST_REASON = 1_000
 _LONGEST_EVENT = 50_000_000
-# What an agent said is kept however busy the machine is: nobody says it again. Clients wait for five seconds, Codex at
-# the end of a conversation for three.
-_TIME_TO_KEEP_MS = {"stop": 4_000, "end": 2_000}
-# How long an event may take where no settings are known.
+# An agent's words must be saved even on a busy machine: they are not sent again. Clients wait five seconds, Codex three
+# at the end of a conversation.
+_SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
+# How long to wait for an event before the settings are known.
 _PATIENCE_MS = 400
+# Python drops an exception raised inside some of its callbacks, so the alarm repeats.
+_ALARM_REPEAT_S = 0.1
 _STDIN, _STDOUT = 0, 1
-_AT_ONCE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 def run_hook() -> int:
@@ -42,96 +45,128 @@ def run_hook() -> int:
     if os.environ.get("LEARNT_INTERNAL"):
         return 0
     began_ns = time.perf_counter_ns()
-    sys.unraisablehook = lambda _: None  # a deadline that falls into a callback of Python's own is told on stderr
-    here, told = None, None
+    sys.unraisablehook = lambda _: None  # Python would print a deadline that strikes inside a callback
+    here, payload = None, None
     try:
-        here = _with_store(_given("-C") or ".")
-        if here is None and not _given("-C"):
-            told = _read(_sent(_PATIENCE_MS))
-            folder = told.get("cwd")
-            here = _with_store(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
+        here = _find_store(_read_option("-C") or ".")
+        if here is None and not _read_option("-C"):
+            payload = _parse(_read_stdin(_PATIENCE_MS))
+            folder = payload.get("cwd")
+            here = _find_store(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
         if here is not None:
-            _serve(here, told, began_ns)
-    except Exception as error:  # the one place that must never disturb whom it serves
-        _log(here, f"{type(error).__name__}: {_reason(error)}")
+            _serve(here, payload, began_ns)
+    except Exception as error:  # the hook must never disturb its client
+        _log(here, f"{type(error).__name__}: {_describe_error(error)}")
     return 0
 
 
-def _with_store(start: str) -> Project | None:
+def _find_store(start: str) -> Project | None:
     """Return the project around a folder, if it has a store."""
-    from learnt.project import find_project
-
     here = find_project(start)
     return here if here is not None and os.path.isdir(here.folder) else None
 
 
-def _serve(here: Project, told: dict[str, Any] | None, began_ns: int) -> None:
-    """`told`: the event, if it was read already."""
+def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None:
+    """Answer an event; `payload`: what the client sent, if it was read already."""
+    from learnt.clients.kit.events import answer as format_answer
     from learnt.clients.kit.events import read_event
-    from learnt.errors import NoStore
     from learnt.memory import Memory
 
     try:
         with Memory.open_for_hook(here.root) as memory:
             if memory.mistake:
                 _log(here, memory.mistake, once=True)
-            told = _read(_sent(memory.settings.hook_deadline_ms)) if told is None else told
-            event = read_event(told, _given("--client"))
-            # Nobody hears an answer to the end of a turn, and what is not kept now is lost.
-            limit_ms = _TIME_TO_KEEP_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
-            with Deadline(_left_ms(limit_ms, began_ns)):
-                answer = _answer(memory, event, here, began_ns) if event else ""
+            if payload is None:
+                payload = _parse(_read_stdin(memory.settings.hook_deadline_ms))
+            event = read_event(payload, _read_option("--client"))
+            # At the end of a turn no one waits for an answer, and what is not saved now is lost.
+            limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
+            with Deadline(_remaining_ms(limit_ms, began_ns)):
+                reply = _reply_to(event, memory, here, began_ns) if event else None
+                answer = format_answer(event, reply.text, denies=reply.denies) if event and reply else ""
     except NoStore:
-        return  # a clone with shared learnings, say, in which nobody keeps any; or a mirror is to be made first
-    _say(answer)
+        return  # a clone that shares learnings.md but has no database, or the mirror does not exist yet
+    _write_answer(answer)
     if event is not None:
         _note(here, event, answer, began_ns)
 
 
-def _left_ms(limit_ms: int, began_ns: int) -> int:
-    """Return how much time there is still; at least a moment."""
+class Deadline:
+    """Raises TryAgain in a block when its time is up; 0 milliseconds means no limit.
+
+    Windows has no such timer; there SQLite's short wait is the only limit.
+    """
+
+    def __init__(self, milliseconds: int) -> None:
+        self._milliseconds = milliseconds
+
+    def __enter__(self) -> None:
+        self._set(self._milliseconds)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._set(0)
+
+    def _set(self, milliseconds: int) -> None:
+        if sys.platform == "win32" or not self._milliseconds:
+            return
+        if TYPE_CHECKING:
+            import signal
+        else:
+            import _signal as signal  # without the enumerations of `signal`, which take longer to build than a query
+
+        signal.signal(signal.SIGALRM, self._give_up)
+        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _ALARM_REPEAT_S if milliseconds else 0)
+
+    def _give_up(self, _number: int, _frame: object) -> None:
+        raise TryAgain(f"no answer within {self._milliseconds} ms", hint="allow more time, or try again")
+
+
+def _remaining_ms(limit_ms: int, began_ns: int) -> int:
+    """Return how much time remains, at least one millisecond."""
     return max(1, limit_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
 
 
-def _sent(patience_ms: int) -> bytes:
-    """Return what stands on stdin; a client that does not close it is waited for so long in all, drip as it may.
+def _read_stdin(patience_ms: int) -> bytes:
+    """Return all of stdin; raise TryAgain if the client has not closed it in time.
 
-    No alarm rings meanwhile: on a busy machine it would ring although all of it is there.
+    No alarm runs meanwhile: on a busy machine it could strike although everything has arrived.
     """
     if sys.platform == "win32":
         return sys.stdin.buffer.read(_LONGEST_EVENT)
     from select import select
 
     pieces: list[bytes] = []
-    left_s = patience_ms / 1000
+    remaining_s = patience_ms / 1000
     while sum(map(len, pieces)) < _LONGEST_EVENT:
         began_s = time.perf_counter()
-        is_there = select([_STDIN], [], [], left_s)[0]
-        left_s -= time.perf_counter() - began_s
-        if not is_there or left_s <= 0:
+        is_readable = select([_STDIN], [], [], remaining_s)[0]
+        remaining_s -= time.perf_counter() - began_s
+        if not is_readable or remaining_s <= 0:
             raise TryAgain(f"the event did not end within {patience_ms} ms", hint="the client must close the pipe")
-        pieces.append(os.read(_STDIN, _AT_ONCE))
+        pieces.append(os.read(_STDIN, _CHUNK_BYTES))
         if not pieces[-1]:
             break
     return b"".join(pieces)
 
 
-def _say(answer: str) -> None:
-    """Print past Python's own files: what they hold back for a client that has gone would disturb our end."""
+def _write_answer(answer: str) -> None:
+    """Write to stdout without Python's buffer: flushing it for a client that has gone would fail at exit."""
     content = answer.encode()
     while content:
         content = content[os.write(_STDOUT, content) :]
 
 
-def _given(option: str) -> str:
-    """Return what an option on the command line names, as `--client X` or `--client=X`; nothing without it."""
+def _read_option(option: str) -> str:
+    """Return the value of an option, as in `--client X` or `--client=X`; empty if it is missing."""
     words = sys.argv[2:]
     if option in words[:-1]:
         return words[words.index(option) + 1]
     return next((word.partition("=")[2] for word in words if word.startswith(f"{option}=")), "")
 
 
-def _read(content: bytes) -> dict[str, Any]:
+def _parse(content: bytes) -> dict[str, Any]:
     import json
 
     if not content.strip():
@@ -140,29 +175,26 @@ def _read(content: bytes) -> dict[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
-def _answer(memory: Memory, event: HookEvent, here: Project, began_ns: int) -> str:
-    from learnt.clients.kit.events import answer
-
-    if not event.is_end:  # an end asks for no database: a damaged one must not cost a debrief
+def _reply_to(event: HookEvent, memory: Memory, here: Project, began_ns: int) -> Reply | None:
+    if not event.is_end:  # an end needs no database: even with a damaged one the debrief is saved
         memory.hooks.check_mirror()
     if event.kind == "stop" and event.said is None and not event.transcript:
-        remark = f"there is nothing to read in a {event.name} event without an agent's words and without a transcript"
+        remark = f"nothing to read in a {event.name} event: it has neither the agent's words nor a transcript"
         _log(here, remark, once=True)
-        return ""
+        return None
     # The loop briefs and debriefs its own agents.
-    reply = memory.hooks.serve(event, loop_task=os.environ.get("LEARNT_TASK", ""), began_ns=began_ns)
-    return answer(event, reply.text, denies=reply.denies)
+    return memory.hooks.serve(event, loop_task=os.environ.get("LEARNT_TASK", ""), began_ns=began_ns)
 
 
 def _note(here: Project, event: HookEvent, answer: str, began_ns: int) -> None:
-    """Leave a sign that the client has called: `learnt doctor` shows it."""
+    """Record that the client called, for `learnt doctor`."""
     if not event.client:
         return
     from learnt.store.fired import note
 
-    took_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
+    duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
     at = time.time_ns() // 1_000_000
-    note(here.folder, event.client, event.kind, at=at, duration_ms=took_ms, chars=len(answer))
+    note(here.folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
 
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
@@ -183,10 +215,8 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
         return
 
 
-def _reason(error: Exception) -> str:
-    """Return what went wrong; of an error that may quote what it was given, only where."""
-    from learnt.errors import InvalidValue, LearntError
-
+def _describe_error(error: Exception) -> str:
+    """Return what went wrong; for an error that may quote its input, only where."""
     if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
         from learnt.text.redact import redact_line
 

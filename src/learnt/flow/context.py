@@ -211,6 +211,12 @@ def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Contex
     return Context([place], configuration=configuration, clock=clock)
 
 
+def load_configuration(start: str) -> config.Configuration:
+    """Return the settings for a folder, inside a project or not."""
+    here = project.find_project(start)
+    return config.load(settings_files(here.root if here else None), dict(os.environ))
+
+
 def settings_files(root: str | None) -> list[str]:
     """Return the files that hold settings for a project; later ones overrule earlier ones."""
     files = [project.user_settings_file(dict(os.environ))]

@@ -1,11 +1,17 @@
-"""What the commands' parsers share: the parser itself, and the options that several commands have."""
+"""What a command line says: the reader of plain lines, the full parser, and the options that several commands share.
+
+A command describes its arguments once, to anything that offers `add_argument`. `PlainParser` reads what is clear: known
+options with fitting values, and positional arguments. It leaves the rest, help included, to `argparse`, whose import
+costs as much as starting Python once more.
+"""
 
 from __future__ import annotations
 
 import os
 
-from learnt.doors.cli.screen import note, use_color
+from learnt.doors.cli.screen import format_count, note, use_color
 from learnt.errors import WrongRequest
+from learnt.memory import Memory
 from learnt.model import KINDS, ORIGINS, PARAGRAPHS, Triggers
 
 TYPE_CHECKING = False
@@ -13,31 +19,155 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any, NoReturn
 
-    from learnt.doors.cli.commands import Command
-    from learnt.doors.cli.options import PlainParser
-    from learnt.memory import Memory
+    from learnt.doors.cli import Command
 
 _MEANINGS = {
-    "context": "what one was working on",
-    "observation": "what one noticed",
+    "context": "what was being worked on",
+    "observation": "what was noticed",
     "implication": "how it should change future work",
     "action": "the specific change to make",
 }
 _TRIGGERS = {
-    "files": ("--on-file", "GLOB", "files that it is about, as a pattern"),
-    "commands": ("--on-command", "COMMAND", "a command that it is about"),
-    "errors": ("--on-error", "TEXT", "an error text that it answers"),
-    "tools": ("--on-tool", "TOOL", "a tool that it is about"),
-    "task_types": ("--on-task-type", "TYPE", "a type of task that it is about"),
+    "files": ("--on-file", "GLOB", "a pattern for the files it is about"),
+    "commands": ("--on-command", "COMMAND", "a command it is about"),
+    "errors": ("--on-error", "TEXT", "an error message it helps with"),
+    "tools": ("--on-tool", "TOOL", "a tool it is about"),
+    "task_types": ("--on-task-type", "TYPE", "a type of task it is about"),
 }
 
 
-def read_arguments(command: Command, words: list[str]) -> argparse.Namespace:
-    """Return what a command line says; raise WrongRequest when it says nothing that can be done."""
-    from learnt.doors.cli.options import PlainParser, Unclear
+class Unclear(Exception):
+    """The line is not plain; argparse must read it."""
 
+
+class Arguments:
+    """The arguments of a command line, as attributes."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+
+class _Argument:
+    """One described argument."""
+
+    def __init__(self, names: tuple[str, ...], options: dict[str, Any]) -> None:
+        self.names = names
+        self.is_option = names[0].startswith("-")
+        self.dest = options.get("dest") or names[-1].lstrip("-").replace("-", "_")
+        self.action = options.get("action", "store")
+        self.nargs = options.get("nargs")
+        self.type = options.get("type", str)
+        self.choices = options.get("choices")
+        self.const = options.get("const")
+        self.required = bool(options.get("required"))
+        self.default = options.get("default", {"store_true": False, "store_false": True}.get(self.action))
+
+    def convert(self, text: str) -> Any:
+        try:
+            value = self.type(text)
+        except ValueError:
+            raise Unclear from None
+        if self.choices and value not in self.choices:
+            raise Unclear
+        return value
+
+
+class PlainParser:
+    """Accepts the argument descriptions of argparse that our commands use."""
+
+    def __init__(self) -> None:
+        self._arguments: list[_Argument] = []
+        self._groups: list[PlainParser] = []
+
+    def add_argument(self, *names: str, **options: Any) -> None:
+        """Describe an argument."""
+        self._arguments.append(_Argument(names, options))
+
+    def add_mutually_exclusive_group(self, **_options: Any) -> PlainParser:
+        """Describe exclusive options; a line that uses them is left to argparse."""
+        group = PlainParser()
+        self._groups.append(group)
+        return group
+
+    def read(self, words: list[str]) -> Arguments:
+        """Return the arguments of a plain line, or raise Unclear."""
+        described = {name: argument for argument in self._arguments if argument.is_option for name in argument.names}
+        everything = [*self._arguments, *(argument for group in self._groups for argument in group._arguments)]
+        values = {argument.dest: argument.default for argument in reversed(everything)}
+        positionals: list[str] = []
+        in_a_row = False
+        waiting = list(words)
+        while waiting:
+            word = waiting.pop(0)
+            if not word.startswith("-") or word == "-":
+                if positionals and not in_a_row and self._takes_many():
+                    raise Unclear  # argparse would not join these
+                positionals.append(word)
+                in_a_row = True
+                continue
+            in_a_row = False
+            name, equals, text = word.partition("=")
+            argument = described.get(name)
+            if argument is None:
+                raise Unclear
+            if argument.action in ("store_true", "store_const"):
+                if equals:
+                    raise Unclear
+                values[argument.dest] = True if argument.action == "store_true" else argument.const
+                continue
+            if not equals:
+                if not waiting or waiting[0].startswith("-"):
+                    raise Unclear
+                text = waiting.pop(0)
+            _store(values, argument, argument.convert(text))
+        self._take_positionals(values, positionals)
+        if (
+            any(argument.required and values[argument.dest] is None for argument in everything)
+            or self._requires_choice()
+        ):
+            raise Unclear
+        return Arguments(values)
+
+    def _takes_many(self) -> bool:
+        positional = [argument for argument in self._arguments if not argument.is_option]
+        return any(
+            argument.nargs in ("+", "*") or (argument.nargs and argument is not positional[0])
+            for argument in positional
+        )
+
+    def _requires_choice(self) -> bool:
+        return any(argument.action == "store_false" for group in self._groups for argument in group._arguments)
+
+    def _take_positionals(self, values: dict[str, Any], words: list[str]) -> None:
+        for argument in self._arguments:
+            if argument.is_option:
+                continue
+            if argument.nargs in ("+", "*"):
+                if not words and argument.nargs == "+":
+                    raise Unclear
+                values[argument.dest] = [argument.convert(word) for word in words]
+                words = []
+            elif words:
+                values[argument.dest] = argument.convert(words.pop(0))
+            elif argument.nargs != "?":
+                raise Unclear
+        if words:
+            raise Unclear
+
+
+def _store(values: dict[str, Any], argument: _Argument, value: Any) -> None:
+    if argument.action == "append":
+        values[argument.dest] = [*(values[argument.dest] or []), value]
+    elif argument.action == "store":
+        values[argument.dest] = value
+    else:
+        raise Unclear
+
+
+def read_arguments(command: Command, words: list[str]) -> argparse.Namespace:
+    """Return the arguments of a command line; raise WrongRequest if they are wrong."""
     plain = PlainParser()
-    _describe(command, plain)
+    _describe_arguments(command, plain)
     try:
         return plain.read(words)  # type: ignore[return-value] # the same attributes
     except Unclear:
@@ -45,14 +175,14 @@ def read_arguments(command: Command, words: list[str]) -> argparse.Namespace:
 
 
 def full_parser(command: Command) -> argparse.ArgumentParser:
-    """Return the parser that knows the help page and the words for every mistake."""
+    """Return the parser that prints the help page and explains mistakes."""
     import argparse
 
     class Parser(argparse.ArgumentParser):
-        """Raises our error instead of leaving the process."""
+        """Raises our error instead of ending the process."""
 
         def error(self, message: str) -> NoReturn:
-            raise WrongRequest(message, hint=f"`{self.prog} --help` shows what it takes")
+            raise WrongRequest(message, hint=f"`{self.prog} --help` shows the arguments")
 
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, width=_width())
@@ -60,13 +190,13 @@ def full_parser(command: Command) -> argparse.ArgumentParser:
     parser = Parser(
         prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False, formatter_class=formatter
     )
-    _describe(command, parser)
+    _describe_arguments(command, parser)
     return parser
 
 
-def _describe(command: Command, parser: argparse.ArgumentParser | PlainParser) -> None:
+def _describe_arguments(command: Command, parser: argparse.ArgumentParser | PlainParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("-C", dest="folder", metavar="FOLDER", help="work as if started in this folder")
+    parser.add_argument("-C", dest="folder", metavar="FOLDER", help="run as if started in this folder")
     command.load("arguments")(parser)
 
 
@@ -78,81 +208,78 @@ def _width() -> int:
 
 
 def add_id(parser: argparse.ArgumentParser, help: str = "the learning's id") -> None:
-    """Let a command take one id."""
+    """Add an id as the positional argument."""
     parser.add_argument("id", metavar="ID", help=help)
 
 
-def add_user(parser: argparse.ArgumentParser, help: str = "use the user-wide store alone") -> None:
-    """Let a command work on the user-wide store."""
+def add_user(parser: argparse.ArgumentParser, help: str = "use only the user-wide store") -> None:
+    """Add the option for the user-wide store."""
     parser.add_argument("--user", action="store_true", help=help)
 
 
 def add_reason(parser: argparse.ArgumentParser) -> None:
-    """Let a change say why."""
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; kept in the history")
+    """Add the reason for a change."""
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the history")
 
 
 def add_fields(parser: argparse.ArgumentParser) -> None:
-    """Let a command set the fields of a learning; an option that is not given is None."""
+    """Add options for the fields of a learning; a missing option is None."""
     for name in PARAGRAPHS:
         parser.add_argument(f"--{name}", metavar="TEXT", help=_MEANINGS[name])
     parser.add_argument("--tag", action="append", dest="tags", metavar="TAG", help="a tag; repeatable")
     parser.add_argument("--domain", metavar="NAME", help="the field of work: database, ui, …")
-    parser.add_argument("--category", metavar="NAME", help="the section that it stands in")
-    parser.add_argument("--kind", choices=KINDS, help="what sort of learning it is")
+    parser.add_argument("--category", metavar="NAME", help="the section it belongs to")
+    parser.add_argument("--kind", choices=KINDS, help="the kind of learning")
     polarity = parser.add_mutually_exclusive_group()
     polarity.add_argument("--do", dest="polarity", action="store_const", const="do", help="something to do")
     polarity.add_argument("--avoid", dest="polarity", action="store_const", const="avoid", help="something to avoid")
     for field, (option, metavar, meaning) in _TRIGGERS.items():
         parser.add_argument(option, action="append", dest=f"on_{field}", metavar=metavar, help=f"{meaning}; repeatable")
-    parser.add_argument("--origin", choices=ORIGINS, help="who it comes from; a new one: person")
-    parser.add_argument("--goal", metavar="NAME", help="the goal that it was learnt for")
-    parser.add_argument("--task", metavar="ID", help="the task that it was learnt in")
-    parser.add_argument("--commit", metavar="HASH", help="the commit that it belongs to")
+    parser.add_argument("--origin", choices=ORIGINS, help="who it comes from; default: person")
+    parser.add_argument("--goal", metavar="NAME", help="the goal it was learnt for")
+    parser.add_argument("--task", metavar="ID", help="the task it was learnt in")
+    parser.add_argument("--commit", metavar="HASH", help="the commit it belongs to")
     parser.add_argument("--confidence", type=float, metavar="N", help="from 0.1 to 1.0")
 
 
 def add_situation(parser: argparse.ArgumentParser | PlainParser) -> None:
-    """Add what is known of what is about to happen: triggers are looked for in it."""
+    """Add options that describe the situation; triggers are matched against them."""
     parser.add_argument(
-        "--path", action="append", default=[], metavar="PATH", help="a file that is worked on; repeatable"
+        "--path", action="append", default=[], metavar="PATH", help="a file being worked on; repeatable"
     )
-    parser.add_argument("--command", default="", metavar="COMMAND", help="a command that is about to run")
+    parser.add_argument("--command", default="", metavar="COMMAND", help="a command about to be run")
     parser.add_argument(
-        "--tool", action="append", default=[], metavar="TOOL", help="a tool that is about to be used; repeatable"
+        "--tool", action="append", default=[], metavar="TOOL", help="a tool about to be used; repeatable"
     )
     parser.add_argument("--type", default="", metavar="TYPE", help="the type of the task: implement, review, …")
 
 
-def given_fields(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the fields that were given on the command line."""
+def read_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of a learning that the command line sets."""
     names = (*PARAGRAPHS, "tags", "domain", "category", "kind", "polarity", "origin", "goal", "task", "commit")
     fields = {name: getattr(arguments, name) for name in (*names, "confidence")}
-    fields["triggers"] = given_triggers(arguments) or None
+    fields["triggers"] = _read_triggers(arguments) or None
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def given_triggers(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Return the triggers that were given on the command line."""
-    words = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
-    return {field: given for field, given in words.items() if given}
+def _read_triggers(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    triggers = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
+    return {field: words for field, words in triggers.items() if words}
 
 
-def tell_redactions(memory: Memory) -> None:
-    """Say how many secrets were taken out of what the person gave."""
+def report_redactions(memory: Memory) -> None:
+    """Print how many secrets were redacted from the input."""
     count = memory.redactions
     if count:
-        note("1 secret was redacted" if count == 1 else f"{count:,} secrets were redacted")
+        note(f"{format_count(count, 'secret')} {'was' if count == 1 else 'were'} redacted")
 
 
 def open_memory(arguments: argparse.Namespace, *, in_a_hurry: bool = False) -> Memory:
-    """Open the store that the arguments mean; never create one. Unless somebody waits, do the day's tidying."""
-    from learnt.memory import Memory
-
+    """Open the store the arguments select; never create one. Tidy up when due, unless `in_a_hurry`."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
     for remark in memory.remarks:
         note(remark)
     memory.tidies_when_done = not in_a_hurry
-    memory.context.report = note
+    memory.report = note
     return memory

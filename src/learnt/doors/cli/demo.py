@@ -1,4 +1,4 @@
-"""Show the product at work: real commands and a small scripted agent, in a throw-away project."""
+"""Show learnt at work: real commands and a small scripted agent, in a temporary project."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ sys.exit(0 if os.path.exists("shop.html") else "error: there is no shop.html")
 
 
 def demo_arguments(parser: argparse.ArgumentParser) -> None:
-    """It takes no arguments of its own."""
+    """Add nothing: the command has no arguments."""
 
 
 def demo_run(arguments: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="learnt-demo-") as folder:
         stage = _Stage(folder, quiet=arguments.json)
         _fail_learn_succeed(stage)
-        _weed_out(stage)
-        _by_hand(stage)
-        _in_a_file(stage)
-        stage.say("Done. The project was a throw-away; nothing is left of it.")
+        _drop_bad_advice(stage)
+        _change_by_hand(stage)
+        _edit_the_file(stage)
+        stage.say("Done. The project was temporary; nothing is left of it.")
     if arguments.json:
         show_json({"id": "demo", "commands": stage.commands})
 
 
 def _fail_learn_succeed(stage: _Stage) -> None:
-    stage.say("A project under git. Its build has a catch that no agent knows: settings.ini must be made first.")
+    stage.say("A git project. Its build has a catch that no agent knows: settings.ini must be created first.")
     for name, text in {"build.py": _BUILD, "make_settings.py": _MAKE_SETTINGS, "check.py": _CHECK}.items():
         stage.write(name, text)
     stage.write(".gitignore", "settings.ini\n.learnt/\n")
@@ -83,14 +83,14 @@ def _fail_learn_succeed(stage: _Stage) -> None:
     stage.say("Two agents work at once, each in a git worktree. The first build fails, and leaves a report and a")
     stage.more("learning; its retry is briefed and succeeds; the later builds, for other goals, succeed at once.")
     stage.run("learnt work --all")
-    stage.say("What was learnt, what the attempts cost to get there, and the brief that made the difference:")
+    stage.say("What was learnt, what the attempts cost, and the brief that made the difference:")
     stage.run("learnt list")
     stage.run(f"learnt task show {build}")
     stage.run("learnt brief 'Build the shop once more'")
 
 
-def _weed_out(stage: _Stage) -> None:
-    stage.say("A bad piece of advice gets in. Agents are shown it, mark it down, and it disappears:")
+def _drop_bad_advice(stage: _Stage) -> None:
+    stage.say("Someone adds bad advice. Agents get it, mark it as not helpful, and it disappears:")
     bad = stage.add("Paint the shop green before the sale", "--action 'Use green paint'")
     for number in (1, 2, 3):
         stage.work("Paint the shop for the sale", task=f"task_paint{number}", goal="fair", quietly=number > 1)
@@ -98,8 +98,8 @@ def _weed_out(stage: _Stage) -> None:
     stage.run("learnt brief 'Paint the shop for the sale' --task task_paint4")
 
 
-def _by_hand(stage: _Stage) -> None:
-    stage.say("People see, change and take back everything:")
+def _change_by_hand(stage: _Stage) -> None:
+    stage.say("People can see, change and undo everything:")
     lint = stage.add("Run `make lint` before each commit", "--tag git --kind gotcha --on-command 'git commit'")
     stage.run("learnt search 'git commit is rejected'")
     stage.run(f"learnt edit {lint} --title 'Run `make check` before each commit' --reason 'lint was renamed'")
@@ -110,17 +110,19 @@ def _by_hand(stage: _Stage) -> None:
     stage.run("learnt doctor")
 
 
-def _in_a_file(stage: _Stage) -> None:
-    stage.say("All of it stands in a file that people edit, too. By itself it is made after every fifth task:")
+def _edit_the_file(stage: _Stage) -> None:
+    stage.say(
+        "Everything is also in a file that people can edit. learnt updates it after every fifth task, or on demand:"
+    )
     stage.run("learnt update")
-    stage.say("Somebody adds a line to it:")
+    stage.say("Someone adds a line to it:")
     stage.append(".learnt/learnings.md", "- Never put prices into shop.html by hand\n")
     stage.run("learnt update")
     stage.run("learnt show")
 
 
 class _Stage:
-    """Runs commands in the throw-away folder, as a person would, and shows them."""
+    """Runs commands in the temporary folder, as a person would, and shows them."""
 
     def __init__(self, folder: str, *, quiet: bool) -> None:
         self._folder = os.path.join(folder, "shop")
@@ -128,7 +130,9 @@ class _Stage:
         settings = ("LEARNT_", "XDG_")
         self._environ = {name: text for name, text in os.environ.items() if not name.startswith(settings)}
         self._environ["HOME"] = folder
-        self._environ["LEARNT_LEARNINGS_REGENERATE_EVERY"] = "0"  # nothing may work here when the folder goes
+        self._environ["LEARNT_LEARNINGS_REGENERATE_EVERY"] = (
+            "0"  # no background process may run when the folder is deleted
+        )
         self._quiet = quiet
         self.commands: list[str] = []
 
@@ -167,11 +171,11 @@ class _Stage:
         shows = not quietly
         prompt = self.run(f"learnt brief {shlex.quote(text)} --task {task} --goal {goal}", shows=shows)
         agent = [sys.executable, "-m", "learnt.doors.cli.demo_agent"]
-        said = self._started(agent, f"{prompt}\nYour task: {text}\n")
+        output = self._execute(agent, f"{prompt}\nYour task: {text}\n")
         if shows and not self._quiet:
             say(paint("  the agent says:", "dim"))
-            say("\n".join(f"  | {line}" for line in said.strip().splitlines()))
-        self.run(f"learnt debrief --task {task} --agent engineer", stdin=said, shows=shows)
+            say("\n".join(f"  | {line}" for line in output.strip().splitlines()))
+        self.run(f"learnt debrief --task {task} --agent engineer", stdin=output, shows=shows)
 
     def run(self, command: str, *, stdin: str = "", shows: bool = True) -> str:
         self.commands.append(command)
@@ -179,19 +183,19 @@ class _Stage:
             say(paint(f"$ {command.removesuffix(' --json')}", "cyan"))
         words = shlex.split(command)
         program = [sys.executable, "-m", "learnt"] if words[0] == "learnt" else words[:1]
-        output = self._started([*program, *words[1:]], stdin, shows=shows)
+        output = self._execute([*program, *words[1:]], stdin, shows=shows)
         if shows and not self._quiet and output:
             say(output.rstrip())
         return output
 
-    def _started(self, words: list[str], stdin: str, *, shows: bool = False) -> str:
+    def _execute(self, words: list[str], stdin: str, *, shows: bool = False) -> str:
         done = subprocess.run(
             words, cwd=self._folder, env=self._environ, input=stdin, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise LearntError(
                 f"`{shlex.join(words)}` failed: {done.stdout.strip()} {done.stderr.strip()}",
-                hint="`learnt doctor` may tell why",
+                hint="`learnt doctor` may show the reason",
             )
         if shows and not self._quiet and done.stderr:
             say(paint(done.stderr.rstrip(), "dim"))

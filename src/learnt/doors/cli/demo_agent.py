@@ -1,8 +1,7 @@
-"""The agent of the demo: a small program that reads its prompt on stdin, works, and says how it went.
+"""The agent of the demo: a small program that reads its prompt from stdin, works, and reports how it went.
 
-It knows nothing but what the prompt tells it. Asked to build, it builds, and if a learning in its brief names a script
-to run first, it runs that one first; for anything else it writes a note, which needs no advice. Nothing here is faked:
-the build really fails, and really succeeds.
+It knows only what the prompt says. Asked to build, it builds; if a learning in its brief names a script to run first,
+it runs that. For any other task it writes a note. The build really fails, and really succeeds.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ def work(prompt: str) -> str:
     """Do the task of the prompt in the current folder and return what the agent says."""
     title = next(iter(re.findall(r"(?:# Task|Your task): (.*)", prompt)), "")
     if "build" not in title.lower():
-        return _without_build(title, re.findall(r"_ID: (learn_[a-z0-9]+)", prompt))
+        return _write_note(title, re.findall(r"_ID: (learn_[a-z0-9]+)", prompt))
     advice = re.search(r"[Rr]un (\w+\.py) before the build", prompt)
     if advice:
         _run(advice[1])
     code, output = _run("build.py")
-    said = [f"I ran build.py; it ended with {code}."]
+    lines = [f"I ran build.py; it ended with {code}."]
     if code == 0:
         useful = re.findall(r"before the build.*?_ID: (learn_[a-z0-9]+)", prompt, re.DOTALL)[:1]
-        said += [f"LEARNING_HELPFUL: {id}" for id in useful]
-        return "\n".join([*said, "<task-done>built the shop</task-done>"])
+        lines += [f"LEARNING_HELPFUL: {id}" for id in useful]
+        return "\n".join([*lines, "<task-done>built the shop</task-done>"])
     missing = re.search(r"(\w+\.py) writes it", output)
-    said += [
+    lines += [
         "<failure-report>",
         "what_tried: running build.py straight away",
         f"why_failed: {output.strip().splitlines()[-1]}",
@@ -37,15 +36,15 @@ def work(prompt: str) -> str:
     ]
     if missing:
         lesson = f"Run {missing[1]} before the build. It writes settings.ini, which build.py needs."
-        said.append(f'<learning category="pitfall" tags="build">{lesson}</learning>')
-    return "\n".join([*said, "<task-failed/>"])
+        lines.append(f'<learning category="pitfall" tags="build">{lesson}</learning>')
+    return "\n".join([*lines, "<task-failed/>"])
 
 
-def _without_build(title: str, ids: list[str]) -> str:
+def _write_note(title: str, ids: list[str]) -> str:
     with open("notes.txt", "a", encoding="utf-8") as file:
         file.write(f"{title}\n")
-    said = [f"LEARNING_NOT_HELPFUL: {id}" for id in ids]
-    return "\n".join(["I wrote it into notes.txt.", *said, "<task-done>wrote notes.txt</task-done>"])
+    lines = [f"LEARNING_NOT_HELPFUL: {id}" for id in ids]
+    return "\n".join(["I wrote it into notes.txt.", *lines, "<task-done>wrote notes.txt</task-done>"])
 
 
 def _run(script: str) -> tuple[int, str]:

@@ -1,12 +1,13 @@
-"""Commands for learnings.md: update, clear; and what `show` and `history` tell of it."""
+"""Commands for learnings.md: update, clear; and what `show`, `history` and `status` print about it."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from learnt.doors.cli.arguments import open_memory, tell_redactions
-from learnt.doors.cli.screen import counted, is_terminal, moment, note, paint, say, show_json
+from learnt.doors.cli.arguments import open_memory, report_redactions
+from learnt.doors.cli.screen import format_count, format_time, is_terminal, note, paint, say, show_json
+from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, WrongRequest
 
 TYPE_CHECKING = False
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from learnt.memory import Memory
     from learnt.store.regenerations import Regeneration
 
-_MOST_TOLD = 20
+_MOST_EDITS = 20
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def update_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--window", type=int, metavar="N", help="from how many recent tasks; default: `window_size`")
+    parser.add_argument("--window", type=int, metavar="N", help="how many recent tasks to use; default: `window_size`")
     parser.add_argument("--dry-run", action="store_true", help="only show what would change, as a diff")
 
 
@@ -36,8 +37,8 @@ def update_run(arguments: argparse.Namespace) -> None:
             return
         update = memory.file.update(window=arguments.window, dry_run=arguments.dry_run)
         if not arguments.dry_run:
-            memory.file.update_when_due()  # for tasks that were finished meanwhile: whoever did found us at it
-    tell_redactions(memory)
+            memory.file.update_when_due()  # tasks that ended meanwhile could not update: we held the lock
+    report_redactions(memory)
     for remark in update.remarks:
         note(remark)
     if arguments.json:
@@ -45,17 +46,15 @@ def update_run(arguments: argparse.Namespace) -> None:
     elif arguments.dry_run:
         _preview(update)
     else:
-        _tell(update)
+        _print_update(update)
 
 
 def _update_in_background(memory: Memory) -> None:
-    """Make the files on behalf of nobody: the reason for a failure stands in the history."""
-    from learnt.doors.deadline import Deadline
-
+    """Update without a person waiting: the reason for a failure is in the history."""
     limit_s = memory.settings.learnings_time_limit_s
     try:
-        with Deadline((limit_s + 60) * 1000):  # for whatever does not heed the limit by itself
-            while memory.file.state().is_due:  # others may finish as many tasks meanwhile
+        with Deadline((limit_s + 60) * 1000):  # for steps that do not check the limit themselves
+            while memory.file.state().is_due:  # more tasks may end meanwhile
                 memory.file.update(cause="count", limit_s=limit_s)
     except LearntError as error:
         note(f"{error.message}; {error.hint}")
@@ -78,74 +77,74 @@ def _record(update: Update) -> dict[str, Any]:
             }
             for file in update.files
         ],
-        "mined": [one.as_dict() for one in update.mined],
-        "taken": [one.as_dict() for one in update.taken],
+        "mined": [mined.as_dict() for mined in update.mined],
+        "taken": [edit.as_dict() for edit in update.taken],
         "waiting": update.waiting,
         "cost_usd": update.cost_usd,
         "remarks": list(update.remarks),
     }
 
 
-def _tell_taken(update: Update, what: str) -> None:
-    """Say which edits of people were taken over."""
+def _print_edits(update: Update, what: str) -> None:
+    """Print which edits of people were imported."""
     if update.taken:
         say(f"{what}:")
-    for one in update.taken[:_MOST_TOLD]:
-        say(f"  {one.what:<8} {one.id}  {one.text}")
-    if len(update.taken) > _MOST_TOLD:
-        say(f"  … and {len(update.taken) - _MOST_TOLD} more; `learnt history ID` tells of each")
+    for edit in update.taken[:_MOST_EDITS]:
+        say(f"  {edit.what:<8} {edit.id}  {edit.text}")
+    if len(update.taken) > _MOST_EDITS:
+        say(f"  … and {len(update.taken) - _MOST_EDITS} more; `learnt history ID` shows each")
 
 
 def _preview(update: Update) -> None:
-    _tell_taken(update, "Would be taken over from the file")
+    _print_edits(update, "Would be imported from the file")
     for line in "".join(file.diff for file in update.files).splitlines():
         say(paint(line, _STYLES[line[0]]) if line[:1] in _STYLES else line)
     if not any(file.is_new for file in update.files):
         say("Nothing would change.")
     if update.waiting:
-        note(f"the model would also read {counted(update.waiting, 'task')}")
+        note(f"the model would also read {format_count(update.waiting, 'task')}")
 
 
-def _tell(update: Update) -> None:
-    learnt = [id for one in update.mined for id in one.learnings]
-    proposed = sum(len(one.proposed) + len(one.escalated) for one in update.mined)
+def _print_update(update: Update) -> None:
+    learnt = [id for mined in update.mined for id in mined.learnings]
+    proposed = sum(len(mined.proposed) + len(mined.escalated) for mined in update.mined)
     if update.mined:
-        skipped = sum(len(one.skipped) for one in update.mined)
-        figures = f"{counted(len(learnt), 'new learning')}, {counted(skipped, 'finding')} skipped"
-        say(f"Mined {counted(len(update.mined), 'task')}: {figures}.")
-        for reason in sorted({reason for one in update.mined for reason in one.skipped})[:3]:
+        skipped = sum(len(mined.skipped) for mined in update.mined)
+        figures = f"{format_count(len(learnt), 'new learning')}, {format_count(skipped, 'finding')} skipped"
+        say(f"Mined {format_count(len(update.mined), 'task')}: {figures}.")
+        for reason in sorted({reason for mined in update.mined for reason in mined.skipped})[:3]:
             say(paint(f"  skipped: {reason}", "dim"))
     if proposed:
-        say(f"{counted(proposed, 'proposal')} for you to decide on: `learnt review`")
-    _tell_taken(update, "Took over from the file")
+        say(f"{format_count(proposed, 'proposal')} to decide on: `learnt review`")
+    _print_edits(update, "Imported from the file")
     for file in update.files:
-        say(_outcome(file))
+        say(_describe_file(file))
     if update.cost_usd is not None:
         say(f"The model calls cost about ${update.cost_usd:.4f}.")
 
 
-def _outcome(file: FileUpdate) -> str:
+def _describe_file(file: FileUpdate) -> str:
     path = os.path.relpath(file.path)
     if not file.is_new:
-        missing = f"There is nothing to show in {path} yet: finish some tasks, or `learnt add` something."
-        return f"{path} is as it should be." if file.content is not None else missing
+        missing = f"There is nothing to write to {path} yet: finish some tasks, or `learnt add` something."
+        return f"{path} is up to date." if file.content is not None else missing
     delta = file.delta
-    crowd = f"; no room for {len(file.left_out)}" if file.left_out else ""
-    return f"Wrote {path}: {len(delta.added)} added, {len(delta.removed)} removed, {len(delta.kept)} kept{crowd}."
+    omitted = f"; no room for {len(file.left_out)}" if file.left_out else ""
+    return f"Wrote {path}: {len(delta.added)} added, {len(delta.removed)} removed, {len(delta.kept)} kept{omitted}."
 
 
 def clear_arguments(parser: argparse.ArgumentParser) -> None:
-    """It takes no arguments of its own."""
+    """Add nothing: the command has no arguments."""
 
 
 def clear_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        gone = memory.file.clear()
-    tell_redactions(memory)
+        deleted = memory.file.clear()
+    report_redactions(memory)
     if arguments.json:
-        show_json({"id": "clear", "files": gone})
-    elif gone:
-        say(f"Deleted {', '.join(os.path.relpath(path) for path in gone)}. The learnings stay: `learnt list`")
+        show_json({"id": "clear", "files": deleted})
+    elif deleted:
+        say(f"Deleted {', '.join(os.path.relpath(path) for path in deleted)}. The learnings are kept: `learnt list`")
     else:
         say("There is no learnings.md to delete.")
 
@@ -168,48 +167,48 @@ def show_file(arguments: argparse.Namespace) -> None:
 
 
 def show_regenerations(arguments: argparse.Namespace) -> None:
-    """Show how the learnings files came about."""
+    """Show the updates of the learnings files."""
     with open_memory(arguments) as memory:
-        made = memory.file.regenerations()
+        regenerations = memory.file.regenerations()
     if arguments.json:
-        show_json([regeneration_record(one) for one in made])
+        show_json([regeneration_record(regeneration) for regeneration in regenerations])
         return
-    for one in made:
-        say(f"{paint(one.id, 'yellow')}  {moment(one.started_at)}  {_told(one)}")
-    if not made:
-        say("No learnings.md was made yet.")
+    for update in regenerations:
+        say(f"{paint(update.id, 'yellow')}  {format_time(update.started_at)}  {_describe_regeneration(update)}")
+    if not regenerations:
+        say("No learnings.md was written yet.")
 
 
-def regeneration_record(one: Regeneration) -> dict[str, Any]:
-    """Return a regeneration for a program; the text itself is in the file."""
-    return {name: value for name, value in one.as_dict().items() if name not in ("text", "bullets", "loose")}
+def regeneration_record(regeneration: Regeneration) -> dict[str, Any]:
+    """Return a regeneration for JSON; the text itself is in the file."""
+    return {name: value for name, value in regeneration.as_dict().items() if name not in ("text", "bullets", "loose")}
 
 
-def _told(one: Regeneration) -> str:
-    cause = {"count": "by itself", "edit": "edits taken over"}.get(one.cause, "asked for")
-    goal = f" for {one.goal}" if one.goal else ""
-    cost = f", ${one.cost_usd:.4f}" if one.cost_usd is not None else ""
-    if one.result == "failed":
-        return f"{cause}{goal}: failed{cost}: {one.reason}"
-    if one.result == "running":
+def _describe_regeneration(update: Regeneration) -> str:
+    cause = {"count": "automatic", "edit": "edits imported"}.get(update.cause, "requested")
+    goal = f" for {update.goal}" if update.goal else ""
+    cost = f", ${update.cost_usd:.4f}" if update.cost_usd is not None else ""
+    if update.result == "failed":
+        return f"{cause}{goal}: failed{cost}: {update.reason}"
+    if update.result == "running":
         return f"{cause}{goal}: running"
-    figures = f"{one.added} added, {one.removed} removed, {one.kept} kept, churn {one.churn:.0%}"
-    figures += f", {counted(one.skipped, 'finding')} skipped" if one.skipped else ""
-    return f"{cause}{goal}: {one.result} from {counted(one.tasks, 'task')}, {figures}{cost}"
+    figures = f"{update.added} added, {update.removed} removed, {update.kept} kept, churn {update.churn:.0%}"
+    figures += f", {format_count(update.skipped, 'finding')} skipped" if update.skipped else ""
+    return f"{cause}{goal}: {update.result} from {format_count(update.tasks, 'task')}, {figures}{cost}"
 
 
 def state_record(state: State) -> dict[str, Any]:
-    """Return how the files stand, for a program."""
+    """Return the state of the learnings files for JSON."""
     return {**state.as_dict(), "last": regeneration_record(state.last) if state.last else None}
 
 
-def state_line(state: dict[str, Any]) -> str:
-    """Return how the files stand, for a person; empty where nothing was ever made nor is going to be."""
+def format_state(state: dict[str, Any]) -> str:
+    """Return the state of the learnings files on one line; empty if there is nothing to say."""
     last = state["last"]
     since = f"{state['tasks_since']} of {state['every']} tasks since" if state["every"] else ""
     if state["running_since"]:
-        return f"learnings.md: being made since {moment(state['running_since'])}"
+        return f"learnings.md: being updated since {format_time(state['running_since'])}"
     if last is None:
         return f"learnings.md: none yet, {since}" if since and state["tasks_since"] else ""
     how = f"failed: {last['reason']}" if last["result"] == "failed" else f"{last['added']} added, {last['kept']} kept"
-    return f"learnings.md: {moment(last['started_at'])}, {how}{f'; {since}' if since else ''}"
+    return f"learnings.md: {format_time(last['started_at'])}, {how}{f'; {since}' if since else ''}"

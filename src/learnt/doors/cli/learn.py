@@ -1,12 +1,12 @@
-"""The command `learn`: go back over what clients and git have kept of the past."""
+"""The command `learn`: learn from past conversations and commits."""
 
 from __future__ import annotations
 
 import sys
-import time
 
-from learnt.doors.cli.arguments import open_memory, tell_redactions
-from learnt.doors.cli.screen import Progress, counted, is_terminal, note, say, show_json
+from learnt.doors.cli.arguments import open_memory, report_redactions
+from learnt.doors.cli.keyboard import confirm
+from learnt.doors.cli.screen import Progress, format_count, is_terminal, note, now_ms, say, show_json
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
 from learnt.text.times import DAY_MS, HOUR_MS
 
@@ -24,45 +24,45 @@ _UNITS_MS = {"h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 
 def learn_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--since", default="30d", metavar="TIME", help="how far back: 12h, 30d, 8w; default: 30d")
-    parser.add_argument("--dry-run", action="store_true", help="only show what there is to read, and its cost")
-    parser.add_argument("--yes", action="store_true", help="do not ask before a model is paid")
-    parser.add_argument("--no-git", action="store_true", help="leave the history in git aside")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be read, and its cost")
+    parser.add_argument("--yes", action="store_true", help="do not ask before paid model calls")
+    parser.add_argument("--no-git", action="store_true", help="do not read commits")
 
 
 def learn_run(arguments: argparse.Namespace) -> None:
-    since_ms = time.time_ns() // 1_000_000 - _length_ms(arguments.since)
+    since_ms = now_ms() - _parse_duration(arguments.since)
     with open_memory(arguments) as memory:
         past = memory.transcripts.find(since_ms=since_ms)
         if arguments.no_git:
             past = past.replace(commits=())
         if arguments.dry_run:
-            _show(past, json=arguments.json)
+            _show_past(past, json=arguments.json)
             return
-        _ask_first(past, yes=arguments.yes)
-        learnt, failures = _learnt(memory, past)
-    tell_redactions(memory)
+        _confirm_cost(past, yes=arguments.yes)
+        learnt, failures = _read_all(memory, past)
+    report_redactions(memory)
     record = _record(learnt, failures)
     if arguments.json:
         show_json(record)
     else:
-        _tell(past, record)
+        _print_summary(past, record)
     if failures and not learnt and past.calls:
-        raise LearntError(failures[0], hint="nothing was learnt; what was not read is read the next time")
+        raise LearntError(failures[0], hint="nothing was learnt; run `learnt learn` again to read the rest")
 
 
-def _length_ms(text: str) -> int:
+def _parse_duration(text: str) -> int:
     number, unit = text[:-1], text[-1:]
     if not (number.isdecimal() and len(number) < 6 and unit in _UNITS_MS):
-        raise WrongRequest(f"--since `{text}` is no length of time", hint="write it like 12h, 30d or 8w")
+        raise WrongRequest(f"--since `{text}` is not a duration", hint="write it like 12h, 30d or 8w")
     return int(number) * _UNITS_MS[unit]
 
 
-def _show(past: UnreadHistory, *, json: bool) -> None:
+def _show_past(past: UnreadHistory, *, json: bool) -> None:
     if json:
         show_json(
             {
                 "id": "learn",
-                "transcripts": [one.as_dict() for one in past.transcripts],
+                "transcripts": [transcript.as_dict() for transcript in past.transcripts],
                 "read_before": past.read_before,
                 "commits": len(past.commits),
                 "calls": past.calls,
@@ -70,52 +70,52 @@ def _show(past: UnreadHistory, *, json: bool) -> None:
             }
         )
         return
-    for one in past.transcripts:
-        say(f"{one.client:<9} {one.size / 1e6:8.1f} MB  {one.path}")
-    say(_there_is(past))
+    for transcript in past.transcripts:
+        say(f"{transcript.client:<9} {transcript.size / 1e6:8.1f} MB  {transcript.path}")
+    say(_describe_past(past))
 
 
-def _there_is(past: UnreadHistory) -> str:
+def _describe_past(past: UnreadHistory) -> str:
     known = f" ({past.read_before} read before)" if past.read_before else ""
-    told = f"{counted(len(past.transcripts), 'transcript')}{known} and {counted(len(past.commits), 'commit')} to read"
+    transcripts, commits = len(past.transcripts), len(past.commits)
+    text = f"{format_count(transcripts, 'transcript')}{known} and {format_count(commits, 'commit')} to read"
     if past.calls:
-        cost = "nobody knows what it costs" if past.forecast_usd is None else f"about ${past.forecast_usd:.2f}"
-        told += f"; the model is asked {counted(past.calls, 'time')}: {cost}"
-    return f"{told}."
+        cost = "at an unknown price" if past.forecast_usd is None else f"about ${past.forecast_usd:.2f}"
+        text += f"; {format_count(past.calls, 'model call')}, {cost}"
+    return f"{text}."
 
 
-def _ask_first(past: UnreadHistory, *, yes: bool) -> None:
-    """Go on only if nothing has to be paid, or a person agrees."""
+def _confirm_cost(past: UnreadHistory, *, yes: bool) -> None:
+    """Return if nothing has to be paid or the person agrees; raise otherwise."""
     if yes or not past.calls:
         return
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise WrongRequest(_there_is(past), hint="--yes goes on without asking; --dry-run shows the list")
-    print(f"{_there_is(past)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise WrongRequest(_describe_past(past), hint="--yes continues without asking; --dry-run shows the list")
+    if not confirm(f"{_describe_past(past)} Go on?"):
         raise WrongRequest("nothing was read", hint="--since 7d reads less")
 
 
-def _learnt(memory: Memory, past: UnreadHistory) -> tuple[list[MiningReport], list[str]]:
-    """Read everything; return what it taught, and why something could not be read."""
+def _read_all(memory: Memory, past: UnreadHistory) -> tuple[list[MiningReport], list[str]]:
+    """Read everything; return what it taught, and why parts could not be read."""
     learnt: list[MiningReport] = []
     failures: list[str] = []
-    total = sum(one.size for one in past.transcripts) + len(past.commits)
-    read = 0
+    total = sum(transcript.size for transcript in past.transcripts) + len(past.commits)
+    done = 0
     with Progress("reading", total) as progress:
-        for one in past.transcripts:
+        for transcript in past.transcripts:
             try:
-                learnt.append(memory.transcripts.debrief(one.path)[1])
+                learnt.append(memory.transcripts.debrief(transcript.path)[1])
             except (ModelFailed, NoModel, SpendingCap) as error:
                 failures.append(error.message)
-                return learnt, failures  # a model that fails now fails the next time, too, and is paid for it
+                return learnt, failures  # it would probably fail again, and cost again
             except LearntError as error:
                 failures.append(error.message)
-            read += one.size
-            progress.show(read)
+            done += transcript.size
+            progress.show(done)
         for commit in past.commits:
             learnt.append(memory.transcripts.learn_from_commit(commit))
-            read += 1
-            progress.show(read)
+            done += 1
+            progress.show(done)
     return learnt, failures
 
 
@@ -123,17 +123,17 @@ def _record(learnt: list[MiningReport], failures: list[str]) -> dict[str, Any]:
     return {
         "id": "learn",
         "read": len(learnt),
-        "learnings": [id for one in learnt for id in one.learnings],
-        "repeated": sorted({id for one in learnt for id in one.repeated}),
-        "proposed": [id for one in learnt for id in (*one.proposed, *one.escalated)],
-        "skipped": sum(len(one.skipped) for one in learnt),
+        "learnings": [id for mined in learnt for id in mined.learnings],
+        "repeated": sorted({id for mined in learnt for id in mined.repeated}),
+        "proposed": [id for mined in learnt for id in (*mined.proposed, *mined.escalated)],
+        "skipped": sum(len(mined.skipped) for mined in learnt),
         "failures": failures,
     }
 
 
-def _tell(past: UnreadHistory, record: dict[str, Any]) -> None:
+def _print_summary(past: UnreadHistory, record: dict[str, Any]) -> None:
     say(f"Read {record['read']} of {len(past.transcripts) + len(past.commits)} transcripts and commits.")
-    say(f"{counted(len(record['learnings']), 'new learning')}, {counted(len(record['repeated']), 'known one')} again.")
+    say(f"{format_count(len(record['learnings']), 'new learning')}, {len(record['repeated'])} known already.")
     if record["learnings"]:
         say("`learnt review` shows them one by one.")
     for reason in record["failures"][:5]:

@@ -1,4 +1,4 @@
-"""Commands to write and read learnings: add, list, show, edit, history."""
+"""Commands that write and read learnings: add, list, show, edit, history."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from learnt.doors.cli.arguments import (
     add_id,
     add_reason,
     add_user,
-    given_fields,
     open_memory,
-    tell_redactions,
+    read_fields,
+    report_redactions,
 )
-from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json, show_table, shown
+from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
+from learnt.doors.cli.files import show_file, show_regenerations
+from learnt.doors.cli.review import show_evidence
+from learnt.doors.cli.screen import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
+from learnt.doors.cli.transfer import read_json
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
 from learnt.text.records import as_record
@@ -22,12 +26,9 @@ from learnt.weigh.confidence import impact, stage
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any
 
     from learnt.model import Event
-
-    Kept = TypeVar("Kept")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,21 +36,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "title", metavar="TITLE", nargs="?", help="the learning in one sentence, or `-` for JSON on stdin"
     )
     add_fields(parser)
-    parser.add_argument("--pin", action="store_true", help="let it come first")
+    parser.add_argument("--pin", action="store_true", help="show it first where it is relevant")
     parser.add_argument("--edit", action="store_true", help="write it in $EDITOR")
     add_user(parser, "keep it in the user-wide store, for all projects")
 
 
 def add_run(arguments: argparse.Namespace) -> None:
-    fields = given_fields(arguments) | ({"pinned": True} if arguments.pin else {})
+    fields = read_fields(arguments) | ({"pinned": True} if arguments.pin else {})
     with open_memory(arguments) as memory:
         if arguments.edit:
-            added = edited({"title": arguments.title or "", **fields}, lambda edited: memory.add_all([edited]))
+            added = edit_learning({"title": arguments.title or "", **fields}, lambda new: memory.add_all([new]))
         elif arguments.title in (None, "-"):
-            added = memory.add_all([{**fields, **record} for record in _records_on_stdin(arguments.title)])
+            added = memory.add_all([{**fields, **record} for record in _read_stdin(arguments.title)])
         else:
             added = memory.add_all([{"title": arguments.title, **fields}])
-    tell_redactions(memory)
+    report_redactions(memory)
     if arguments.json:
         records = [as_record(learning) for learning in added]
         show_json(records[0] if len(records) == 1 else records)
@@ -66,7 +67,7 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--min-confidence", type=float, metavar="N", help="only those with at least this confidence")
     parser.add_argument("--scope", metavar="NAME", help="only those of `project`, `user`, or a source of this name")
     parser.add_argument("--limit", type=int, metavar="N", help="how many to show (setting `page_size`)")
-    parser.add_argument("--offset", type=int, default=0, metavar="N", help="how many to pass over")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="how many to skip")
     add_user(parser)
 
 
@@ -88,19 +89,19 @@ def list_run(arguments: argparse.Namespace) -> None:
         show_json({"learnings": [as_record(learning) for learning in page.learnings], "total": page.total})
         return
     if not page.total:
-        note('No learnings fit. `learnt add "…"` keeps one, `learnt list --status all` without filters shows all.')
+        note('No learnings fit. `learnt add "…"` adds one; `learnt list --status all` without filters shows all.')
         return
-    show_table(("id", "confidence", "title"), [_row(learning) for learning in page.learnings], wide=2)
-    shown = arguments.offset + len(page.learnings)
+    show_table(("id", "confidence", "title"), [_table_row(learning) for learning in page.learnings], wide=2)
+    end = arguments.offset + len(page.learnings)
     if not page.learnings:
         note(f"There are {page.total:,} in all; this page is empty.")
-    elif shown < page.total or arguments.offset:
-        more = f"; `--offset {shown}` shows more" if shown < page.total else ""
-        note(f"{arguments.offset + 1} to {shown} of {page.total:,}{more}")
+    elif end < page.total or arguments.offset:
+        more = f"; `--offset {end}` shows more" if end < page.total else ""
+        note(f"{arguments.offset + 1} to {end} of {page.total:,}{more}")
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", nargs="?", help="the learning's id; without one, learnings.md is shown")
+    parser.add_argument("id", metavar="ID", nargs="?", help="a learning; default: learnings.md")
     parser.add_argument("--goal", metavar="NAME", help="show the learnings file of this goal")
     parser.add_argument("--pager", action="store_true", help="show learnings.md in a pager")
     add_user(parser)
@@ -108,8 +109,6 @@ def show_arguments(parser: argparse.ArgumentParser) -> None:
 
 def show_run(arguments: argparse.Namespace) -> None:
     if arguments.id is None:
-        from learnt.doors.cli.files import show_file
-
         show_file(arguments)
         return
     with open_memory(arguments) as memory:
@@ -117,21 +116,19 @@ def show_run(arguments: argparse.Namespace) -> None:
         supersedes = memory.supersedes(arguments.id)
         evidence = memory.review.evidence(arguments.id)
     if arguments.json:
-        seen = [one.discovery.as_dict() for one in evidence]
+        seen = [found.discovery.as_dict() for found in evidence]
         show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning), "evidence": seen})
         return
     say(paint(learning.title, "bold"))
-    say(paint(_summary(learning), "dim"))
+    say(paint(_summarize(learning), "dim"))
     for name in PARAGRAPHS:
         if getattr(learning, name):
             say(f"\n{paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
     say()
-    for name, value in _particulars(learning, supersedes).items():
+    for name, value in _list_details(learning, supersedes).items():
         if value:
             say(f"{name + ':':<15}{value}")
     if evidence:
-        from learnt.doors.cli.review import show_evidence
-
         say()
         show_evidence(evidence)
 
@@ -142,32 +139,34 @@ def edit_arguments(parser: argparse.ArgumentParser) -> None:
     add_fields(parser)
     parser.add_argument("--no-tags", dest="tags", action="store_const", const=[], help="remove all tags")
     parser.add_argument("--no-triggers", action="store_true", help="remove all triggers")
-    parser.add_argument("--add-tag", action="append", metavar="TAG", help="one more tag; repeatable")
+    parser.add_argument("--add-tag", action="append", metavar="TAG", help="a tag to add; repeatable")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="a tag to remove; repeatable")
-    parser.add_argument("--edit", action="store_true", help="change it in $EDITOR (also without any option)")
+    parser.add_argument("--edit", action="store_true", help="change it in $EDITOR; the default without options")
     add_reason(parser)
     add_user(parser)
 
 
 def edit_run(arguments: argparse.Namespace) -> None:
-    fields = given_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
+    fields = read_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
     if arguments.no_triggers:
         fields["triggers"] = {}
     tags = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
 
-        def keep(changes: dict[str, Any]) -> Learning:
+        def save(changes: dict[str, Any]) -> Learning:
             _refuse_changed_meanwhile(before, memory.get(arguments.id), changes)
             return memory.edit(arguments.id, reason=arguments.reason, **tags, **changes)
 
         if arguments.edit or (not fields and not any(tags.values()) and is_terminal(sys.stdin)):
-            after = edited({**editable(before), **fields}, lambda edited: keep(differing(before, edited)))
+            after = edit_learning(
+                {**select_editable(before), **fields}, lambda edited: save(find_changes(before, edited))
+            )
         elif fields or any(tags.values()):
-            after = keep(fields)
+            after = save(fields)
         else:
-            raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or give --edit")
-    tell_redactions(memory)
+            raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or use --edit")
+    report_redactions(memory)
     if arguments.json:
         show_json(as_record(after))
     elif after.version == before.version:
@@ -178,14 +177,12 @@ def edit_run(arguments: argparse.Namespace) -> None:
 
 def history_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="the learning's id")
-    parser.add_argument("--internal", action="store_true", help="show how learnings.md came about instead")
+    parser.add_argument("--internal", action="store_true", help="show the updates of learnings.md instead")
     add_user(parser)
 
 
 def history_run(arguments: argparse.Namespace) -> None:
     if arguments.internal:
-        from learnt.doors.cli.files import show_regenerations
-
         show_regenerations(arguments)
         return
     if arguments.id is None:
@@ -198,12 +195,12 @@ def history_run(arguments: argparse.Namespace) -> None:
     for event in history:
         reason = f" ({event.reason})" if event.reason else ""
         undoes = f" {event.undoes}" if event.undoes else ""
-        say(f"{paint(event.id, 'yellow')}  {moment(event.at)}  {event.who}  {event.what}{undoes}{reason}")
-        for line in _difference(event):
+        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {event.who}  {event.what}{undoes}{reason}")
+        for line in _diff(event):
             say(f"    {line}")
 
 
-def _row(learning: Learning) -> tuple[str, str, str]:
+def _table_row(learning: Learning) -> tuple[str, str, str]:
     notes = [learning.status] if learning.status != "active" else []
     notes += ["pinned"] if learning.pinned else []
     notes += [learning.scope] if learning.scope != "project" else []
@@ -212,7 +209,7 @@ def _row(learning: Learning) -> tuple[str, str, str]:
     return learning.id, f"{learning.confidence:.2f}", f"{title}  [{', '.join(notes)}]" if notes else title
 
 
-def _summary(learning: Learning) -> str:
+def _summarize(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
     facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", stage(learning)]
     facts += [f"impact {impact(learning):g}"]
@@ -221,7 +218,7 @@ def _summary(learning: Learning) -> str:
     return " · ".join(facts)
 
 
-def _particulars(learning: Learning, supersedes: list[str]) -> dict[str, str]:
+def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
     triggers = [f"{field} {', '.join(words)}" for field, words in learning.triggers.as_dict().items() if words]
     return {
         "tags": ", ".join(learning.tags),
@@ -234,26 +231,26 @@ def _particulars(learning: Learning, supersedes: list[str]) -> dict[str, str]:
         "superseded by": learning.superseded_by,
         "supersedes": ", ".join(supersedes),
         "would replace": ", ".join(learning.replaces) if learning.status == "proposed" else "",
-        "added": f"{moment(learning.created_at)}, by {learning.origin}",
-        "changed": moment(learning.updated_at) if learning.updated_at != learning.created_at else "",
+        "added": f"{format_time(learning.created_at)}, by {learning.origin}",
+        "changed": format_time(learning.updated_at) if learning.updated_at != learning.created_at else "",
     }
 
 
-def _difference(event: Event) -> list[str]:
-    """Return what an event changed, as a person reads a diff."""
+def _diff(event: Event) -> list[str]:
+    """Return what an event changed, as the lines of a diff."""
     import difflib
 
     lines = []
     for name, value in event.new.items():
         if name == "created_at":
-            continue  # the event's own time says it
-        old, new = _as_lines(shown(name, event.old.get(name))), _as_lines(shown(name, value))
+            continue  # the same as the time of the event
+        old, new = _split_lines(format_field(name, event.old.get(name))), _split_lines(format_field(name, value))
         changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
         lines += [paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green") for line in changed]
     return lines
 
 
-def _as_lines(value: Any) -> list[str]:
+def _split_lines(value: Any) -> list[str]:
     if value is None or value in ("", [], {}):
         return []
     if isinstance(value, bool):
@@ -265,24 +262,17 @@ def _as_lines(value: Any) -> list[str]:
     return str(value).split("\n")
 
 
-def _records_on_stdin(title: str | None) -> list[dict[str, Any]]:
+def _read_stdin(title: str | None) -> list[dict[str, Any]]:
     if title is None and is_terminal(sys.stdin):
         raise WrongRequest(
             "a learning needs a title", hint='`learnt add "Run make lint before each commit"`, or --edit'
         )
-    from learnt.doors.cli.transfer import read_json
-
     records = list(read_json(sys.stdin.buffer.read(), "stdin"))
     if not records:
         raise WrongRequest(
             "there is no title, and no learning on stdin", hint='`learnt add "Run make lint before commits"`'
         )
     return records
-
-
-def differing(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
-    """Return what the person changed; the rest may have been changed by others meanwhile."""
-    return {name: value for name, value in edited.items() if getattr(before, name) != value}
 
 
 def _refuse_changed_meanwhile(before: Learning, now: Learning, changes: dict[str, Any]) -> None:
@@ -292,26 +282,3 @@ def _refuse_changed_meanwhile(before: Learning, now: Learning, changes: dict[str
                 f"{name} of {now.id} was changed by somebody else meanwhile",
                 hint=f"look at `learnt history {now.id}`, then edit again",
             )
-
-
-def editable(learning: Learning) -> dict[str, Any]:
-    """Return what an editor shows of a learning."""
-    return {name: getattr(learning, name) for name in ("title", *PARAGRAPHS)}
-
-
-def edited(fields: dict[str, Any], keep: Callable[[dict[str, Any]], Kept]) -> Kept:
-    """Let the person change the title and the paragraphs in an editor, and keep the result; other fields stay."""
-    from learnt.doors.cli.editor import edit_text
-    from learnt.text.entries import read_entries, render_form
-
-    def read_and_keep(text: str) -> Kept:
-        entries = list(read_entries(text))
-        if not entries or not entries[0]["title"]:
-            raise WrongRequest("there is no title, so nothing was kept", hint="the title stands behind the `##`")
-        if len(entries) > 1:
-            raise WrongRequest(f"the text holds {len(entries)} entries", hint="edit one learning at a time")
-        # A paragraph that was emptied is gone; one that was never there stays away.
-        return keep({**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]})
-
-    form = render_form(fields["title"], {name: fields.get(name, "") for name in PARAGRAPHS})
-    return edit_text(form, read_and_keep)

@@ -1,12 +1,13 @@
-"""The command that walks a person through what waits: one key each on a terminal, else one answer a line on stdin."""
+"""The command `review`: decide on proposals with one key each at a terminal, or with one answer per line on stdin."""
 
 from __future__ import annotations
 
 import sys
 
-from learnt.doors.cli.arguments import add_user, open_memory, tell_redactions
-from learnt.doors.cli.keys import Keys, is_at_keyboard
-from learnt.doors.cli.screen import is_terminal, moment, note, paint, say, show_json
+from learnt.doors.cli.arguments import add_user, open_memory, report_redactions
+from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
+from learnt.doors.cli.keyboard import Keys, is_at_keyboard
+from learnt.doors.cli.screen import format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS
 from learnt.model import PARAGRAPHS
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
 
     from learnt.flow.review import Decision, ReviewItem
     from learnt.memory import Memory
-    from learnt.model import Learning
+    from learnt.model import Discovery, Learning
     from learnt.store.mined import Found
 
 _MANY = 100
-_EVIDENCE_SHOWN = 3
+_MOST_EVIDENCE = 3
 _KEYS = {
     "y": "accept",
     "n": "reject",
@@ -46,11 +47,11 @@ _WORDS = {
     **dict.fromkeys(("u", "undo"), "undo"),
     **dict.fromkeys(("q", "quit"), "quit"),
 }
-# What yes and no mean, and what is said when it is done.
+# What yes and no mean, what is printed when it is done, and how it is afterwards if that is undone.
 _CHOICES = {
-    "merged": ("replace them by it", "leave them as they are"),
-    "revised": ("replace the old one", "leave the old one"),
-    "proposed": ("accept it", "put it away"),
+    "merged": ("replace them with it", "keep them"),
+    "revised": ("replace the old one", "keep the old one"),
+    "proposed": ("accept it", "archive it"),
     "removed": ("hide it", "keep it"),
     "new": ("like it", "hide it"),
 }
@@ -61,46 +62,54 @@ _DONE = {
     "removed": ("Hid", "Kept"),
     "new": ("Liked", "Hid"),
 }
+_UNDONE = {
+    "Accepted": "is proposed again",
+    "Archived": "is proposed again",
+    "Edited": "has its former text again",
+    "Hid": "is visible again",
+    "Kept": "waits for a decision again",
+    "Liked": "is no longer liked",
+}
 
 
 def review_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=_MANY, metavar="N", help=f"at most N; {_MANY} if not given")
-    parser.add_argument("--kind", action="append", choices=REVIEW_KINDS, help="only these; repeatable")
-    parser.add_argument("--list", action="store_true", help="show what waits, and ask nothing")
+    parser.add_argument("--kind", action="append", choices=REVIEW_KINDS, help="only this kind; repeatable")
+    parser.add_argument("--list", action="store_true", help="list what waits, without asking")
     add_user(parser)
 
 
 def review_run(arguments: argparse.Namespace) -> int:
     asks_person = is_at_keyboard() and not arguments.json and not arguments.list
     lines = [] if arguments.list or is_terminal(sys.stdin) else sys.stdin.read().splitlines()
-    answers = [_answer(line, number) for number, line in enumerate(lines, 1) if line.strip()]
+    answers = [_parse_answer(line, number) for number, line in enumerate(lines, 1) if line.strip()]
     with open_memory(arguments) as memory:
         items = memory.review.items(limit=arguments.limit, kinds=arguments.kind or ())
-        walk = _Walk(memory, items, tell=note if arguments.json else say)
+        session = _Session(memory, items, show=note if arguments.json else say)
         if asks_person and items:
-            walk.ask()
+            session.ask()
         elif answers:
             for id, answer in answers:
-                if not walk.take(id, answer):
+                if not session.apply(id, answer):
                     break
         waiting = memory.review.counts()
-        tell_redactions(memory)
+        report_redactions(memory)
     if arguments.json:
-        show_json(_record(walk, waiting) if answers else [_item_record(item) for item in items])
+        show_json(_record(session, waiting) if answers else [_item_record(item) for item in items])
     elif asks_person or answers:
-        _tell_rest(len(walk.decided), waiting)
+        _print_rest(len(session.decided), waiting)
     else:
         _show_all(items, waiting)
-    return 130 if walk.interrupted else 2 if walk.refused and answers else 0
+    return 130 if session.interrupted else 2 if session.refused and answers else 0
 
 
-class _Walk:
-    """Goes through the items, keeps what was decided, and goes back."""
+class _Session:
+    """Goes through the items, remembers the decisions, and undoes them."""
 
-    def __init__(self, memory: Memory, items: list[ReviewItem], *, tell: Callable[[str], None]) -> None:
+    def __init__(self, memory: Memory, items: list[ReviewItem], *, show: Callable[[str], None]) -> None:
         self._memory = memory
         self._items = items
-        self._tell = tell
+        self._show = show
         self._position = 0
         self.decided: list[tuple[int, Decision]] = []
         self.refused: list[tuple[str, str]] = []
@@ -108,32 +117,32 @@ class _Walk:
         self._keys: Keys | None = None
 
     def ask(self) -> None:
-        """Ask a person at a terminal until all is seen or they leave; what is decided is decided."""
+        """Ask a person at a terminal until everything is decided or they quit; each decision takes effect at once."""
         try:
             with Keys() as self._keys:
-                while self._take_key(self._keys):
+                while self._ask_for_key(self._keys):
                     pass
         except KeyboardInterrupt:
             say()
             self.interrupted = True
 
-    def take(self, id: str, answer: str) -> bool:
-        """Take one answer, for the item at hand or for the one with this id; False when it is the last."""
+    def apply(self, id: str, answer: str) -> bool:
+        """Apply an answer to the current item or to the one with this id; return False for `quit`."""
         if answer == "quit":
             return False
         try:
-            self._take(id, answer)
+            self._apply(id, answer)
         except LearntError as error:
             if error.exit_code != WrongRequest.exit_code:
                 raise
             self._refuse(id, error)
         return True
 
-    def _take_key(self, keys: Keys) -> bool:
+    def _ask_for_key(self, keys: Keys) -> bool:
         if self._position < len(self._items):
             item = self._items[self._position]
             say(f"\n{paint(f'{self._position + 1} of {len(self._items)}', 'dim')}")
-            _show(item)
+            _show_item(item)
             yes, no = _CHOICES[item.kind]
             say(f"\n[y] {yes}  [n] {no}  [e] edit  [l] later  [u] undo  [q] quit")
         elif self.decided:
@@ -144,9 +153,9 @@ class _Walk:
         answer = _KEYS.get(keys.read())
         while answer is None or (self._position == len(self._items) and answer not in ("undo", "quit")):
             answer = _KEYS.get(keys.read())
-        return self.take("", answer)
+        return self.apply("", answer)
 
-    def _take(self, id: str, answer: str) -> None:
+    def _apply(self, id: str, answer: str) -> None:
         if answer == "undo":
             self._undo(id)
         elif id:
@@ -167,120 +176,119 @@ class _Walk:
         else:
             decided = self._memory.review.decide(item.id, answer, version=item.learning.version)
         self.decided.append((position, decided))
-        self._tell(f"{_what_was_done(decided)} {decided.learning.id}: {decided.learning.title}")
+        self._show(f"{_name_decision(decided)} {decided.learning.id}: {decided.learning.title}")
 
     def _edit(self, item: ReviewItem) -> Decision:
-        from learnt.doors.cli.learnings import differing, editable, edited
-
         before = item.learning
 
-        def keep(fields: dict[str, Any]) -> Decision:
-            changes = differing(before, fields)
+        def save(fields: dict[str, Any]) -> Decision:
+            changes = find_changes(before, fields)
             if not changes:
-                raise WrongRequest("nothing was changed, so nothing is decided", hint="decide on it as it is")
+                raise WrongRequest("nothing was changed, so nothing is decided", hint="accept or reject it as it is")
             return self._memory.review.decide(item.id, "edit", changes=changes, version=before.version)
 
         if self._keys is not None:
             self._keys.give_back()
         try:
-            return edited(editable(before), keep)
+            return edit_learning(select_editable(before), save)
         finally:
             if self._keys is not None:
                 self._keys.take()
 
     def _undo(self, id: str) -> None:
-        made = [one for one in self.decided if id in ("", one[1].item)]
-        if not made:
-            raise WrongRequest("there is nothing to take back", hint="`learnt undo ID` takes back earlier changes")
-        position, decided = made[-1]
-        self.decided.remove(made[-1])  # also where it fails: somebody has gone on from there
+        decisions = [decision for decision in self.decided if id in ("", decision[1].item)]
+        if not decisions:
+            raise WrongRequest("there is nothing to undo", hint="`learnt undo ID` undoes earlier changes")
+        position, decided = decisions[-1]
+        self.decided.remove(decisions[-1])  # also if it fails: the learning was changed since
         item = self._memory.review.take_back(decided)
-        self._tell(f"Took back: {_what_was_done(decided)} {item.learning.id}: {item.learning.title}")
+        effect = _UNDONE[_name_decision(decided)]
+        self._show(f"Undone: {item.learning.id} {effect}: {item.learning.title}")
         if not id:
             self._position = position
         if position < len(self._items) and self._items[position].id == item.id:
             self._items[position] = item
 
     def _refuse(self, id: str, error: LearntError) -> None:
-        """Tell why an answer had no effect, and go on: with the same item, unless it does not wait any more."""
+        """Print why an answer had no effect, and go on: with the same item, if it still waits."""
         note(f"{error.message}; {error.hint}")
         if self._position < len(self._items):
             item = self._items[self._position]
             self.refused.append((id or item.id, error.message))
             if not id:
-                self._look_again(item)
+                self._reload(item)
         else:
             self.refused.append((id, error.message))
 
-    def _look_again(self, item: ReviewItem) -> None:
+    def _reload(self, item: ReviewItem) -> None:
         try:
             self._items[self._position] = self._memory.review.item(item.id)
         except WrongRequest:
             self._position += 1
 
 
-def _answer(line: str, number: int) -> tuple[str, str]:
-    """Return what a line says: the id, if it names one, and the answer."""
+def _parse_answer(line: str, number: int) -> tuple[str, str]:
+    """Return the id in a line, if there is one, and the answer."""
     words = line.lower().split()
     answer = _WORDS.get(words[-1])
     if answer is None or len(words) > 2:
         raise WrongRequest(
-            f"line {number}, `{line.strip()[:100]}`, is no answer; nothing was changed",
-            hint=f"one a line, after an id if you like: {', '.join((*DECISIONS, 'later', 'undo', 'quit'))}",
+            f"line {number}, `{line.strip()[:100]}`, is not an answer; nothing was changed",
+            hint=f"write one per line, optionally after an id: {', '.join((*DECISIONS, 'later', 'undo', 'quit'))}",
         )
     return words[0] if len(words) > 1 else "", answer
 
 
-def _what_was_done(decided: Decision) -> str:
+def _name_decision(decided: Decision) -> str:
     if decided.decision == "edit":
         return "Edited"
     accepted, rejected = _DONE[decided.kind]
     return accepted if decided.decision == "accept" else rejected
 
 
-def _show(item: ReviewItem) -> None:
+def _show_item(item: ReviewItem) -> None:
     learning = item.learning
     say(f"{paint(item.kind, 'yellow')}  {paint(learning.title, 'bold')}")
     facts = [learning.id, learning.kind, f"confidence {learning.confidence:.2f}", f"from {learning.origin}"]
-    facts += [moment(learning.created_at), *(f"#{tag}" for tag in learning.tags)]
+    facts += [format_time(learning.created_at), *(f"#{tag}" for tag in learning.tags)]
     say(paint("  ".join(facts), "dim"))
     if item.question:
         say(item.question)
     if item.kind == "revised" and item.replaces:
-        _show_difference(item.replaces[0], learning)
+        _show_diff(item.replaces[0], learning)
     else:
         for name in PARAGRAPHS:
             if getattr(learning, name):
                 say(f"{paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
-        for one in item.replaces:
-            say(f"{paint('would replace', 'cyan')} {one.id}: {one.title}")
+        for replaced in item.replaces:
+            say(f"{paint('would replace', 'cyan')} {replaced.id}: {replaced.title}")
     show_evidence(item.evidence)
 
 
-def _show_difference(old: Learning, new: Learning) -> None:
+def _show_diff(old: Learning, new: Learning) -> None:
     import difflib
 
     say(paint(f"would replace {old.id}", "dim"))
     for name in ("title", *PARAGRAPHS):
-        before, after = (getattr(one, name).split("\n") if getattr(one, name) else [] for one in (old, new))
+        before, after = (text.split("\n") if text else [] for text in (getattr(old, name), getattr(new, name)))
         for line in difflib.ndiff(before, after):
             if line[0] in "-+":
                 say(paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green"))
 
 
 def show_evidence(evidence: Sequence[Found]) -> None:
-    """Show what was seen that speaks for a learning, the first of it in its own words."""
-    for found in evidence[:_EVIDENCE_SHOWN]:
-        _show_found(found)
-    if len(evidence) > _EVIDENCE_SHOWN:
-        say(paint(f"  … and {len(evidence) - _EVIDENCE_SHOWN} more", "dim"))
+    """Show the evidence for a learning, with excerpts of the first few."""
+    for found in evidence[:_MOST_EVIDENCE]:
+        _show_discovery(found.discovery)
+    if len(evidence) > _MOST_EVIDENCE:
+        say(paint(f"  … and {len(evidence) - _MOST_EVIDENCE} more", "dim"))
 
 
-def _show_found(found: Found) -> None:
-    seen = found.discovery
-    where = "  ".join(part for part in (seen.task, seen.type, ", ".join(seen.files[:5])) if part)
+def _show_discovery(discovery: Discovery) -> None:
+    parts = (discovery.task, discovery.type, ", ".join(discovery.files[:5]))
+    where = "  ".join(part for part in parts if part)
     say(paint(f"seen in {where}" if where else "seen", "dim"))
-    for line in (seen.excerpt or seen.text).splitlines()[:5]:
+    for line in (discovery.excerpt or discovery.text).splitlines()[:5]:
         say(paint(f"  | {line[:200]}", "dim"))
 
 
@@ -288,21 +296,21 @@ def _show_all(items: Sequence[ReviewItem], waiting: Mapping[str, int]) -> None:
     for item in items:
         say(f"{item.id}  {item.kind:<8}  {item.learning.title}")
     if items:
-        note(f"{told_waiting(waiting)}: at a terminal, `learnt review` asks one by one")
+        note(f"{describe_waiting(waiting)}: run `learnt review` at a terminal to decide one by one")
     else:
         say("Nothing waits for your review.")
 
 
-def _tell_rest(decided: int, waiting: Mapping[str, int]) -> None:
-    rest = told_waiting(waiting)
+def _print_rest(decided: int, waiting: Mapping[str, int]) -> None:
+    rest = describe_waiting(waiting)
     if not decided and not rest:
         say("Nothing waits for your review.")
         return
     say(f"Decided: {decided}. " + (f"{rest}." if rest else "Nothing more waits."))
 
 
-def told_waiting(waiting: Mapping[str, int]) -> str:
-    """Return in words how much waits for review; empty for nothing."""
+def describe_waiting(waiting: Mapping[str, int]) -> str:
+    """Return how many items wait for review; empty if none do."""
     total = sum(waiting.values())
     if not total:
         return ""
@@ -317,23 +325,23 @@ def _item_record(item: ReviewItem) -> dict[str, Any]:
         "title": item.learning.title,
         "question": item.question,
         "learning": as_record(item.learning),
-        "replaces": [as_record(one) for one in item.replaces],
-        "evidence": [one.discovery.as_dict() for one in item.evidence],
+        "replaces": [as_record(learning) for learning in item.replaces],
+        "evidence": [found.discovery.as_dict() for found in item.evidence],
     }
 
 
-def _record(walk: _Walk, waiting: Mapping[str, int]) -> dict[str, Any]:
+def _record(session: _Session, waiting: Mapping[str, int]) -> dict[str, Any]:
     decided = [
         {
-            "id": one.item,
-            "kind": one.kind,
-            "decision": one.decision,
-            "learning": one.learning.id,
-            "title": one.learning.title,
-            "status": one.learning.status,
-            "events": one.events,
+            "id": decision.item,
+            "kind": decision.kind,
+            "decision": decision.decision,
+            "learning": decision.learning.id,
+            "title": decision.learning.title,
+            "status": decision.learning.status,
+            "events": decision.events,
         }
-        for _, one in walk.decided
+        for _, decision in session.decided
     ]
-    refused = [{"id": id, "reason": reason} for id, reason in walk.refused]
+    refused = [{"id": id, "reason": reason} for id, reason in session.refused]
     return {"id": "review", "decided": decided, "refused": refused, "waiting": waiting}

@@ -1,6 +1,6 @@
-"""What a person sees: colour, tables and progress on a terminal, plain text in a pipe.
+"""Output for people: colour, tables and progress on a terminal, plain text in a pipe.
 
-`rich` is imported only where it draws, on a terminal: in a pipe nobody pays for it.
+`rich` is imported only where it draws on a terminal, because its import is slow.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TextIO
 
+    from learnt.errors import LearntError
+
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
-_NARROW = 60  # columns under which a table would be a column of letters
+_NARROW = 60  # columns below which a table is unreadable
 _choice = "auto"
 
 
@@ -28,12 +30,12 @@ def use_color(choice: str) -> None:
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Say whether a person looks at the stream."""
+    """Return whether the stream is a terminal."""
     return (stream or sys.stdout).isatty()
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """Return the text in a style, where colour is wanted."""
+    """Return the text in a style, if colour is wanted."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not plain)
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if wanted else text
@@ -45,8 +47,16 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print a remark beside the result."""
+    """Print a remark on stderr."""
     print(paint(text, "dim", sys.stderr), file=sys.stderr)
+
+
+def print_error(error: LearntError, subject: str = "") -> None:
+    """Print an error and its hint on stderr; `subject`: what it is about, if several things were asked for."""
+    about = f"{subject}: " if subject else ""
+    print(f"{paint('error:', 'red', sys.stderr)} {about}{error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {error.hint}", file=sys.stderr)
 
 
 def show_json(content: Any) -> None:
@@ -55,9 +65,9 @@ def show_json(content: Any) -> None:
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int, always_heads: bool = False) -> None:
-    """Print rows: a table on a terminal, where column `wide` takes what room there is; else padded columns.
+    """Print rows: a table on a terminal, with column `wide` filling the width; otherwise padded columns.
 
-    Padded columns have heads only where they could not be told apart without (`always_heads`).
+    Padded columns get heads only with `always_heads`.
     """
     if not is_terminal() or os.get_terminal_size().columns < _NARROW:
         rows = [heads, *rows] if always_heads else rows
@@ -80,7 +90,7 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int
 
 
 class Progress:
-    """A bar on a terminal for what takes long; nothing in a pipe."""
+    """A progress bar on a terminal; nothing in a pipe."""
 
     def __init__(self, what: str, total: int | None) -> None:
         self._what = what
@@ -106,16 +116,21 @@ class Progress:
         self._close()
 
 
-def counted(number: int, noun: str) -> str:
-    """Return so many of a thing, in words."""
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 task`, `2 tasks`."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def shown(name: str, value: Any) -> Any:
-    """Return the value of a field as a person reads it: a time as a moment."""
-    return moment(value) if name.endswith("_at") and isinstance(value, int) else value
+def format_field(name: str, value: Any) -> Any:
+    """Return the value of a field for a person: times are formatted, the rest stays."""
+    return format_time(value) if name.endswith("_at") and isinstance(value, int) else value
 
 
-def moment(at_ms: int, *, seconds: bool = False) -> str:
-    """Return a time as a person reads it, in the local zone."""
+def format_time(at_ms: int, *, seconds: bool = False) -> str:
+    """Return a time in the local time zone."""
     return time.strftime(f"%Y-%m-%d %H:%M{':%S' * seconds}", time.localtime(at_ms / 1000))
+
+
+def now_ms() -> int:
+    """Return the time in UTC milliseconds."""
+    return time.time_ns() // 1_000_000

@@ -17,17 +17,15 @@ if TYPE_CHECKING:
 
 
 def search_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "query", metavar="TEXT", nargs="+", help="any text: whole words, a task, an error message, a path"
-    )
+    parser.add_argument("query", metavar="TEXT", nargs="+", help="any text: words, a task, an error message, a path")
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
     parser.add_argument("--min-confidence", type=float, default=0.5, metavar="N", help="default: 0.5")
     parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
     parser.add_argument("--domain", metavar="NAME", help="only those of this domain")
     parser.add_argument("--category", metavar="NAME", help="only those of this category")
-    parser.add_argument("--exclude-goal", metavar="NAME", help="none that were learnt for this goal")
+    parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings of this goal")
     add_situation(parser)
-    parser.add_argument("--why", action="store_true", help="show what makes up each score")
+    parser.add_argument("--why", action="store_true", help="show how each score comes about")
     add_user(parser)
 
 
@@ -51,12 +49,12 @@ def search_run(arguments: argparse.Namespace) -> None:
         show_json([_record(hit) for hit in hits])
         return
     if not hits:
-        note("Nothing fits. `--min-confidence 0` and `--status all` look further.")
+        note("Nothing matches. `--min-confidence 0` and `--status all` search more.")
     for hit in hits:
-        _show(hit, why=arguments.why)
+        _show_hit(hit, why=arguments.why)
 
 
-def _show(hit: Hit, *, why: bool) -> None:
+def _show_hit(hit: Hit, *, why: bool) -> None:
     learning = hit.learning
     place = "" if learning.scope == "project" else f"  [{learning.scope}]"
     score = "trigger" if hit.trigger else f"{hit.score:.2f}"
@@ -67,7 +65,7 @@ def _show(hit: Hit, *, why: bool) -> None:
     figures = f"confidence {learning.confidence:.2f}; impact {impact(learning):g}"
     say(f"    relevance {hit.relevance:.2f}; {figures}; matched {fields}")
     if hit.trigger:
-        say(f"    trigger holds: {hit.trigger}")
+        say(f"    trigger matches: {hit.trigger}")
     for word, share in sorted(hit.words.items(), key=lambda item: -item[1]):
         say(f"    {share:7.2f}  {word}")
 

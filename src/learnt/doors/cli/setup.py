@@ -6,10 +6,12 @@ import os
 
 from learnt import config, project
 from learnt.clients.registry import setup_names
-from learnt.doors.cli.arguments import add_user, tell_redactions
+from learnt.doors.cli.arguments import add_user, report_redactions
 from learnt.doors.cli.screen import paint, say, show_json, use_color
+from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.transfer import template, templates
+from learnt.memory import Memory
 from learnt.model import Value
 from learnt.settings import as_toml, render_template
 from learnt.text.redact import without_password
@@ -19,29 +21,25 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from learnt.memory import Memory
-
 
 def init_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--database", metavar="ADDRESS", help="keep the learnings in this PostgreSQL database")
+    parser.add_argument("--database", metavar="ADDRESS", help="store the learnings in this PostgreSQL database")
     parser.add_argument(
         "--template",
         action="append",
         default=[],
         metavar="NAME",
         help=f"start with common learnings: {', '.join(templates())}, or a file that `learnt import` reads; `list` "
-        "tells what each is about; repeatable",
+        "shows what each is about; repeatable",
     )
     add_user(parser, "create the user-wide store instead")
 
 
 def init_run(arguments: argparse.Namespace) -> None:
-    from learnt.memory import Memory
-
     if "list" in arguments.template:
         _list_templates(arguments)
         return
-    chosen = {name: _template(name) for name in arguments.template}  # before anything is made
+    chosen = {name: _read_template(name) for name in arguments.template}  # fails before anything is created
     if arguments.user:
         with Memory.open_user() as memory:
             place = memory.database_path
@@ -53,33 +51,33 @@ def init_run(arguments: argparse.Namespace) -> None:
             _check_new_database(here, arguments.database)
         with Memory.open(arguments.database or ".") as memory:
             place = memory.database_path
-            remark = "\n".join([*_joined(memory), *_mapped(memory)])
+            remark = "\n".join([*_describe_existing(memory), *_describe_agents(memory)])
             started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
         written = _write_settings(here, arguments.database)
     if arguments.json:
-        told = {"templates": {name: one.as_dict() for name, one in started.items()}} if started else {}
-        show_json({"id": place, "database": place, "settings": written, **told})
+        templates_used = {"templates": {name: added.as_dict() for name, added in started.items()}} if started else {}
+        show_json({"id": place, "database": place, "settings": written, **templates_used})
         return
-    say(f"Learnings are kept in {place}")
+    say(f"Learnings are stored in {place}")
     if remark:
         say(remark)
     if written:
         say(f"Settings are in {written}" + ("" if arguments.database else ", all commented out"))
-    for name, one in started.items():
-        known = f"; {one.known} were there already" if one.known else ""
-        say(f"Template {name}: {one.added} learnings added{known}")
-    tell_redactions(memory)
-    _say_what_is_next(arguments)
+    for name, added in started.items():
+        known = f"; {added.known} were there already" if added.known else ""
+        say(f"Template {name}: {added.added} learnings added{known}")
+    report_redactions(memory)
+    _print_next_steps(arguments)
 
 
-def _say_what_is_next(arguments: argparse.Namespace) -> None:
+def _print_next_steps(arguments: argparse.Namespace) -> None:
     if arguments.user:
-        say('Next: `learnt add "…"` keeps a learning, with `--user`')
+        say('Next: `learnt add --user "…"` adds a learning')
         return
-    say('Next: `learnt add "…"` keeps a learning;')
+    say('Next: `learnt add "…"` adds a learning;')
     first, *others = setup_names()
-    say(f"`learnt install {first}` (or {', '.join(others)}) lets an agent client use them by itself.")
-    say(".learnt/learnings.md may appear with time: commit it to share it, or let git ignore it, as your team likes.")
+    say(f"`learnt install {first}` (or {', '.join(others)}) lets an agent client use them automatically.")
+    say("learnt will write .learnt/learnings.md later: commit it to share it with your team, or let git ignore it.")
 
 
 def _list_templates(arguments: argparse.Namespace) -> None:
@@ -90,25 +88,20 @@ def _list_templates(arguments: argparse.Namespace) -> None:
         say(f"{name:<12} {about}")
 
 
-def _template(name: str) -> list[dict[str, Any]]:
-    """Return the learnings of a template that comes along, or of a file; what looks like a path is one."""
-    from learnt.doors.cli.transfer import content_of, records_in
-
+def _read_template(name: str) -> list[dict[str, Any]]:
+    """Return the learnings of a built-in template, or of a file if the name looks like a path."""
     if name not in templates() and (os.path.basename(name) != name or "." in name):
-        return list(records_in(content_of(name), name, None))
+        return list(read_records(read_bytes(name), name, None))
     return template(name)
 
 
 def config_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", nargs="?", metavar="KEY", help="show this setting alone")
+    parser.add_argument("key", nargs="?", metavar="KEY", help="show only this setting")
 
 
 def config_run(arguments: argparse.Namespace) -> None:
-    from learnt.flow.context import settings_files
-
-    here = project.find_project(".")
-    files = settings_files(here.root if here else None)
-    configuration = config.load(files, dict(os.environ))
+    configuration = Memory.load_configuration(".")
+    own_file = project.user_settings_file(dict(os.environ))
     use_color(configuration.settings.color)
     origins = [
         origin
@@ -120,61 +113,61 @@ def config_run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         show_json([_record(origin) for origin in origins])
         return
-    told = ""
+    meaning = ""
     for origin in origins:
-        value = as_toml(_shown(origin))
+        value = as_toml(_hide_password(origin))
         say(f"{paint(origin.setting.key, 'bold')} = {value}  {paint('(' + origin.origin + ')', 'dim')}")
-        if origin.setting.meaning != told:  # the entries of a table share theirs
+        if origin.setting.meaning != meaning:  # the entries of a table share theirs
             say(f"    {origin.setting.meaning}")
-        told = origin.setting.meaning
+        meaning = origin.setting.meaning
         if origin.setting.personal:
-            say(f"    Yours alone: set it in {files[0]} or {origin.setting.variable}; a project's file may not.")
+            say(f"    Personal: set it in {own_file} or {origin.setting.variable}, not in a project's file.")
 
 
 def _record(origin: config.Origin) -> dict[str, object]:
-    value = _shown(origin)
+    value = _hide_password(origin)
     return {
         "id": origin.setting.key,
-        "value": [_plain(item) for item in value] if isinstance(value, tuple) else value,
+        "value": [_to_json(item) for item in value] if isinstance(value, tuple) else value,
         "origin": origin.origin,
         "meaning": origin.setting.meaning,
         "personal": origin.setting.personal,
     }
 
 
-def _plain(item: object) -> object:
+def _to_json(item: object) -> object:
     return item.as_dict() if isinstance(item, Value) else item
 
 
-def _shown(origin: config.Origin) -> object:
+def _hide_password(origin: config.Origin) -> object:
     return without_password(origin.value) if origin.setting.key == "database" and origin.value else origin.value
 
 
-def _joined(memory: Memory) -> list[str]:
-    """Tell of learnings that are already there: of a team, or of another project with the same name."""
+def _describe_existing(memory: Memory) -> list[str]:
+    """Return a remark if the server has learnings already: of the team, or of another project with the same name."""
     total = memory.learnings(status=None, scope="project", limit=0).total
     if not (total and memory.server_project):
         return []
     name = memory.server_project
     return [
-        f"Project `{name}` is there already and holds {total:,}; if it is another one, set `project` in learnt.toml"
+        f"Project `{name}` exists already with {total:,} learnings; if it is another one, set `project` in learnt.toml"
     ]
 
 
-def _mapped(memory: Memory) -> list[str]:
-    """Tell what is to be said on the agents that the settings give categories, if they do."""
-
+def _describe_agents(memory: Memory) -> list[str]:
+    """Return remarks about the agents that the settings give categories."""
     if not memory.configuration.agents_from:
         return []
-    found = memory.agents.remarks()
-    return [f"Agents: {one.detail}{f'; {one.remedy}' if one.remedy else ''}" for one in found]
+    return [
+        f"Agents: {remark.detail}{f'; {remark.remedy}' if remark.remedy else ''}" for remark in memory.agents.remarks()
+    ]
 
 
 def _check_new_database(here: project.Project, database: str) -> None:
     config.check_address(database, "--database")
     if without_password(database) != database:
         raise WrongRequest(
-            "the address holds a password, and learnt.toml is meant to be committed",
+            "the address contains a password, but learnt.toml is meant to be committed",
             hint="set it in the environment: `export LEARNT_DATABASE=…`, then run `learnt init`",
         )
     path = os.path.join(here.root, project.SETTINGS_FILE)
@@ -183,7 +176,7 @@ def _check_new_database(here: project.Project, database: str) -> None:
 
 
 def _write_settings(here: project.Project, database: str | None) -> str | None:
-    """Write learnt.toml unless there is one; return its path when it was written."""
+    """Write learnt.toml unless it exists; return its path if it was written."""
     path = os.path.join(here.root, project.SETTINGS_FILE)
     content = render_template()
     if database is not None:
@@ -195,7 +188,5 @@ def _write_settings(here: project.Project, database: str | None) -> str | None:
         with open(path, "x", encoding="utf-8") as file:
             file.write(content)
     except OSError as error:
-        raise LearntError(
-            f"cannot write {path}: {error.strerror}", hint="choose a folder that you can write to"
-        ) from None
+        raise LearntError(f"cannot write {path}: {error.strerror}", hint="choose a folder you can write to") from None
     return path

@@ -1,13 +1,15 @@
-"""The commands `learnt task …`: tasks by hand, and what only a person may decide."""
+"""The commands `learnt task …`, and those for escalations: what only a person may decide."""
 
 from __future__ import annotations
 
 import os
 
-from learnt.doors.cli.arguments import open_memory, tell_redactions
-from learnt.doors.cli.screen import moment, paint, say, show_json, show_table
+from learnt.doors.cli.arguments import open_memory, report_redactions
+from learnt.doors.cli.screen import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.tasks import ENDED
+from learnt.loop.attempt import prompt_of
+from learnt.loop.prompt import read_spec
 from learnt.model import TASK_STATUSES, is_id
 
 TYPE_CHECKING = False
@@ -30,32 +32,32 @@ _COLORS = {
 
 
 def _add_fields(parser: argparse.ArgumentParser, *, after: argparse._ActionsContainer) -> None:
-    parser.add_argument("--text", metavar="TEXT", help="what is to be done, in full")
+    parser.add_argument("--text", metavar="TEXT", help="the full description")
     parser.add_argument("--type", metavar="TYPE", help="implement, review, improve, plan, explore, …")
-    parser.add_argument("--spec", metavar="FILE", help="a file that says more, as seen from the project's root")
-    parser.add_argument("--goal", metavar="NAME", help="what it serves")
+    parser.add_argument("--spec", metavar="FILE", help="a specification file, relative to the project's root")
+    parser.add_argument("--goal", metavar="NAME", help="the goal it belongs to")
     after.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
-    parser.add_argument("--based-on", metavar="ID", help="go on with the work of this task")
-    parser.add_argument("--agent", metavar="NAME", help="the role that is to do it")
+    parser.add_argument("--based-on", metavar="ID", help="continue the work of this task")
+    parser.add_argument("--agent", metavar="NAME", help="the role of the agent")
     parser.add_argument("--model", metavar="NAME", help="the only model to use")
-    parser.add_argument("--verify", metavar="COMMAND", help="must succeed before it counts as done")
     parser.add_argument(
-        "--no-learnings", action="store_const", const=True, dest="skip_learnings", help="brief it without learnings"
+        "--verify", metavar="COMMAND", help="a command that must succeed before the task counts as done"
+    )
+    parser.add_argument(
+        "--no-learnings", action="store_const", const=True, dest="skip_learnings", help="give the agent no learnings"
     )
 
 
-def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+def _read_fields(arguments: argparse.Namespace) -> dict[str, Any]:
     names = ("text", "type", "spec", "goal", "after", "based_on", "agent", "model", "verify", "skip_learnings")
     return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
 
 
-def _checked_spec(memory: Memory, fields: dict[str, Any]) -> None:
-    """Refuse a specification that cannot be sent, before an agent needs it; name it from the project's root."""
+def _check_spec(memory: Memory, fields: dict[str, Any]) -> None:
+    """Raise if the specification cannot be sent to an agent; store its path relative to the project's root."""
     spec = fields.get("spec")
     if not spec:
         return
-    from learnt.loop.prompt import read_spec
-
     if os.path.isfile(spec):
         folder = os.path.realpath(os.path.dirname(os.path.abspath(spec)))
         spec = os.path.relpath(os.path.join(folder, os.path.basename(spec)), os.path.realpath(memory.root))
@@ -64,16 +66,16 @@ def _checked_spec(memory: Memory, fields: dict[str, Any]) -> None:
 
 
 def task_add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("title", metavar="TITLE", help="what is to be done")
+    parser.add_argument("title", metavar="TITLE", help="the task in one sentence")
     _add_fields(parser, after=parser)
 
 
 def task_add_run(arguments: argparse.Namespace) -> None:
-    fields = _given(arguments)
+    fields = _read_fields(arguments)
     with open_memory(arguments) as memory:
-        _checked_spec(memory, fields)
+        _check_spec(memory, fields)
         task = memory.tasks.add(arguments.title, **fields)
-    tell_redactions(memory)
+    report_redactions(memory)
     if arguments.json:
         show_json(_record(task))
     else:
@@ -81,37 +83,37 @@ def task_add_run(arguments: argparse.Namespace) -> None:
 
 
 def task_list_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--status", choices=TASK_STATUSES, help="only those in this status")
-    parser.add_argument("--goal", default="", metavar="NAME", help="only those that serve this")
-    parser.add_argument("--all", action="store_true", help="also what has ended, and the tasks of other loops")
+    parser.add_argument("--status", choices=TASK_STATUSES, help="only tasks in this status")
+    parser.add_argument("--goal", default="", metavar="NAME", help="only tasks of this goal")
+    parser.add_argument("--all", action="store_true", help="also ended tasks, and those outside the queue")
 
 
 def task_list_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         open_ones = [status for status in TASK_STATUSES if status not in ENDED]
         statuses = [arguments.status] if arguments.status else [] if arguments.all else open_ones
-        found = memory.tasks.select(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
+        tasks = memory.tasks.select(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
         needs = memory.tasks.needs()
         counts = memory.tasks.counts()
     if arguments.json:
-        show_json([_record(task, needs.get(task.id, [])) for task in found])
+        show_json([_record(task, needs.get(task.id, [])) for task in tasks])
         return
-    if found:
-        rows = [(task.id, task.status, task.type, _told(task, needs)) for task in found]
+    if tasks:
+        rows = [(task.id, task.status, task.type, _describe_task(task, needs)) for task in tasks]
         show_table(("id", "status", "type", "task"), rows, wide=3)
         return
     others = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    say(f"No tasks fit{f'; there are {others} (--all)' if others else ': `learnt task add` makes one'}.")
+    say(f"No tasks fit{f'; there are {others} (--all)' if others else ': `learnt task add` adds one'}.")
 
 
-def _told(task: Task, needs: Mapping[str, Sequence[str]]) -> str:
+def _describe_task(task: Task, needs: Mapping[str, Sequence[str]]) -> str:
     waits = f"  [after {', '.join(needs[task.id])}]" if task.status == "waiting" and task.id in needs else ""
     return f"{task.title}{f'  [{task.goal}]' if task.goal else ''}{waits}"
 
 
 def task_show_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(parser)
-    parser.add_argument("--all", action="store_true", help="also failure reports that were put away")
+    parser.add_argument("--all", action="store_true", help="also archived failure reports")
 
 
 def task_show_run(arguments: argparse.Namespace) -> None:
@@ -121,55 +123,58 @@ def task_show_run(arguments: argparse.Namespace) -> None:
         reports = memory.tasks.failures(task.id)
         needed = memory.tasks.needed_by(task.id)
         escalations = memory.tasks.escalations(status=None, subject=task.id)
-        held = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
+        claim = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
-        shown = [
-            {**one.as_dict(), "failure": reports[one.id].as_dict() if one.id in reports else None} for one in attempts
+        records = [
+            {**attempt.as_dict(), "failure": reports[attempt.id].as_dict() if attempt.id in reports else None}
+            for attempt in attempts
         ]
-        asked = [one.as_dict() for one in escalations]
-        claim = held.as_dict() if held else None
-        fields = _record(task, [one.id for one in needed])
-        show_json({**fields, "attempts": shown, "escalations": asked, "claim": claim})
+        questions = [escalation.as_dict() for escalation in escalations]
+        fields = _record(task, [other.id for other in needed])
+        show_json(
+            {**fields, "attempts": records, "escalations": questions, "claim": claim.as_dict() if claim else None}
+        )
         return
-    say(f"{paint(task.title, 'bold')}\n{task.id} · {_painted(task.status)} · {task.type}")
+    say(f"{paint(task.title, 'bold')}\n{task.id} · {_paint_status(task.status)} · {task.type}")
     if task.text and task.text != task.title:
         say(f"\n{task.text}\n")
-    for name, value in _particulars(task, needed).items():
+    for name, value in _list_details(task, needed).items():
         if value:
             say(f"  {name}: {value}")
     for attempt in reversed(attempts):
         _show_attempt(attempt, reports.get(attempt.id))
-    if held:
-        figures = [f"since {moment(held.started_at)}", held.model, f"{held.host}:{held.pid}"]
-        say(f"  attempt {len(attempts) + 1}: {_painted('running')}  {'  '.join(one for one in figures if one)}")
-    for one in escalations:
-        say(f"  {one.id}: {one.question} {f'— {one.answer}' if one.answer else '(open)'}")
+    if claim:
+        figures = [f"since {format_time(claim.started_at)}", claim.model, f"{claim.host}:{claim.pid}"]
+        say(f"  attempt {len(attempts) + 1}: {_paint_status('running')}  {'  '.join(filter(None, figures))}")
+    for escalation in escalations:
+        answer = f"— {escalation.answer}" if escalation.answer else "(open)"
+        say(f"  {escalation.id}: {escalation.question} {answer}")
 
 
-def _particulars(task: Task, needed: Sequence[Task]) -> dict[str, str]:
+def _list_details(task: Task, needed: Sequence[Task]) -> dict[str, str]:
     return {
         "goal": task.goal,
         "agent": task.agent,
         "model": task.model,
         "specification": task.spec,
         "verified by": task.verify,
-        "after": ", ".join(f"{one.id} ({one.status})" for one in needed),
+        "after": ", ".join(f"{other.id} ({other.status})" for other in needed),
         "based on": task.based_on,
         "part of": task.parent,
         "branch": task.branch,
-        "learnings": "none are shown to it" if task.skip_learnings else "",
-        "added": moment(task.created_at),
+        "learnings": "not given to the agent" if task.skip_learnings else "",
+        "added": format_time(task.created_at),
     }
 
 
 def _show_attempt(attempt: Attempt, report: Failure | None) -> None:
-    figures = [moment(attempt.started_at), attempt.model]
+    figures = [format_time(attempt.started_at), attempt.model]
     figures += [f"{attempt.duration_ms / 1000:.0f} s"] if attempt.duration_ms else []
     figures += [f"${attempt.cost_usd:.2f}"] if attempt.cost_usd else []
     figures += [attempt.difficulty]
-    say(f"  attempt {attempt.number}: {_painted(attempt.result)}  {'  '.join(one for one in figures if one)}")
+    say(f"  attempt {attempt.number}: {_paint_status(attempt.result)}  {'  '.join(filter(None, figures))}")
     if attempt.model_reason:
         say(paint(f"    {attempt.model_reason}", "dim"))
     if attempt.summary:
@@ -180,17 +185,17 @@ def _show_attempt(attempt: Attempt, report: Failure | None) -> None:
 
 def task_edit_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(parser)
-    parser.add_argument("--title", metavar="TEXT", help="what is to be done")
+    parser.add_argument("--title", metavar="TEXT", help="the task in one sentence")
     after = parser.add_mutually_exclusive_group()
     _add_fields(parser, after=after)
     after.add_argument("--no-after", action="store_true", help="wait for nothing")
     parser.add_argument(
-        "--learnings", action="store_const", const=False, dest="skip_learnings", help="brief it with learnings again"
+        "--learnings", action="store_const", const=False, dest="skip_learnings", help="give the agent learnings again"
     )
 
 
 def task_edit_run(arguments: argparse.Namespace) -> None:
-    fields = _given(arguments)
+    fields = _read_fields(arguments)
     if arguments.title is not None:
         fields["title"] = arguments.title
     if arguments.no_after:
@@ -198,12 +203,12 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
     if not fields:
         raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`")
     with open_memory(arguments) as memory:
-        _checked_spec(memory, fields)
+        _check_spec(memory, fields)
         task = memory.tasks.edit(arguments.id, **fields)
-    tell_redactions(memory)
-    _tell(arguments, "Edited", task)
+    report_redactions(memory)
+    _print_task(arguments, "Edited", task)
     if task.status == "running" and not arguments.json:
-        say("It is being worked on: this holds from the next attempt on.")
+        say("An agent is working on it: this applies from the next attempt.")
 
 
 def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
@@ -213,10 +218,10 @@ def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
 def task_cancel_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.cancel(arguments.id)
-        in_vain = memory.tasks.blocked()
-    _tell(arguments, "Cancelled", task)
+        blocked = memory.tasks.blocked()
+    _print_task(arguments, "Cancelled", task)
     if not arguments.json:
-        tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
+        report_blocked([(needed, waiting) for needed, waiting in blocked if needed.id == task.id])
 
 
 def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
@@ -226,13 +231,13 @@ def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
 def task_retry_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.retry(arguments.id)
-    _tell(arguments, f"{task.status.capitalize()} again:", task)
+    _print_task(arguments, f"{task.status.capitalize()} again:", task)
 
 
 def task_split_arguments(parser: argparse.ArgumentParser) -> None:
     _add_id(parser)
-    parser.add_argument("parts", metavar="TITLE", nargs="+", help="what each part is to do")
-    parser.add_argument("--in-order", action="store_true", help="each part waits for the one before")
+    parser.add_argument("parts", metavar="TITLE", nargs="+", help="each part in one sentence")
+    parser.add_argument("--in-order", action="store_true", help="each part waits for the previous one")
 
 
 def task_split_run(arguments: argparse.Namespace) -> None:
@@ -247,7 +252,7 @@ def task_split_run(arguments: argparse.Namespace) -> None:
 
 
 def task_graph_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="also what is done and waited for by nothing open")
+    parser.add_argument("--all", action="store_true", help="also finished tasks that no open task waits for")
 
 
 def task_graph_run(arguments: argparse.Namespace) -> None:
@@ -279,14 +284,14 @@ def _draw(
 ) -> None:
     """Show a task and below it what it waits for."""
     again = task.id in drawn and needs.get(task.id)
-    say(f"{first}{task.id}  {_painted(task.status)}  {task.title}{'  (see above)' if again else ''}")
+    say(f"{first}{task.id}  {_paint_status(task.status)}  {task.title}{'  (see above)' if again else ''}")
     if again:
         return
     drawn.add(task.id)
-    below = [tasks[one] for one in needs.get(task.id, ()) if one in tasks]
-    for place, one in enumerate(below):
+    below = [tasks[id] for id in needs.get(task.id, ()) if id in tasks]
+    for place, needed in enumerate(below):
         here, on = ("└─ ", "   ") if place == len(below) - 1 else ("├─ ", "│  ")
-        _draw(one, tasks, needs, drawn=drawn, first=rest + here, rest=rest + on)
+        _draw(needed, tasks, needs, drawn=drawn, first=rest + here, rest=rest + on)
 
 
 def task_prompt_arguments(parser: argparse.ArgumentParser) -> None:
@@ -294,8 +299,6 @@ def task_prompt_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def task_prompt_run(arguments: argparse.Namespace) -> None:
-    from learnt.loop.attempt import prompt_of
-
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
@@ -307,38 +310,38 @@ def task_prompt_run(arguments: argparse.Namespace) -> None:
 
 
 def escalations_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--all", action="store_true", help="also those that are answered")
+    parser.add_argument("--all", action="store_true", help="also answered ones")
 
 
 def escalations_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
-        found = memory.tasks.escalations(status=None if arguments.all else "open")
+        escalations = memory.tasks.escalations(status=None if arguments.all else "open")
     if arguments.json:
-        show_json([one.as_dict() for one in found])
+        show_json([escalation.as_dict() for escalation in escalations])
         return
-    for one in found:
-        say(f"{paint(one.id, 'yellow')}  {moment(one.created_at)}  {one.subject}")
-        say(f"    {one.question}")
-        if one.status == "resolved":
-            say(f"    {one.resolved_by}: {one.answer}")
-    if not found:
+    for escalation in escalations:
+        say(f"{paint(escalation.id, 'yellow')}  {format_time(escalation.created_at)}  {escalation.subject}")
+        say(f"    {escalation.question}")
+        if escalation.status == "resolved":
+            say(f"    {escalation.resolved_by}: {escalation.answer}")
+    if not escalations:
         say("Nothing waits for you.")
     elif not arguments.all:
-        say('\n`learnt resolve ID "what to do"` lets the task go on with your answer; --cancel gives it up.')
+        say('\n`learnt resolve ID "what to do"` continues the task with your answer; --cancel cancels it.')
 
 
 def resolve_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="the escalation's id, or its task's")
     parser.add_argument("answer", metavar="ANSWER", nargs="?", default="", help="what the agent should know or do")
-    parser.add_argument("--cancel", action="store_true", help="give the task up")
-    parser.add_argument("--hide", action="store_true", help="hide the learning that it is about")
+    parser.add_argument("--cancel", action="store_true", help="cancel the task")
+    parser.add_argument("--hide", action="store_true", help="hide the learning it is about")
 
 
 def resolve_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         escalation = memory.tasks.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
         task = None if is_id("learn", escalation.subject) else memory.tasks.get(escalation.subject)
-        in_vain = memory.tasks.blocked()
+        blocked = memory.tasks.blocked()
     if arguments.json:
         show_json(escalation.as_dict())
     else:
@@ -346,11 +349,11 @@ def resolve_run(arguments: argparse.Namespace) -> None:
         if task is not None:
             ended = " already" if task.status in ENDED and not arguments.cancel else ""
             say(f"{task.id} is {task.status}{ended}.")
-            tell_waiting_in_vain([(needed, waiting) for needed, waiting in in_vain if needed.id == task.id])
+            report_blocked([(needed, waiting) for needed, waiting in blocked if needed.id == task.id])
 
 
-def tell_waiting_in_vain(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None:
-    """Say which tasks cannot go on, because of what, and how a person can help them."""
+def report_blocked(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None:
+    """Print which tasks cannot start, why, and what a person can do."""
     for needed, waiting in blocked:
         count = f"{waiting[0].id} waits" if len(waiting) == 1 else f"{len(waiting)} wait"
         id = waiting[0].id if len(waiting) == 1 else "ID"
@@ -369,11 +372,11 @@ def _record(task: Task, needs: Sequence[str] = ()) -> dict[str, Any]:
     return {**task.as_dict(), "after": list(needs)}
 
 
-def _painted(status: str) -> str:
+def _paint_status(status: str) -> str:
     return paint(status, _COLORS[status]) if status in _COLORS else status
 
 
-def _tell(arguments: argparse.Namespace, verb: str, task: Task) -> None:
+def _print_task(arguments: argparse.Namespace, verb: str, task: Task) -> None:
     if arguments.json:
         show_json(_record(task))
     else:

@@ -1,17 +1,17 @@
-"""Commands that carry learnings in and out: export, import, backup."""
+"""Commands that move learnings in and out: export, import, backup."""
 
 from __future__ import annotations
 
 import codecs
 import json
 import os
-import shutil
 import sys
 
-from learnt.doors.cli.arguments import add_user, open_memory, tell_redactions
+from learnt.doors.cli.arguments import add_user, open_memory, report_redactions
 from learnt.doors.cli.screen import Progress, note, say, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.model import STATUSES
+from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
 
 TYPE_CHECKING = False
@@ -27,8 +27,8 @@ _MARKDOWN_ENDINGS = (".md", ".markdown")
 
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--format", choices=_FORMATS, help="default: by the file's ending, else jsonl")
-    parser.add_argument("--output", default="-", metavar="FILE", help="write into a file instead of stdout")
+    parser.add_argument("--format", choices=_FORMATS, help="default: from the name of the file, else jsonl")
+    parser.add_argument("--output", default="-", metavar="FILE", help="write to a file instead of stdout")
     parser.add_argument("--status", choices=(*STATUSES, "all"), default="all", help="default: all")
     add_user(parser)
 
@@ -37,9 +37,7 @@ def export_run(arguments: argparse.Namespace) -> None:
     is_markdown = arguments.output.endswith(_MARKDOWN_ENDINGS) and not arguments.json
     format = arguments.format or ("markdown" if is_markdown else "jsonl")
     with open_memory(arguments) as memory:
-        pieces = _rendered(
-            memory.transfer.export(status=None if arguments.status == "all" else arguments.status), format
-        )
+        pieces = _render(memory.transfer.export(status=None if arguments.status == "all" else arguments.status), format)
         if arguments.output == "-":
             for piece in pieces:
                 sys.stdout.write(piece)
@@ -53,29 +51,29 @@ def export_run(arguments: argparse.Namespace) -> None:
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file that `learnt export` wrote, or `-` for stdin")
-    parser.add_argument("--format", choices=_FORMATS, help="default: seen from the file")
+    parser.add_argument("--format", choices=_FORMATS, help="default: detected from the file")
     add_user(parser)
 
 
 def import_run(arguments: argparse.Namespace) -> None:
-    content = content_of(arguments.file)
-    records = records_in(content, arguments.file, arguments.format)
+    content = read_bytes(arguments.file)
+    records = read_records(content, arguments.file, arguments.format)
     with open_memory(arguments) as memory, Progress("Importing", None) as progress:
         imported = memory.transfer.import_all(records, progress=progress.show)
-    tell_redactions(memory)
+    report_redactions(memory)
     if arguments.json:
         show_json(imported.as_dict())
         return
     counts = imported.as_dict()
-    kept = counts.pop("kept")
+    newer = counts.pop("kept")
     say("Imported: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    if kept:
-        note(f"Changed here after the file was written, so this store's version was kept: {kept}")
+    if newer:
+        note(f"Changed here after the file was written, so this store's version was kept: {newer}")
 
 
 def backup_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="FILE", help="default: a new file in .learnt/backups")
-    parser.add_argument("--restore", metavar="FILE", help="put this backup in the store's place, after backing that up")
+    parser.add_argument("--restore", metavar="FILE", help="restore this backup, after backing up the current store")
     add_user(parser)
 
 
@@ -86,7 +84,7 @@ def backup_run(arguments: argparse.Namespace) -> None:
             if arguments.json:
                 show_json({"id": arguments.restore, "before": before})
             else:
-                say(f"Restored {arguments.restore}; what was there before is in {before}")
+                say(f"Restored {arguments.restore}; the previous store is saved in {before}")
             return
         path = memory.transfer.backup(arguments.output)
     if arguments.json:
@@ -96,55 +94,53 @@ def backup_run(arguments: argparse.Namespace) -> None:
 
 
 def read_json(content: bytes, name: str) -> Iterator[dict[str, Any]]:
-    """Yield objects from one JSON object, a list of them, or one a line."""
-    text = _decoded(content, name)
+    """Yield objects from a JSON object, a list of objects, or one object per line."""
+    text = _decode(content, name)
     try:
         whole = json.loads(text)
     except RecursionError:
-        raise InvalidValue(f"{name} is nested too deeply", hint="give one object a line") from None
+        raise InvalidValue(f"{name} is nested too deeply", hint="write one object per line") from None
     except ValueError:
-        yield from _json_lines(text, name)
+        yield from _read_json_lines(text, name)
         return
     for record in whole if isinstance(whole, list) else [whole]:
-        yield _object(record, name)
+        yield _check_object(record, name)
 
 
-def _json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
+def _read_json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            yield _object(json.loads(line), f"{name}, line {number}")
+            yield _check_object(json.loads(line), f"{name}, line {number}")
         except (ValueError, RecursionError) as error:
             raise InvalidValue(
                 f"{name}, line {number} is not JSON: {error}", hint="each line must hold one JSON object"
             ) from None
 
 
-def _object(record: object, where: str) -> dict[str, Any]:
+def _check_object(record: object, where: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise InvalidValue(f"{where} is not a JSON object", hint='an object looks like {"title": "…", "action": "…"}')
     return record
 
 
-def records_in(content: bytes, name: str, format: str | None) -> Iterable[dict[str, Any]]:
-    """Return the learnings of a file; without a format, it is seen from the name and the content."""
+def read_records(content: bytes, name: str, format: str | None) -> Iterable[dict[str, Any]]:
+    """Return the learnings in a file; without a format, it is detected from the name and the content."""
     if format is None:
         looks_like_json = content.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
         format = "markdown" if name.endswith(_MARKDOWN_ENDINGS) or not looks_like_json else "jsonl"
     if format == "jsonl":
         return read_json(content, name)
-    from learnt.text.entries import read_entries
-
-    entries = list(read_entries(_decoded(content, name)))
+    entries = list(read_entries(_decode(content, name)))
     if not entries:
         raise InvalidValue(
-            f"{name} holds no learnings", hint="a Markdown entry starts with `## title`; JSONL has one object a line"
+            f"{name} holds no learnings", hint="a Markdown entry starts with `## title`; JSONL has one object per line"
         )
     return entries
 
 
-def content_of(name: str) -> bytes:
+def read_bytes(name: str) -> bytes:
     """Return the bytes of a file, or of stdin for `-`."""
     if name == "-":
         return sys.stdin.buffer.read()
@@ -155,7 +151,7 @@ def content_of(name: str) -> bytes:
         raise WrongRequest(f"cannot read {name}: {error.strerror}", hint="name an existing file, or `-`") from None
 
 
-def _decoded(content: bytes, name: str) -> str:
+def _decode(content: bytes, name: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -164,10 +160,8 @@ def _decoded(content: bytes, name: str) -> str:
         ) from None
 
 
-def _rendered(learnings: Iterator[Learning], format: str) -> Iterator[str]:
+def _render(learnings: Iterator[Learning], format: str) -> Iterator[str]:
     if format == "markdown":
-        from learnt.text.entries import render_entries
-
         yield from render_entries(learnings)
         return
     for learning in learnings:
@@ -176,7 +170,7 @@ def _rendered(learnings: Iterator[Learning], format: str) -> Iterator[str]:
 
 
 def _write(path: str, pieces: Iterator[str]) -> None:
-    """Write a file wholly or not at all; what is no plain file (a pipe, a device) is written straight away."""
+    """Write a file completely or not at all; a pipe or device is written directly."""
     path = os.path.realpath(path)
     is_plain = os.path.isfile(path) or not os.path.exists(path)
     unfinished = f"{path}.{os.getpid()}.unfinished" if is_plain else path
@@ -185,6 +179,8 @@ def _write(path: str, pieces: Iterator[str]) -> None:
             file.writelines(pieces)
         if is_plain:
             if os.path.exists(path):
+                import shutil
+
                 shutil.copymode(path, unfinished)
             os.replace(unfinished, path)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""The door over HTTP: on this machine only, and for nobody without the token.
+"""MCP over HTTP: on this machine only, and only with the token.
 
-A page in a browser can reach a server on this machine too, under a name of its own that leads here. So the `Host` must
-be a name of this machine, the `Origin` of a page must be, too, and every request carries the token as `Bearer`. It is
-told once, at the start, and stands in no log.
+A web page can reach a local server too, through a host name that resolves to this machine (DNS rebinding). So `Host`
+and `Origin` must name this machine, and every request must carry the token as `Bearer`. The token is printed once, at
+the start, and never logged.
 """
 
 from __future__ import annotations
@@ -32,35 +32,35 @@ _LEAST_LENGTH = 16
 _PATIENCE_S = 2
 
 
-def checked_token(given: str) -> str:
-    """Return the token that was given, or a new one; raise when it is too easy to guess, or cannot be sent."""
-    if not given:
+def choose_token(own: str) -> str:
+    """Return the user's own token, or a new one; raise if theirs is too short or cannot be sent."""
+    if not own:
         return secrets.token_urlsafe(32)
-    if len(given) < _LEAST_LENGTH or not given.isascii() or not given.isprintable() or " " in given:
+    if len(own) < _LEAST_LENGTH or not own.isascii() or not own.isprintable() or " " in own:
         raise WrongRequest(
-            f"LEARNT_MCP_TOKEN must be at least {_LEAST_LENGTH} letters, digits and signs, without spaces",
-            hint="leave it out, and one is made and told",
+            f"LEARNT_MCP_TOKEN must be at least {_LEAST_LENGTH} printable ASCII characters, without spaces",
+            hint="unset it, and learnt generates and prints one",
         )
-    return given
+    return own
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket on this machine alone; port 0 means any that is free."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    """Return a listening socket on the loopback address; port 0 means any free port."""
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((ADDRESS, port))
-        made.listen()  # whoever is told the address may come at once
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((ADDRESS, port))
+        listening.listen()  # before the address is printed: clients may connect at once
     except (OSError, OverflowError) as error:
-        made.close()
-        raise WrongRequest(f"cannot listen on port {port}: {error}", hint="`--port 0` takes one that is free") from None
-    return made
+        listening.close()
+        raise WrongRequest(f"cannot listen on port {port}: {error}", hint="`--port 0` takes a free one") from None
+    return listening
 
 
 def serve(folder: str, listening: socket.socket, token: str) -> None:
-    """Serve until the process is told to end."""
-    # Without sessions of its own: no answer depends on an earlier request, and nothing piles up. Who may come in is
-    # for the guard alone to say: the SDK compares names letter by letter, and refuses some that the guard knows.
+    """Serve until the process is stopped."""
+    # Stateless: no answer depends on an earlier request, and nothing accumulates. Only the guard checks who may
+    # connect: the SDK compares host names literally and rejects some that the guard accepts.
     app = make_server(folder).streamable_http_app(
         streamable_http_path=PATH,
         json_response=True,
@@ -81,16 +81,16 @@ def serve(folder: str, listening: socket.socket, token: str) -> None:
 
 
 class Guard:
-    """Lets a request in when its host, its origin and its token are right."""
+    """Passes a request on if its host, origin and token are right."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
         self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse, or pass on."""
+        """Reject the request, or pass it on."""
         if scope["type"] == "http":
-            status, reason = self._refusal(scope["headers"])
+            status, reason = self._check(scope["headers"])
             if status:
                 headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
                 await PlainTextResponse(reason, status_code=status, headers=headers)(scope, receive, send)
@@ -98,28 +98,28 @@ class Guard:
         if scope["type"] in ("http", "lifespan"):
             await self._app(scope, receive, send)
 
-    def _refusal(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str]:
-        sent: dict[bytes, list[bytes]] = {b"host": [], b"origin": [], b"authorization": []}
+    def _check(self, headers: Iterable[tuple[bytes, bytes]]) -> tuple[int, str]:
+        values: dict[bytes, list[bytes]] = {b"host": [], b"origin": [], b"authorization": []}
         for name, value in headers:
-            sent.setdefault(name.lower(), []).append(value)
-        if not sent[b"host"] or not all(_is_here(b"//" + host) for host in sent[b"host"]):
-            return 421, "the Host is no name of this machine\n"
-        if not all(map(_is_here, sent[b"origin"])):
-            return 403, "the Origin is not on this machine\n"
-        if not any(map(self._opens, sent[b"authorization"])):
+            values.setdefault(name.lower(), []).append(value)
+        if not values[b"host"] or not all(_is_here(b"//" + host) for host in values[b"host"]):
+            return 421, "the Host header does not name this machine\n"
+        if not all(map(_is_here, values[b"origin"])):
+            return 403, "the Origin header does not name this machine\n"
+        if not any(map(self._is_authorized, values[b"authorization"])):
             return 401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`\n"
         return 0, ""
 
-    def _opens(self, authorization: bytes) -> bool:
+    def _is_authorized(self, authorization: bytes) -> bool:
         scheme, _, token = authorization.partition(b" ")
         return scheme.lower() == b"bearer" and hmac.compare_digest(token.strip(), self._token.encode())
 
 
 def _is_here(address: bytes) -> bool:
-    """Say whether an address names this machine, on whatever port."""
+    """Return whether an address names this machine, on any port."""
     try:
         split = urlsplit(address.decode("ascii"))
-        _ = split.port  # raises when it is none
+        _ = split.port  # raises if it is not a number
         return split.hostname in _LOOPBACK and split.username is None
     except ValueError:
         return False

@@ -1,7 +1,7 @@
-"""The server: our tools, resources and prompts as the SDK offers them, and our errors as texts that tell what to do.
+"""The MCP server: registers our tools, resources and prompts with the SDK, and turns errors into helpful texts.
 
 An agent is told what went wrong and what to do about it, never where in the code. Unknown arguments are not an error,
-because clients add some of their own, but they are named.
+because clients add their own, but the answer names them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from learnt import __version__
 from learnt.doors.mcp.tools import CALLER, Tools
-from learnt.doors.mcp.words import prompt, told_error
+from learnt.doors.mcp.words import format_error, prompt
 from learnt.errors import LearntError
 from learnt.text.clean import fold
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 _MARKDOWN = "text/markdown"
 _LONGEST_NAME = 60
 # A client may offer these to its model with every tool, and pass them on.
-_OF_CLIENTS = ("wait_for_previous",)
+_CLIENT_ARGUMENTS = ("wait_for_previous",)
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
 
 def make_server(folder: str) -> Server:
-    """Return the server of the project around a folder; whether there is one shows when a tool is called."""
+    """Return the server for the project around a folder; a missing project is reported when a tool is called."""
     server = Server("learnt", instructions=prompt("instructions"), version=__version__, log_level="ERROR")
     tools = Tools(folder)
-    offered: dict[Callable[..., str], ToolAnnotations] = {
+    hints_of: dict[Callable[..., str], ToolAnnotations] = {
         tools.brief: _ADDS,
         tools.recall: _READS,
         tools.learn: _ADDS,
@@ -48,7 +48,7 @@ def make_server(folder: str) -> Server:
         tools.mark: _ADDS,
         tools.explain: _READS,
     }
-    for tool, hints in offered.items():
+    for tool, hints in hints_of.items():
         server.add_tool(tool, annotations=hints, structured_output=False)
     for address, name, read in (
         ("learnt://learnings.md", "learnings.md", tools.learnings_file),
@@ -56,7 +56,7 @@ def make_server(folder: str) -> Server:
         ("learnt://learning/{id}", "learning", tools.learning),
         ("learnt://standing/{agent}", "standing learnings of an agent", tools.standing),
     ):
-        server.resource(address, name=name, description=read.__doc__, mime_type=_MARKDOWN)(_told_when_wrong(read))
+        server.resource(address, name=name, description=read.__doc__, mime_type=_MARKDOWN)(_with_our_errors(read))
     for name, ask in (("brief", tools.brief_prompt), ("debrief", tools.debrief_prompt)):
         server.prompt(name, description=ask.__doc__)(ask)
     return server
@@ -64,83 +64,81 @@ def make_server(folder: str) -> Server:
 
 def serve_stdio(folder: str) -> None:
     """Serve the client that started this process, until it closes our stdin."""
-    # A thread waits for input and cannot be called off: on Ctrl-C the process ends as a plain one does.
+    # A thread blocks on stdin and cannot be cancelled, so Ctrl-C must end the process directly.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         make_server(folder).run("stdio")
     except* OSError:
-        pass  # the client has gone without a word
+        pass  # the client has gone
 
 
 class Server(MCPServer[Any]):
-    """The SDK's server, with our way of telling errors."""
+    """The SDK's server, with our error messages."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; what goes wrong is told in the result."""
-        known = {tool.name: list(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
-        unmarked = CALLER.set(_caller(context))
+        """Call a tool; an error becomes its result."""
+        parameters = {tool.name: list(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
+        before = CALLER.set(_name_caller(context))
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:
-            told = _told(error, f"`{name}` takes {', '.join(known.get(name, []))}")
-            if not told:
+            text = _describe_error(error, f"`{name}` takes {', '.join(parameters.get(name, []))}")
+            if not text:
                 raise
-            result = CallToolResult(content=[TextContent(type="text", text=told)], is_error=True)
+            result = CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
         finally:
-            CALLER.reset(unmarked)
-        expected = (*known.get(name, arguments), *_OF_CLIENTS)
-        ignored = [fold(one)[:_LONGEST_NAME] for one in arguments if one not in expected]
+            CALLER.reset(before)
+        expected = (*parameters.get(name, arguments), *_CLIENT_ARGUMENTS)
+        ignored = [fold(argument)[:_LONGEST_NAME] for argument in arguments if argument not in expected]
         if ignored and isinstance(result, CallToolResult):
-            result.content.append(
-                TextContent(type="text", text=f"ignored, as it is no parameter: {', '.join(ignored)}")
-            )
+            result.content.append(TextContent(type="text", text=f"ignored, not a parameter: {', '.join(ignored)}"))
         return result
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt; what goes wrong is told in the error."""
-        unmarked = CALLER.set(_caller(context))
+        """Return a prompt; the error says what went wrong."""
+        before = CALLER.set(_name_caller(context))
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
-            raise MCPError(code=INVALID_PARAMS, message=_told(error) or str(error)) from None
+            raise MCPError(code=INVALID_PARAMS, message=_describe_error(error) or str(error)) from None
         finally:
-            CALLER.reset(unmarked)
+            CALLER.reset(before)
 
 
-def _told_when_wrong(read: Callable[..., str]) -> Callable[..., str]:
-    """Return a function that reads the same, and whose errors reach the client in our words."""
+def _with_our_errors(read: Callable[..., str]) -> Callable[..., str]:
+    """Wrap a function so that the client gets our error messages."""
 
     @wraps(read)
     def reads(*arguments: str, **named: str) -> str:
         try:
             return read(*arguments, **named)
         except (LearntError, OSError) as error:
-            raise MCPError(code=INVALID_PARAMS, message=_told(error)) from None
+            raise MCPError(code=INVALID_PARAMS, message=_describe_error(error)) from None
 
     return reads
 
 
-def _caller(context: Context[Any, Any] | None) -> str:
-    """Return who calls, as the history names it: the client, where it says its name."""
+def _name_caller(context: Context[Any, Any] | None) -> str:
+    """Return the caller for the history: the name of the client, if it gives one."""
     params = context.request_context.session.client_params if context is not None else None
     name = fold(params.client_info.name)[:_LONGEST_NAME] if params is not None else ""
     return f"mcp: {name}" if name else "mcp"
 
 
-def _told(error: BaseException, usage: str = "") -> str:
-    """Return what an agent should read of an error; empty when it is none that anybody foresaw."""
+def _describe_error(error: BaseException, usage: str = "") -> str:
+    """Return the message of an expected error for an agent; empty for any other."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, LearntError):
-            return told_error(cause)
+            return format_error(cause)
         if isinstance(cause, ValidationError):
-            wrong = [f"`{'.'.join(map(str, one['loc']))}`: {one['msg']}" for one in cause.errors()]
-            return told_error(LearntError("; ".join(wrong), hint=usage))
+            mistakes = [f"`{'.'.join(map(str, mistake['loc']))}`: {mistake['msg']}" for mistake in cause.errors()]
+            return format_error(LearntError("; ".join(mistakes), hint=usage))
         if isinstance(cause, OSError):
-            return told_error(LearntError(cause.strerror or str(cause), hint="`learnt doctor` looks for the reason"))
+            return format_error(LearntError(cause.strerror or str(cause), hint="`learnt doctor` may show the reason"))
         cause = cause.__cause__
     return ""

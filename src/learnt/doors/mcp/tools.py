@@ -1,8 +1,7 @@
-"""What an agent can call, read and ask for: each is one call of the façade, told in plain text.
+"""The tools, resources and prompts for an agent: each makes one call to the façade and returns plain text.
 
-Every call opens the store as it is now, so that a process that lives for days sees what others wrote, settings that
-changed, and a database that was away. One call runs at a time: a connection belongs to one thread, and calls are short.
-No tool deletes anything.
+Every call opens the store anew, so that a server that runs for days sees other writers, changed settings and a database
+that was away. Calls run one at a time, since a connection belongs to one thread. No tool deletes anything.
 """
 
 from __future__ import annotations
@@ -17,9 +16,15 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from learnt.clients.registry import client_name
-from learnt.doors.cli.explain import explained
-from learnt.doors.cli.loop import debriefed, silence
-from learnt.doors.mcp.words import as_data, prompt, told_brief, told_cache, told_learning, told_learnings
+from learnt.doors.mcp.words import (
+    fence_lines,
+    format_brief,
+    format_cache,
+    format_learning,
+    format_learnings,
+    prompt,
+)
+from learnt.doors.wording import describe_debrief, describe_mark, describe_receipt
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal
@@ -29,9 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
-"""Who stands in the history for what is done here."""
+"""The name in the history for what is done here."""
 
-_TaskId = Annotated[str, Field(description="The id that `brief` told, task_…")]
+_TaskId = Annotated[str, Field(description="The id that `brief` gave, task_…")]
 _Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
 _Command = Annotated[str, Field(description="A command that is about to run")]
 
@@ -47,14 +52,16 @@ class Tools:
         self,
         text: Annotated[str, Field(description="What is to be done, in the words of the task")],
         *,
-        task: Annotated[str, Field(description="The task's id, task_…, if it has one; else a new one is told")] = "",
+        task: Annotated[
+            str, Field(description="The task's id, task_…, if it has one; otherwise `brief` gives a new one")
+        ] = "",
         agent: Annotated[str, Field(description="Your role: engineer, tester, reviewer, …")] = "",
         goal: Annotated[str, Field(description="What a new task serves, named like a file")] = "",
         paths: _Paths = (),
         command: _Command = "",
     ) -> str:
         """Call this before you start on a task: it tells what failed before, and the few learnings that matter."""
-        with self._opened() as memory:
+        with self._open() as memory:
             brief = memory.brief(
                 text,
                 task=task or os.environ.get("LEARNT_TASK"),
@@ -65,19 +72,19 @@ class Tools:
                 asked_by="tool",
                 client=client_name(CALLER.get().partition(": ")[2]),
             )
-        return told_brief(brief, silence(brief))
+        return format_brief(brief)
 
     def recall(
         self,
         query: Annotated[str, Field(description="Any text: a question, an error message, a command, a path")],
-        limit: Annotated[int, Field(ge=1, le=50, description="How many to tell at most")] = 5,
+        limit: Annotated[int, Field(ge=1, le=50, description="How many to return at most")] = 5,
         paths: _Paths = (),
         command: _Command = "",
     ) -> str:
         """Call this when something fails or seems risky: it finds what was learnt about it. It is only counted."""
-        with self._opened() as memory:
+        with self._open() as memory:
             hits = memory.search(query, limit=limit, paths=paths, command=command, asked_by="tool")
-        return told_learnings([hit.learning for hit in hits]) or "Nothing known fits. Other words may find more."
+        return format_learnings([hit.learning for hit in hits]) or "Nothing known fits. Other words may find more."
 
     def learn(
         self,
@@ -93,7 +100,7 @@ class Tools:
         task: _TaskId = "",
     ) -> str:
         """Call this once you know something that will help with other tasks here; it starts on trial."""
-        with self._opened() as memory:
+        with self._open() as memory:
             learning, is_new = memory.learn(
                 title,
                 observation=observation,
@@ -130,12 +137,12 @@ class Tools:
             raise WrongRequest(
                 "`learnt work` started you, and reads your last answer itself", hint="say the same there instead"
             )
-        with self._opened() as memory:
+        with self._open() as memory:
             memory.tidies_when_done = True
-            read = memory.debrief(
+            report = memory.debrief(
                 task or memory.tasks.new_id(), output, result=result or None, model=model, agent=CALLER.get()
             )
-        return "\n".join(debriefed(read, asked_for=bool(task), verbose=True))
+        return "\n".join(describe_debrief(report, task_was_named=bool(task), verbose=True))
 
     def mark(
         self,
@@ -144,42 +151,42 @@ class Tools:
         helpful: Annotated[bool, Field(description="Whether it helped")],
     ) -> str:
         """Call this to say whether a learning in your brief helped; it counts once for each learning and task."""
-        with self._opened() as memory:
+        with self._open() as memory:
             marked = memory.mark(learning, task, helpful)
-        return f"Marked {marked.id} as {'helpful' if helpful else 'not helpful'}: confidence {marked.confidence:.2f}"
+        return describe_mark(marked, helpful=helpful)
 
     def explain(self, brief: Annotated[str, Field(description="The brief's id, brief_…")]) -> str:
         """Call this to see why a brief said what it said: all that was considered, and why it was left out."""
-        with self._opened() as memory:
-            made = memory.explain(brief)
-            titles = memory.titles([entry["id"] for entry in made.receipt["considered"]])
-        return as_data(explained(made, titles), made.id)
+        with self._open() as memory:
+            explained = memory.explain(brief)
+            titles = memory.titles([entry["id"] for entry in explained.receipt["considered"]])
+        return fence_lines(describe_receipt(explained, titles), explained.id)
 
     def learnings_file(self) -> str:
         """What this project has learnt, as people and agents left it."""
-        # It is among what a client lists, and may read without being asked: that there is none is no error.
-        return self._file("") or "There is no learnings file yet. For the user: `learnt update` writes it.\n"
+        # Clients list this resource and may read it unasked, so a missing file is no error.
+        return self._read_file("") or "There is no learnings file yet. For the user: `learnt update` writes it.\n"
 
     def learnings_of_goal(self, goal: str) -> str:
         """What was learnt for one goal."""
         check_goal(goal)
-        text = self._file(goal)
+        text = self._read_file(goal)
         if not text:
             raise NotFound(f"there is no learnings file of {goal} yet", hint="`learnt update` writes it")
         return text
 
     def learning(self, id: str) -> str:
         """One learning in full."""
-        with self._opened() as memory:
-            return fenced(told_learning(memory.get(id)), id)
+        with self._open() as memory:
+            return fenced(format_learning(memory.get(id)), id)
 
     def standing(self, agent: str) -> str:
         """What an agent of this role should always know, and how old what this server remembers of it is."""
-        with self._opened() as memory:
-            known = memory.agents.standing(agent)
+        with self._open() as memory:
+            learnings = memory.agents.standing(agent)
             state = memory.agents.cache_state()
-        told = told_learnings(known) or "Nothing is known that it should always know."
-        return f"{told}\n{told_cache(state)}\n"
+        text = format_learnings(learnings) or "There are no standing learnings for this agent."
+        return f"{text}\n{format_cache(state)}\n"
 
     def brief_prompt(self, task: Annotated[str, Field(description="What is to be done")]) -> str:
         """Start on a task with what is known about it."""
@@ -189,27 +196,27 @@ class Tools:
         """End a task, or hand it on: what to tell the next agent."""
         return prompt("debrief", with_task=f" for `{task}`" if task else "")
 
-    def _file(self, goal: str) -> str:
+    def _read_file(self, goal: str) -> str:
         """Return a learnings file as data; empty when there is none."""
-        with self._opened() as memory:
+        with self._open() as memory:
             text = memory.file.read(goal)
         return "" if text is None else fenced(without_tags(text), "learnings.md")
 
     @contextmanager
-    def _opened(self) -> Iterator[Memory]:
+    def _open(self) -> Iterator[Memory]:
         if os.environ.get("LEARNT_INTERNAL"):
-            raise WrongRequest("this is a question of learnt's own", hint="answer it without these tools")
+            raise WrongRequest("this is one of learnt's own model calls", hint="answer it without these tools")
         with self._one_at_a_time:
             try:
                 with Memory.open(self._folder, create=False) as memory:
                     memory.person = CALLER.get()
                     yield memory
             finally:
-                _forget_ended_processes()
+                _reap_children()
 
 
-def _forget_ended_processes() -> None:
-    """Let go of workers that were started in the background and have ended: nobody else waits for them."""
+def _reap_children() -> None:
+    """Reap background workers that have exited: nothing else waits for them."""
     try:
         while sys.platform != "win32" and os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass

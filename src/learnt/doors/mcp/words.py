@@ -1,4 +1,4 @@
-"""How learnings, briefs and errors are told to an agent: plain text, in which foreign text stays data."""
+"""Learnings, briefs and errors as plain text for an agent; text from elsewhere is fenced as data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from string import Template
 from typing import TYPE_CHECKING
 
+from learnt.doors.wording import explain_empty_brief
 from learnt.errors import LearntError
 from learnt.model import PARAGRAPHS
 from learnt.text.fence import fenced, harmless
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
     from learnt.model import Brief, Learning
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
-# Clients cut long results in the middle, each elsewhere: what is longer is told in fewer words instead.
+# Clients cut long results in the middle, so longer ones are shortened here.
 _LONGEST_CHARS = 9_500
-# Hints are written for the command line; to an agent they name tools and parameters.
+# Hints are written for the command line; for an agent they name tools and parameters instead.
 _HINTS = (
     (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
     (re.compile(r"`learnt list[^`]*` shows the ids"), "`recall` tells the ids"),
@@ -36,60 +37,60 @@ _OPTION = re.compile(r"--([a-z]+)\b")
 
 
 def prompt(name: str, **parts: str) -> str:
-    """Return a text of ours, filled in."""
+    """Return one of our prompts, filled in."""
     return Template(read_template(name, (_PROMPTS,)).strip()).substitute(parts)
 
 
-def as_data(lines: Iterable[str], id: str) -> str:
-    """Return lines with foreign text in them as an agent may be given them."""
+def fence_lines(lines: Iterable[str], id: str) -> str:
+    """Return lines that hold text from elsewhere, fenced as data."""
     return fenced(harmless("\n".join(lines)), id)
 
 
-def told_learnings(learnings: Sequence[Learning]) -> str:
-    """Return learnings one after the other: in full as long as there is room, then by their titles."""
-    told: list[str] = []
-    left = _LONGEST_CHARS
+def format_learnings(learnings: Sequence[Learning]) -> str:
+    """Return learnings in full as long as there is room, then only their titles."""
+    parts: list[str] = []
+    room = _LONGEST_CHARS
     for learning in learnings:
-        full, title = told_learning(learning), f"- {harmless(_title(learning))} ({learning.id})\n"
-        told.append(full if len(full) <= left else title)
-        left -= len(told[-1])
-    return fenced("\n".join(told), "recall")
+        full, title = format_learning(learning), f"- {harmless(_title(learning))} ({learning.id})\n"
+        parts.append(full if len(full) <= room else title)
+        room -= len(parts[-1])
+    return fenced("\n".join(parts), "recall")
 
 
-def told_learning(learning: Learning) -> str:
+def format_learning(learning: Learning) -> str:
     """Return a learning in full."""
     standing = [f"confidence: {learning.confidence:.2f}", f"helpful {learning.times_helpful}x"]
     standing += [learning.status] if learning.status != "active" else []
     standing += [f"from {learning.scope}"] if learning.scope != "project" else []
     lines = [f"### {harmless(_title(learning))} [{', '.join(standing)}]", ""]
-    told = [(name, getattr(learning, name)) for name in PARAGRAPHS]
-    lines += [f"**{name.capitalize()}**: {harmless(text)}" for name, text in told if text]
+    paragraphs = [(name, getattr(learning, name)) for name in PARAGRAPHS]
+    lines += [f"**{name.capitalize()}**: {harmless(text)}" for name, text in paragraphs if text]
     if learning.tags:
         lines.append(f"**Tags**: {harmless(', '.join(learning.tags))}")
     return "\n".join([*lines, f"_ID: {learning.id}_", ""])
 
 
-def told_brief(brief: Brief, silence: str) -> str:
-    """Return a brief, or why it says nothing, and how to come back to it."""
+def format_brief(brief: Brief) -> str:
+    """Return a brief, or why it is empty, and the ids for later calls."""
     ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
-    return f"{brief.text or silence}\n{ids}"
+    return f"{brief.text or explain_empty_brief(brief)}\n{ids}"
 
 
-def told_cache(state: CacheState) -> str:
-    """Return how what the server remembers served it."""
+def format_cache(state: CacheState) -> str:
+    """Return how often the cache was used."""
     if not state.ttl_s:
-        return "Read anew each time: `cache_ttl_s` is 0."
+        return "No cache: `cache_ttl_s` is 0."
     return (
         f"Cache: {state.hits} hits, {state.misses} misses; {state.categories} categories with {state.learnings} in "
         f"all, the oldest read {state.age_s:.0f} s ago."
     )
 
 
-def told_error(error: LearntError) -> str:
-    """Return what went wrong, and what to do, by means that an agent has."""
+def format_error(error: LearntError) -> str:
+    """Return what went wrong and what to do, in terms of the tools an agent has."""
     hint = error.hint
-    for of_the_command_line, of_a_tool in _HINTS:
-        hint = of_the_command_line.sub(of_a_tool, hint)
+    for command_line, tool in _HINTS:
+        hint = command_line.sub(tool, hint)
     hint = f"for the user: {hint}" if "`learnt " in hint else _OPTION.sub(r"`\1`", hint)
     return f"{error.message}\n\nhint: {hint}" if hint else error.message
 

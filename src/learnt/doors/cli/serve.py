@@ -1,4 +1,7 @@
-"""The command that serves agent clients over the Model Context Protocol."""
+"""Commands that serve agent clients: hook and mcp.
+
+Plain `learnt hook` goes straight to `doors/hook.py`, without the command line.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import sys
 
 from learnt.doors.cli.screen import note, show_json, use_color
+from learnt.doors.hook import run_hook
 from learnt.errors import WrongRequest
 
 TYPE_CHECKING = False
@@ -16,10 +20,16 @@ _TOKEN = "LEARNT_MCP_TOKEN"  # noqa: S105 - the name of the variable
 _PORT = 8327
 
 
+def hook_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--client", metavar="NAME", help="the client that sends the event")
+
+
+def hook_run(arguments: argparse.Namespace) -> int:
+    return run_hook()
+
+
 def mcp_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--http", action="store_true", help="serve over HTTP on this machine; without it, the client that started us"
-    )
+    parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine instead of stdio")
     parser.add_argument(
         "--port", type=int, metavar="P", help=f"with --http: the port (default: {_PORT}; 0: a free one)"
     )
@@ -27,34 +37,33 @@ def mcp_arguments(parser: argparse.ArgumentParser) -> None:
 
 def mcp_run(arguments: argparse.Namespace) -> None:
     if arguments.port is not None and not arguments.http:
-        raise WrongRequest("--port goes with --http", hint="`learnt mcp --http --port P`")
+        raise WrongRequest("--port needs --http", hint="`learnt mcp --http --port P`")
     try:
-        import mcp.server.mcpserver  # noqa: F401 - all of it or none
+        import mcp.server.mcpserver  # noqa: F401 - an older or partial package fails here
     except ImportError:
         raise WrongRequest(
             "the Python package `mcp`, 2.0 or newer, is not installed", hint="pip install 'learnt[mcp]'"
         ) from None
     use_color("never")
-    # Taken out of what other processes inherit from us.
-    token = os.environ.pop(_TOKEN, "")
+    token = os.environ.pop(_TOKEN, "")  # child processes must not inherit it
     if arguments.http:
         _serve_http(_PORT if arguments.port is None else arguments.port, token, as_json=arguments.json)
         return
-    from learnt.doors.mcp.server import serve_stdio
+    from learnt.doors.mcp.server import serve_stdio  # needs the optional package
 
     serve_stdio(os.getcwd())
 
 
-def _serve_http(port: int, given: str, *, as_json: bool) -> None:
-    from learnt.doors.mcp import http
+def _serve_http(port: int, own_token: str, *, as_json: bool) -> None:
+    from learnt.doors.mcp import http  # needs the optional package
 
-    token = http.checked_token(given)
+    token = http.choose_token(own_token)
     with http.listen(port) as listening:
         address = f"http://{http.ADDRESS}:{listening.getsockname()[1]}{http.PATH}"
         if as_json:
-            show_json({"id": "mcp", "url": address, "token": "" if given else token})
+            show_json({"id": "mcp", "url": address, "token": "" if own_token else token})
             sys.stdout.flush()
         else:
             note(f"learnt listens at {address}; Ctrl-C ends it")
-            note(f"token: {f'as in {_TOKEN}' if given else token}")
+            note(f"token: {f'as in {_TOKEN}' if own_token else token}")
         http.serve(os.getcwd(), listening, token)

@@ -1,0 +1,158 @@
+"""Commands before and after an agent's work: brief, debrief, feedback."""
+
+from __future__ import annotations
+
+import sys
+
+from learnt.doors.cli.arguments import add_situation, open_memory
+from learnt.doors.cli.screen import note, say, show_json
+from learnt.doors.hook import Deadline
+from learnt.doors.wording import describe_debrief, describe_mark, explain_empty_brief
+from learnt.model import RESULTS
+from learnt.text.records import as_record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from typing import Any
+
+    from learnt.memory import Memory
+    from learnt.model import Brief, Debrief
+
+
+def brief_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", metavar="TASK", nargs="+", help="what the agent is to do")
+    parser.add_argument("--task", metavar="ID", help="the task; default: a new one")
+    parser.add_argument("--agent", metavar="NAME", help="the role of the agent: engineer, tester, …")
+    parser.add_argument("--goal", metavar="NAME", help="the goal of a new task")
+    parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings of this goal")
+    add_situation(parser)
+    parser.add_argument("--budget-tokens", type=int, metavar="N", help="the length limit (setting `brief_tokens`)")
+    parser.add_argument("--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 after this time")
+
+
+def brief_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments, in_a_hurry=True) as memory:
+        if arguments.deadline_ms > 0:
+            with Deadline(arguments.deadline_ms):
+                brief = _brief(memory, arguments)
+        else:
+            brief = _brief(memory, arguments)
+    if arguments.json:
+        show_json({**brief_record(brief), "text": brief.text})
+    elif brief.text:
+        sys.stdout.write(brief.text)
+    else:
+        note(f"{explain_empty_brief(brief)} `learnt explain {brief.id}` shows what was considered.")
+    if not arguments.json and not arguments.task:
+        note(f"The task is {brief.task}: afterwards, pipe the agent's output to `learnt debrief --task {brief.task}`.")
+
+
+def _brief(memory: Memory, arguments: argparse.Namespace) -> Brief:
+    return memory.brief(
+        " ".join(arguments.text),
+        agent=arguments.agent,
+        task=arguments.task,
+        goal=arguments.goal,
+        exclude_goal=arguments.exclude_goal,
+        task_type=arguments.type,
+        paths=arguments.path,
+        command=arguments.command,
+        tools=arguments.tool,
+        budget_tokens=arguments.budget_tokens,
+        asked_by="person",
+    )
+
+
+def debrief_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--task", metavar="ID", help="the task that was worked on; default: a new one")
+    parser.add_argument("--transcript", metavar="FILE", help="read a client's transcript instead of stdin")
+    parser.add_argument("--result", choices=RESULTS, help="the result; default: what the output says")
+    parser.add_argument("--agent", default="", metavar="NAME", help="the role of the agent")
+    parser.add_argument("--model", default="", metavar="NAME", help="the model that was used")
+    parser.add_argument("--duration-ms", type=int, metavar="N", help="how long it took")
+    parser.add_argument("--cost-usd", type=float, metavar="N", help="what it cost")
+    parser.add_argument("--tokens-in", type=int, metavar="N", help="the number of input tokens")
+    parser.add_argument("--tokens-out", type=int, metavar="N", help="the number of output tokens")
+    parser.add_argument("--verbose", action="store_true", help="also show what was ignored, and why")
+
+
+def debrief_run(arguments: argparse.Namespace) -> None:
+    if arguments.transcript:
+        _debrief_transcript(arguments)
+        return
+    output = sys.stdin.buffer.read().decode("utf-8", "replace")
+    with open_memory(arguments) as memory:
+        debrief = memory.debrief(
+            arguments.task or memory.tasks.new_id(),
+            output,
+            result=arguments.result,
+            agent=arguments.agent,
+            model=arguments.model,
+            duration_ms=arguments.duration_ms,
+            cost_usd=arguments.cost_usd,
+            tokens_in=arguments.tokens_in,
+            tokens_out=arguments.tokens_out,
+        )
+    if arguments.json:
+        show_json({"id": debrief.attempt, **_debrief_record(debrief)})
+        return
+    _print_debrief(debrief, arguments)
+
+
+def _debrief_transcript(arguments: argparse.Namespace) -> None:
+    """Debrief the agent's words in a transcript, and learn from what it did."""
+    with open_memory(arguments) as memory:
+        debrief, learnt = memory.transcripts.debrief(
+            arguments.transcript,
+            task=arguments.task or "",
+            result=arguments.result,
+            agent=arguments.agent,
+            model=arguments.model,
+        )
+        titles = memory.titles([*learnt.learnings, *learnt.proposed])
+    if arguments.json:
+        show_json({"id": debrief.attempt, **_debrief_record(debrief), "mined": learnt.as_dict()})
+        return
+    _print_debrief(debrief, arguments)
+    for id in learnt.learnings:
+        say(f"  learnt {id}: {titles[id]}")
+    if learnt.repeated:
+        say(f"  known already: {', '.join(learnt.repeated)}")
+    for id in learnt.proposed:
+        say(f"  proposed {id}: {titles[id]}")
+    if arguments.verbose:
+        for reason in learnt.skipped:
+            say(f"  skipped: {reason}")
+
+
+def _print_debrief(debrief: Debrief, arguments: argparse.Namespace) -> None:
+    for line in describe_debrief(debrief, task_was_named=bool(arguments.task), verbose=arguments.verbose):
+        say(line)
+
+
+def feedback_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the learning's id")
+    parser.add_argument("--task", metavar="ID", required=True, help="the task whose brief contained it")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--helpful", action="store_true", help="it helped")
+    which.add_argument("--not-helpful", dest="helpful", action="store_false", help="it did not")
+
+
+def feedback_run(arguments: argparse.Namespace) -> None:
+    with open_memory(arguments) as memory:
+        learning = memory.mark(arguments.id, arguments.task, arguments.helpful)
+    if arguments.json:
+        show_json(as_record(learning))
+    else:
+        say(describe_mark(learning, helpful=arguments.helpful))
+
+
+def brief_record(brief: Brief) -> dict[str, Any]:
+    """Return a brief for JSON, without its text."""
+    record = {name: value for name, value in brief.as_dict().items() if name not in ("injections", "text")}
+    return {**record, "learning_ids": [entry["id"] for entry in brief.receipt["shown"]]}
+
+
+def _debrief_record(debrief: Debrief) -> dict[str, Any]:
+    return {**debrief.as_dict(), "failure": debrief.failure.as_dict() if debrief.failure else None}
