@@ -21,6 +21,7 @@ from learnt.model import Brief, Learning
 from learnt.store import happened
 from learnt.weigh.confidence import impact
 from tests.conftest import Clock, Done, command_line
+from tests.support.words import tells
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
@@ -105,7 +106,7 @@ def test_what_one_agent_was_given_is_not_given_to_another_of_the_same_task(memor
     other = memory.brief("Release the shop", agent="tester", task="task_1")
     assert other.learning_ids == ()
     assert reasons(other)[given] == "given to engineer for this task"
-    assert explain_empty_brief(other) == "Nothing that is new: 1 was given to engineer for this task already."
+    assert tells(explain_empty_brief(other), 1, "engineer", "already")
     assert memory.brief("Release the shop", agent="Engineer", task="task_1").learning_ids == (given,)
     assert memory.brief("Release the shop", agent="tester", task="task_2").learning_ids == (given,)
 

@@ -29,6 +29,7 @@ from learnt.clients.kit.setup import Edit, Location, Unfit, targets
 from learnt.clients.registry import PLACES
 from tests.conftest import Done, command_line
 from tests.support.disk import Disk
+from tests.support.words import tells
 
 Learnt = Callable[..., Done]
 CLIENTS = registry.setup_names()
@@ -404,7 +405,7 @@ def test_a_client_is_known_by_other_names_and_a_misspelt_one_is_guessed(learnt: 
     several = learnt("install", "claude", "codex", "--json").out
     assert [one["id"] for one in json.loads(several)] == ["claude-code", "codex"]
     assert "would be" not in several
-    assert "--all means every client" in learnt("install", "--all", "codex").err
+    assert tells(learnt("install", "--all", "codex").err, "every client")
     assert "aider is left out" in learnt("uninstall", "--all", "--user").err
 
 

@@ -400,7 +400,7 @@ def test_cancelling_says_who_waits_in_vain(learnt: Callable[..., Done], project:
         (["task", "cancel", "task_nope"], "no task `task_nope`"),
         (["task", "split", "task_nope"], "TITLE"),
         (["resolve", "esc_nope"], "no escalation `esc_nope`"),
-        (["log"], "no log"),
+        (["log"], "no such log"),
         (["log", "task_nope"], "no task `task_nope`"),
         (["work", "--tasks", "0"], "--tasks is 0"),
         (["work", "--jobs", "-1"], "--jobs is -1"),

@@ -391,7 +391,7 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_proc
     assert len(status["runs"]) == 1
     assert "model:" in shop.learnt("log", task).out
     assert "attempt 1: running  since " in shop.learnt("task", "show", task).out
-    assert "from the next attempt on" in shop.learnt("task", "edit", task, "--title", "Another").out
+    assert "the next attempt" in shop.learnt("task", "edit", task, "--title", "Another").out
     for name in ("running", "worktrees"):
         assert (shop.folder / ".learnt" / name).stat().st_mode & 0o777 == 0o700
     assert "Stopped 1 run" in shop.learnt("stop").out

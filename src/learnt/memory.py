@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.flow import briefs, learnings, marks
+from learnt.flow import briefs
 from learnt.flow.briefs import BriefRequest, SearchRequest
 from learnt.flow.context import load_configuration, open_for_hook, open_project, open_user
 from learnt.store.index import Filter
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from learnt.flow.debriefs import Debriefs
     from learnt.flow.history import Transcripts
     from learnt.flow.hook_events import Hooks
-    from learnt.flow.learnings import LearningsPage
+    from learnt.flow.learnings import Learnings, LearningsPage
     from learnt.flow.learnings_file import LearningsFile
     from learnt.flow.purge import Purge, Warnings
     from learnt.flow.review import Review
@@ -89,6 +89,7 @@ class Memory:
     """What is done in the background."""
     warnings: Warnings = _room("purge", "Warnings")
     """Warnings that a person dismisses or deletes."""
+    _learnings: Learnings = _room("learnings", "Learnings")
     _debriefs: Debriefs = _room("debriefs", "Debriefs")
     _purge: Purge = _room("purge", "Purge")
     _upkeep: Upkeep = _room("tidy", "Upkeep")
@@ -259,18 +260,18 @@ class Memory:
             "pinned": pinned,
             **({} if confidence is None else {"confidence": confidence}),
         }
-        return learnings.add_all(self.context, [record], created_at=created_at)[0]
+        return self._learnings.add_all([record], created_at=created_at)[0]
 
     def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
         """Add several learnings, all or none; each record holds the fields of `add`."""
-        return learnings.add_all(self.context, records, created_at=created_at)
+        return self._learnings.add_all(records, created_at=created_at)
 
     def learn(self, title: str, *, task: str = "", **fields: Any) -> tuple[Learning, bool]:
         """Add what an agent found out while it works, and say whether it is new; the fields are those of `add`.
 
         What is known already recurs instead: once for each task but the one that taught it first.
         """
-        return learnings.learn(self.context, {"title": title, "task": task, **fields})
+        return self._learnings.learn({"title": title, "task": task, **fields})
 
     def get(self, id: str) -> Learning:
         """Return a learning from the first store that has it."""
@@ -300,7 +301,7 @@ class Memory:
             goal=goal,
             min_confidence=min_confidence,
         )
-        return learnings.list_learnings(self.context, which, scope=scope, limit=limit, offset=offset)
+        return self._learnings.page(which, scope=scope, limit=limit, offset=offset)
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the present titles of learnings, as far as they still exist."""
@@ -310,43 +311,43 @@ class Memory:
         self, id: str, *, reason: str = "", add_tags: Sequence[str] = (), drop_tags: Sequence[str] = (), **changes: Any
     ) -> Learning:
         """Change fields of a learning; the fields are those of `add`."""
-        return learnings.edit(self.context, id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags)
+        return self._learnings.edit(id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags)
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Remove a learning from lists and briefs; it can be restored."""
-        return learnings.archive(self.context, id, reason=reason)
+        return self._learnings.archive(id, reason=reason)
 
     def restore(self, id: str, *, reason: str = "") -> Learning:
         """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
-        return learnings.restore(self.context, id, reason=reason)
+        return self._learnings.restore(id, reason=reason)
 
     def hide(self, id: str, *, reason: str = "") -> Learning:
         """Keep a learning out of every brief."""
-        return learnings.hide(self.context, id, reason=reason)
+        return self._learnings.hide(id, reason=reason)
 
     def like(self, id: str, *, reason: str = "") -> Learning:
         """Raise the confidence of a learning a little, once per person."""
-        return learnings.like(self.context, id, reason=reason)
+        return self._learnings.like(id, reason=reason)
 
     def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
         """Let a learning come first where it is relevant, whatever its confidence."""
-        return learnings.pin(self.context, id, pinned=pinned, reason=reason)
+        return self._learnings.pin(id, pinned=pinned, reason=reason)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
         """Replace a learning by a better one; return the replaced one."""
-        return learnings.supersede(self.context, old, new, reason=reason)
+        return self._learnings.supersede(old, new, reason=reason)
 
     def supersedes(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
-        return learnings.superseded_ids(self.context, id)
+        return self._learnings.superseded_by(id)
 
     def history(self, id: str) -> list[Event]:
         """Return every change to a learning, oldest first."""
-        return learnings.read_history(self.context, id)
+        return self._learnings.history(id)
 
     def undo(self, id: str, *, reason: str = "") -> Learning:
         """Undo the last change of a learning, or the change with this event id."""
-        return learnings.undo(self.context, id, reason=reason)
+        return self._learnings.undo(id, reason=reason)
 
     def purge(self, id: str) -> int:
         """Really delete a learning: rows, history, spool, backups, log, and the learnings files of this worktree.
@@ -510,7 +511,7 @@ class Memory:
 
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
         """Say whether a learning helped with a task that was given it; counts once for each pair."""
-        return marks.mark(self.context, learning, task, helpful)
+        return self._learnings.mark(learning, task, helpful)
 
     def render_agent(
         self,

@@ -36,6 +36,7 @@ TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
+NO_REPORT = ", without a report"  # ends the reason of a failure that the agent did not explain
 PROGRAM = "learnt"  # who changed a learning, where no person and no agent did
 
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")

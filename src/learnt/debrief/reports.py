@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from learnt.debrief.marks import remove_marks
 from learnt.debrief.sigils import remove_sigils
-from learnt.model import TEXT_LIMIT, Failure
+from learnt.model import NO_REPORT, TEXT_LIMIT, Failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
 _LONGEST_ENDING = 500
 _MOST_UNREADABLE = 0.25
-
-NO_REPORT = ", without a report"
 
 
 def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:

@@ -12,9 +12,8 @@ from zlib import crc32
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice
 from learnt.clients.kit.events import has_words, hears_before_call
-from learnt.flow.background import mirror_or_none, start_worker
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
-from learnt.model import Hit, Task, Value, new_id, text_id
+from learnt.model import NO_REPORT, Hit, Task, Value, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import claims, learnings, tasks
 from learnt.store.happened import ForgottenRecord
@@ -27,10 +26,12 @@ from learnt.text.triggers import Situation
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from types import ModuleType
+    from typing import Any
 
     from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
-    from learnt.flow.warnings import CallWarning
+    from learnt.flow.warnings import Call, CallWarning
     from learnt.model import Learning
     from learnt.store.database import Database
 
@@ -42,6 +43,7 @@ _MOST_UNFINISHED = 3
 _UNFINISHED_MS = 14 * 24 * 3600 * 1000
 _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
+AT_CALL = ("files", "commands", "tools")
 _LOCKS, _MOST_LOCKS = "conversations", 64
 _STOPPED = (
     "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
@@ -66,7 +68,7 @@ class Hooks:
     def check_mirror(self) -> None:
         """Raise NoStore if a hook can read nothing yet beside a server, and let the worker make the mirror."""
         if self._context.store.place.address:
-            mirror_or_none(self._context)
+            _background().mirror_or_none(self._context)
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Do what an event asks for, and return what the client is told.
@@ -75,39 +77,16 @@ class Hooks:
         """
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
         if event.kind == "result" and not self._context.store.spool.is_empty():
-            start_worker(self._context)  # for what could not be taken up here
+            _background().start_worker(self._context)  # for what could not be taken up here
         return reply
 
-    def end_turn(
-        self,
-        task: str,
-        said: str,
-        *,
-        agent: str = "",
-        client: str = "",
-        transcript: str = "",
-        branch: str = "",
-        result: str | None = None,
-        parent: str = "",
-    ) -> str:
+    def end_turn(self, task: str, said: str, **known: Any) -> str:
         """Keep the agent's last words in a turn of a conversation, to be read later by the worker.
 
-        `transcript`: where the client writes the conversation down. `parent`: the conversation that a sub-agent works
-        for. Each turn replaces the debrief of the conversation. Return the id of its attempt.
+        `known`: `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
+        works for. Each turn replaces the debrief of the conversation. Return the id of its attempt.
         """
-        from learnt.flow.turns import end_turn  # only where a turn ends
-
-        return end_turn(
-            self._context,
-            task,
-            said,
-            agent=agent,
-            client=client,
-            transcript=transcript,
-            branch=branch,
-            result=result,
-            parent=parent,
-        )
+        return str(_turns().end_turn(self._context, task, said, **known))
 
 
 class Conversation:
@@ -283,9 +262,7 @@ class Conversation:
         mode = self.context.settings.before_tool
         if mode == "off":
             return Reply()
-        from learnt.flow.warnings import AT_CALL, Call  # only at calls of tools
-
-        call = Call(self)
+        call = self._call()
         warning = call.find_warning()
         if warning is not None and mode == "stop_once":
             reply = self.reply("tool", warning=warning.replace(denies=True))
@@ -297,9 +274,7 @@ class Conversation:
 
     def _learn_from_result(self) -> Reply:
         """After a call: remember how it ended and, if it failed, say what helped."""
-        from learnt.flow.warnings import AT_CALL, Call  # only at calls of tools
-
-        event, call = self.event, Call(self)
+        event, call = self.event, self._call()
         late = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
         if not event.failed:
             if event.command and event.failed is False:
@@ -325,13 +300,11 @@ class Conversation:
 
     def _end_turn(self) -> Reply:
         """A turn is over, or the conversation: perhaps within a turn whose end no event reported."""
-        from learnt.flow.turns import end_turn  # only where a turn ends
-
         event = self.event
         if event.said is None and not has_words(event.transcript):
-            start_worker(self.context)
+            _background().start_worker(self.context)
             return Reply()
-        end_turn(
+        _turns().end_turn(
             self.context,
             self.id,
             event.said or "",
@@ -341,6 +314,11 @@ class Conversation:
             parent=self._parent,
         )
         return Reply()
+
+    def _call(self) -> Call:
+        from learnt.flow.warnings import Call  # only at calls of tools
+
+        return Call(self)
 
     def _standing(self, *, proven_only: bool = False) -> list[Learning]:
         from learnt.flow.standing import standing  # not at a prompt
@@ -368,8 +346,6 @@ class Conversation:
         branch = head_branch(self.context.root) if self.context.root else ""
         if not branch:
             return ()
-        from learnt.debrief.reports import NO_REPORT  # not at a prompt
-
         since = self.now - _UNFINISHED_MS
         failed = tasks.unfinished(self.database, branch=branch, since=since, limit=_MOST_UNFINISHED)
         return tuple(
@@ -387,3 +363,15 @@ class Conversation:
         if not waiting or learnings.count(self.database, Filter()) <= self.context.settings.summarise_above:
             return ()
         return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
+
+
+def _turns() -> ModuleType:
+    from learnt.flow import turns  # only where a turn ends
+
+    return turns
+
+
+def _background() -> ModuleType:
+    from learnt.flow import background  # only where a turn ends, or where the store cannot take a record
+
+    return background

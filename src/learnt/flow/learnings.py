@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import check_rows
-from learnt.flow.marks import undo_mark
+from learnt.flow.marks import mark, undo_mark
 from learnt.model import CONTENT, PROGRAM, TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
@@ -37,31 +37,148 @@ class LearningsPage(Value):
     total: int
 
 
-def add_all(context: Context, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
-    """Add several learnings, all or none; each record holds the fields of `Memory.add`."""
-    now = context.clock()
-    added = [new_learning(context, record, created_at=now if created_at is None else created_at) for record in records]
-    with context.store.transaction():
-        for learning in added:
-            learnings.add(context.store.database, learning, context.change("add", at=now))
-    context.store.grew_by(len(added))
-    return added
+class Learnings:
+    """What a person does with learnings."""
 
+    def __init__(self, context: Context) -> None:
+        self._context = context
 
-def learn(context: Context, record: dict[str, Any]) -> tuple[Learning, bool]:
-    """Add what an agent found out while it works, and say whether it is new; what is known already recurs instead."""
-    now, database, task_id = context.clock(), context.store.database, record.get("task", "")
-    task = tasks.find(database, task_id) if task_id else None
-    if task is not None and task.skip_learnings:
-        raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="say it to a person instead")
-    origin = {"goal": task.goal if task else "", "origin": "agent"}
-    learning = new_learning(context, {**origin, **record}, created_at=now)
-    with context.store.transaction():
-        known = learnings.same_as(database, learning.observation or learning.title)
-        if known is None:
-            learnings.add(database, learning, context.change("add", at=now))
-            return learning, True
-        return count_recurrence(database, known.id, context.change("recur", at=now, reason=task_id)), False
+    def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
+        """Add several learnings, all or none; each record holds the fields of `Memory.add`."""
+        now = self._context.clock()
+        added = [
+            new_learning(self._context, record, created_at=now if created_at is None else created_at)
+            for record in records
+        ]
+        with self._context.store.transaction():
+            for learning in added:
+                learnings.add(self._context.store.database, learning, self._context.change("add", at=now))
+        self._context.store.grew_by(len(added))
+        return added
+
+    def learn(self, record: dict[str, Any]) -> tuple[Learning, bool]:
+        """Add what an agent found out, and say whether it is new; what is known already recurs instead."""
+        now, database, task_id = self._context.clock(), self._context.store.database, record.get("task", "")
+        task = tasks.find(database, task_id) if task_id else None
+        if task is not None and task.skip_learnings:
+            raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="say it to a person instead")
+        origin = {"goal": task.goal if task else "", "origin": "agent"}
+        learning = new_learning(self._context, {**origin, **record}, created_at=now)
+        with self._context.store.transaction():
+            known = learnings.same_as(database, learning.observation or learning.title)
+            if known is None:
+                learnings.add(database, learning, self._context.change("add", at=now))
+                return learning, True
+            return count_recurrence(database, known.id, self._context.change("recur", at=now, reason=task_id)), False
+
+    def page(
+        self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
+    ) -> LearningsPage:
+        """Return the fitting learnings of all stores, newest first; `scope`: of one store only."""
+        limit = self._context.settings.page_size if limit is None else limit
+        check_rows(limit=limit, offset=offset)
+        which = which.replace(
+            domain=None if which.domain is None else fold(which.domain),
+            category=None if which.category is None else fold(which.category),
+            tag=None if which.tag is None else fold(which.tag[: 2 * TITLE_LIMIT]).removeprefix("#"),
+            goal=None if which.goal is None else fold(which.goal),
+        )
+        stores = [store for store in self._context.sound_stores() if scope in (None, store.place.scope)]
+        if not stores:
+            known = ", ".join(store.place.scope for store in self._context.stores)
+            raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
+        total = sum(learnings.count(store.database, which) for store in stores)
+        return LearningsPage(learnings=_merge_pages(stores, which, limit=limit, offset=offset), total=total)
+
+    def edit(
+        self,
+        id: str,
+        changes: dict[str, Any],
+        *,
+        reason: str = "",
+        add_tags: Sequence[str] = (),
+        drop_tags: Sequence[str] = (),
+    ) -> Learning:
+        """Change fields of a learning."""
+        fields = read_fields(self._context.redact_record(changes))
+        more = set(read_fields(self._context.redact_record({"tags": add_tags}))["tags"])
+        fewer = set(read_fields({"tags": drop_tags})["tags"])
+
+        def decide(learning: Learning) -> dict[str, Any]:
+            tags = set(fields.get("tags", learning.tags))
+            return {**fields, "tags": tuple(sorted((tags | more) - fewer))}
+
+        return alter(self._context, id, "edit", decide, reason=reason)
+
+    def archive(self, id: str, *, reason: str = "") -> Learning:
+        """Remove a learning from lists and briefs; it can be restored."""
+        return alter(self._context, id, "archive", to_status("archived"), reason=reason)
+
+    def hide(self, id: str, *, reason: str = "") -> Learning:
+        """Keep a learning out of every brief."""
+        return alter(self._context, id, "hide", to_status("hidden"), reason=reason)
+
+    def restore(self, id: str, *, reason: str = "") -> Learning:
+        """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
+        store, _ = self._context.locate(id, writable=True)
+        with store.transaction():
+            activate(self._context, store, id, self._context.change("restore", at=self._context.clock(), reason=reason))
+            return learnings.get(store.database, id).replace(scope=store.place.scope)
+
+    def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
+        """Let a learning come first where it is relevant, whatever its confidence."""
+        return alter(self._context, id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
+
+    def like(self, id: str, *, reason: str = "") -> Learning:
+        """Raise the confidence of a learning a little, once per person."""
+        store, _ = self._context.locate(id)
+
+        def decide(learning: Learning) -> dict[str, Any]:
+            valid = _valid_changes(learnings.history(store.database, id))
+            if any(event.what == "like" and event.who == self._context.person for event in valid):
+                return {}
+            return {"confidence": confidence.liked(learning.confidence)}
+
+        return alter(self._context, id, "like", decide, reason=reason)
+
+    def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
+        """Replace a learning by a better one; return the replaced one."""
+        self._context.get(new)
+        changes = {"status": "superseded", "superseded_by": new}
+        return alter(self._context, old, "supersede", lambda _: changes, reason=reason)
+
+    def superseded_by(self, id: str) -> list[str]:
+        """Return the ids of the learnings that this one replaced."""
+        self._context.get(id)  # or raise that there is none
+        replaced = [
+            old for store in self._context.sound_stores() for old in learnings.superseded_by(store.database, id)
+        ]
+        return sorted(dict.fromkeys(replaced))
+
+    def history(self, id: str) -> list[Event]:
+        """Return every change to a learning, oldest first."""
+        return learnings.history(self._context.locate(id)[0].database, id)
+
+    def undo(self, id: str, *, reason: str = "") -> Learning:
+        """Undo the last change of a learning, or the change with this event id."""
+        event = _find_event(self._context, id) if is_id("event", id) else _last_undoable(self.history(id))
+        before = self._context.get(event.subject)
+        after = alter(
+            self._context,
+            event.subject,
+            "undo",
+            lambda learning: take_back(event, learning),
+            reason=reason,
+            undoes=event.id,
+            also=lambda store: undo_mark(self._context, store, _resolve_undos(self._context, event)),
+        )
+        if after.version == before.version:
+            raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")
+        return after
+
+    def mark(self, learning: str, task: str, helpful: bool) -> Learning:
+        """Say whether a learning helped with a task that was given it; counts once for each pair."""
+        return mark(self._context, learning, task, helpful)
 
 
 def count_recurrence(database: Database, id: str, change: Change) -> Learning:
@@ -84,65 +201,6 @@ def count_recurrence(database: Database, id: str, change: Change) -> Learning:
     return learnings.change(database, id, decide, change)[1]
 
 
-def list_learnings(
-    context: Context, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
-) -> LearningsPage:
-    """Return the fitting learnings of all stores, newest first; `scope`: of one store only."""
-    limit = context.settings.page_size if limit is None else limit
-    check_rows(limit=limit, offset=offset)
-    which = which.replace(
-        domain=None if which.domain is None else fold(which.domain),
-        category=None if which.category is None else fold(which.category),
-        tag=None if which.tag is None else fold(which.tag[: 2 * TITLE_LIMIT]).removeprefix("#"),
-        goal=None if which.goal is None else fold(which.goal),
-    )
-    stores = [store for store in context.sound_stores() if scope in (None, store.place.scope)]
-    if not stores:
-        known = ", ".join(store.place.scope for store in context.stores)
-        raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
-    total = sum(learnings.count(store.database, which) for store in stores)
-    return LearningsPage(learnings=_merge_pages(stores, which, limit=limit, offset=offset), total=total)
-
-
-def edit(
-    context: Context,
-    id: str,
-    changes: dict[str, Any],
-    *,
-    reason: str = "",
-    add_tags: Sequence[str] = (),
-    drop_tags: Sequence[str] = (),
-) -> Learning:
-    """Change fields of a learning."""
-    fields = read_fields(context.redact_record(changes))
-    more = set(read_fields(context.redact_record({"tags": add_tags}))["tags"])
-    fewer = set(read_fields({"tags": drop_tags})["tags"])
-
-    def decide(learning: Learning) -> dict[str, Any]:
-        tags = set(fields.get("tags", learning.tags))
-        return {**fields, "tags": tuple(sorted((tags | more) - fewer))}
-
-    return alter(context, id, "edit", decide, reason=reason)
-
-
-def archive(context: Context, id: str, *, reason: str = "") -> Learning:
-    """Remove a learning from lists and briefs; it can be restored."""
-    return alter(context, id, "archive", to_status("archived"), reason=reason)
-
-
-def hide(context: Context, id: str, *, reason: str = "") -> Learning:
-    """Keep a learning out of every brief."""
-    return alter(context, id, "hide", to_status("hidden"), reason=reason)
-
-
-def restore(context: Context, id: str, *, reason: str = "") -> Learning:
-    """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
-    store, _ = context.locate(id, writable=True)
-    with store.transaction():
-        activate(context, store, id, context.change("restore", at=context.clock(), reason=reason))
-        return learnings.get(store.database, id).replace(scope=store.place.scope)
-
-
 def activate(context: Context, store: Store, id: str, change: Change) -> None:
     """Within a transaction: make a learning active; a proposal then replaces what it names."""
     before, _ = learnings.change(store.database, id, to_status("active"), change)
@@ -150,61 +208,6 @@ def activate(context: Context, store: Store, id: str, change: Change) -> None:
         if learnings.find(store.database, member):
             supersede = context.change("supersede", at=change.at, reason=change.reason)
             learnings.change(store.database, member, replace_by(id), supersede)
-
-
-def pin(context: Context, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
-    """Let a learning come first where it is relevant, whatever its confidence."""
-    return alter(context, id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
-
-
-def like(context: Context, id: str, *, reason: str = "") -> Learning:
-    """Raise the confidence of a learning a little, once per person."""
-    store, _ = context.locate(id)
-
-    def decide(learning: Learning) -> dict[str, Any]:
-        valid = _valid_changes(learnings.history(store.database, id))
-        if any(event.what == "like" and event.who == context.person for event in valid):
-            return {}
-        return {"confidence": confidence.liked(learning.confidence)}
-
-    return alter(context, id, "like", decide, reason=reason)
-
-
-def supersede(context: Context, old: str, new: str, *, reason: str = "") -> Learning:
-    """Replace a learning by a better one; return the replaced one."""
-    context.get(new)
-    changes = {"status": "superseded", "superseded_by": new}
-    return alter(context, old, "supersede", lambda _: changes, reason=reason)
-
-
-def superseded_ids(context: Context, id: str) -> list[str]:
-    """Return the ids of the learnings that this one replaced."""
-    context.get(id)  # or raise that there is none
-    replaced = [old for store in context.sound_stores() for old in learnings.superseded_by(store.database, id)]
-    return sorted(dict.fromkeys(replaced))
-
-
-def read_history(context: Context, id: str) -> list[Event]:
-    """Return every change to a learning, oldest first."""
-    return learnings.history(context.locate(id)[0].database, id)
-
-
-def undo(context: Context, id: str, *, reason: str = "") -> Learning:
-    """Undo the last change of a learning, or the change with this event id."""
-    event = _find_event(context, id) if is_id("event", id) else _last_undoable(read_history(context, id))
-    before = context.get(event.subject)
-    after = alter(
-        context,
-        event.subject,
-        "undo",
-        lambda learning: take_back(event, learning),
-        reason=reason,
-        undoes=event.id,
-        also=lambda store: undo_mark(context, store, _resolve_undos(context, event)),
-    )
-    if after.version == before.version:
-        raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")
-    return after
 
 
 def alter(

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from learnt.model import Brief, Learning
     from learnt.store.missteps import Misstep
 
-AT_CALL = ("files", "commands", "tools")
 _LONGEST_ERROR = 300
 _MOST_TRIGGERED = 2
 
