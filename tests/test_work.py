@@ -399,7 +399,7 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_proc
     assert not _alive(int((shop.folder / "started").read_text()))
     assert json.loads(shop.learnt("status", "--json").out)["runs"] == []
     assert shop.show(task)["status"] == "ready"
-    assert "Nobody works" in shop.learnt("stop").out
+    assert "No run" in shop.learnt("stop").out
 
 
 def test_watching_leaves_the_terminal_as_it_was(shop: Shop, learnt_process: Learnt) -> None:
