@@ -49,7 +49,7 @@ def _describe(parser: argparse.ArgumentParser) -> None:
 
 def _clients(arguments: argparse.Namespace) -> tuple[str, ...]:
     if arguments.clients and arguments.all:
-        raise WrongRequest("--all already includes every client", hint="give either --all or names")
+        raise WrongRequest("--all means every client, but some are named, too", hint="give either --all or names")
     if arguments.clients:
         return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
     if not arguments.all:
@@ -58,12 +58,12 @@ def _clients(arguments: argparse.Namespace) -> tuple[str, ...]:
         return CLIENTS
     per_project = [registry.setup_name(client) for client in registry.CLIENTS if client.per_project]
     for client in per_project:
-        note(f"{client} is left out: it has no settings for all projects; `learnt install {client}` sets it up in one")
+        note(f"{client} is left out: it has no user-wide settings; `learnt install {client}` sets it up in a project")
     return tuple(client for client in CLIENTS if client not in per_project)
 
 
 def _find_client(name: str) -> str:
-    """Return the client that is meant, as this command calls it."""
+    """Return the name that this command uses for a client."""
     client = registry.find(name)
     if client is not None and "setup" in client.offers:
         return registry.setup_name(client)

@@ -279,6 +279,6 @@ def _refuse_changed_meanwhile(before: Learning, now: Learning, changes: dict[str
     for name in changes:
         if getattr(now, name) != getattr(before, name):
             raise WrongRequest(
-                f"{name} of {now.id} was changed by somebody else meanwhile",
+                f"{name} of {now.id} was changed by someone else meanwhile",
                 hint=f"look at `learnt history {now.id}`, then edit again",
             )

@@ -208,7 +208,7 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
     report_redactions(memory)
     _print_task(arguments, "Edited", task)
     if task.status == "running" and not arguments.json:
-        say("An agent is working on it: this applies from the next attempt.")
+        say("An agent is working on it: this applies from the next attempt on.")
 
 
 def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:

@@ -79,14 +79,14 @@ def work_run(arguments: argparse.Namespace) -> int:
     if arguments.background:
         return _start_in_background(arguments, folder)
     printer = _EventPrinter(quiet=arguments.json)
-    worker = LoopRun(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=printer.show)
+    run = LoopRun(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=printer.show)
     endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
     before = {
-        number: signal.signal(number, lambda number, _: worker.stop(_STOPPED_BY + signal.Signals(number).name))
+        number: signal.signal(number, lambda number, _: run.stop(_STOPPED_BY + signal.Signals(number).name))
         for number in endings
     }
     with runs.Registered(folder):
-        summary = worker.run()
+        summary = run.run()
     if not arguments.json:
         _print_summary(summary)
         with open_memory(arguments) as memory:

@@ -1,7 +1,7 @@
 """The tools, resources and prompts for an agent: each makes one call to the façade and returns plain text.
 
-Every call opens the store anew, so that a server that runs for days sees other writers, changed settings and a database
-that was away. Calls run one at a time, since a connection belongs to one thread. No tool deletes anything.
+Every call opens the store again, so that a server that runs for days sees other writers, changed settings and a
+database that was away. Calls run one at a time, since a connection belongs to one thread. No tool deletes anything.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def format_learnings(learnings: Sequence[Learning]) -> str:
     parts: list[str] = []
     room = _LONGEST_CHARS
     for learning in learnings:
-        full, title = format_learning(learning), f"- {harmless(_title(learning))} ({learning.id})\n"
+        full, title = format_learning(learning), f"- {harmless(learning.advise(learning.title))} ({learning.id})\n"
         parts.append(full if len(full) <= room else title)
         room -= len(parts[-1])
     return fenced("\n".join(parts), "recall")
@@ -62,7 +62,7 @@ def format_learning(learning: Learning) -> str:
     standing = [f"confidence: {learning.confidence:.2f}", f"helpful {learning.times_helpful}x"]
     standing += [learning.status] if learning.status != "active" else []
     standing += [f"from {learning.scope}"] if learning.scope != "project" else []
-    lines = [f"### {harmless(_title(learning))} [{', '.join(standing)}]", ""]
+    lines = [f"### {harmless(learning.advise(learning.title))} [{', '.join(standing)}]", ""]
     paragraphs = [(name, getattr(learning, name)) for name in PARAGRAPHS]
     lines += [f"**{name.capitalize()}**: {harmless(text)}" for name, text in paragraphs if text]
     if learning.tags:
@@ -93,7 +93,3 @@ def format_error(error: LearntError) -> str:
         hint = command_line.sub(tool, hint)
     hint = f"for the user: {hint}" if "`learnt " in hint else _OPTION.sub(r"`\1`", hint)
     return f"{error.message}\n\nhint: {hint}" if hint else error.message
-
-
-def _title(learning: Learning) -> str:
-    return learning.advise(learning.title)
