@@ -52,7 +52,7 @@ _LONGEST_SUMMARY = 2_000
 _LONGEST_MATERIAL = 40_000
 
 
-class Output(Value):
+class AgentOutput(Value):
     """An agent's output and what is known of the attempt; the fields are the keywords of `Memory.debrief`."""
 
     task: str
@@ -80,11 +80,11 @@ class Debriefs:
         self._context = context
 
     def debrief(self, **output: Any) -> Debrief:
-        """Read an agent's output; the keywords are the fields of `Output`."""
-        return debrief(self._context, Output(**output))
+        """Read an agent's output; the keywords are the fields of `AgentOutput`."""
+        return debrief(self._context, AgentOutput(**output))
 
 
-def debrief(context: Context, output: Output) -> Debrief:
+def debrief(context: Context, output: AgentOutput) -> Debrief:
     """Read an agent's output: keep its learnings, its failure report, its marks and its figures."""
     now, claim = context.clock(), output.claim
     text, redactions = redact(clean(check_text("output", output.text)))

@@ -19,7 +19,7 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import WrongRequest
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
-from learnt.flow.debriefs import Output, debrief, keep
+from learnt.flow.debriefs import AgentOutput, debrief, keep
 from learnt.flow.mining import (
     LONGEST_READ,
     MiningReport,
@@ -123,7 +123,7 @@ class Transcripts:
             read = {"size": size, "last": last}
             outcome = keep(context, record_turn(context, session, words, branch=header.branch, read=read, **figures))
         else:
-            outcome = debrief(context, Output(task=id, text=words, agent=agent, **figures))
+            outcome = debrief(context, AgentOutput(task=id, text=words, agent=agent, **figures))
         if outcome.spooled:
             return outcome, MiningReport(task=id)
         return outcome, take_in_transcript(context, reading, outcome.attempt, source, size)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
-    from learnt.flow.warnings import Call, CallWarning
+    from learnt.flow.warnings import CallWarning, ToolCall
     from learnt.model import Learning
     from learnt.store.database import Database
 
@@ -315,10 +315,10 @@ class Conversation:
         )
         return Reply()
 
-    def _call(self) -> Call:
-        from learnt.flow.warnings import Call  # only at calls of tools
+    def _call(self) -> ToolCall:
+        from learnt.flow.warnings import ToolCall  # only at calls of tools
 
-        return Call(self)
+        return ToolCall(self)
 
     def _standing(self, *, proven_only: bool = False) -> list[Learning]:
         from learnt.flow.standing import standing  # not at a prompt

@@ -65,7 +65,7 @@ class CallWarning(Value):
         }
 
 
-class Call:
+class ToolCall:
     """A call of a tool within a conversation, before or after it was made."""
 
     def __init__(self, conversation: Conversation) -> None:
