@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from learnt.learnings_file import parse
+from learnt.learnings_file.read import parse
 from learnt.text.tokens import estimate_tokens
 from tests.conftest import Done
 from tests.support.accumulation import AGENT, Model, Workshop, lesson, until

@@ -10,26 +10,10 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from learnt.learnings_file import (
-    Bullet,
-    Edits,
-    LooseText,
-    ParsedFile,
-    Rendering,
-    category_of,
-    compare_renderings,
-    diff,
-    edit_fields,
-    fields_of,
-    heading_of,
-    line_of,
-    lines_for_prompt,
-    merge,
-    parse,
-    render,
-    same_text,
-    select,
-)
+from learnt.learnings_file.lines import category_of, edit_fields, fields_of, heading_of, line_of, same_text
+from learnt.learnings_file.merge import Edits, merge
+from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_prompt, parse
+from learnt.learnings_file.write import Rendering, compare_renderings, diff, render, select
 from learnt.model import Learning
 from learnt.text.clean import fold
 from learnt.text.tokens import estimate_tokens

@@ -10,7 +10,7 @@ import pytest
 
 from learnt import Memory, TryAgain
 from learnt.flow.background import LOCK
-from learnt.learnings_file import remove_learning
+from learnt.learnings_file.write import remove_learning
 from learnt.store import calls, escalations
 from learnt.store.calls import ModelCall
 from learnt.store.escalations import Escalation

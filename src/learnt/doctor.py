@@ -35,7 +35,7 @@ from learnt.flow.diagnosis import (
 )
 from learnt.flow.disk import FILE, path_of, read
 from learnt.flow.tasks import ENDED
-from learnt.learnings_file import parse
+from learnt.learnings_file.read import parse
 from learnt.project import Project
 from learnt.settings import Settings
 from learnt.store.activity import Entry

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from learnt.flow.learnings import Learnings, LearningsPage
     from learnt.flow.learnings_file import LearningsFile
     from learnt.flow.purge import Purge, Warnings
+    from learnt.flow.reports import Reports
     from learnt.flow.review import Review
-    from learnt.flow.statistics import Reports
     from learnt.flow.tasks import Tasks
     from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
@@ -75,7 +75,7 @@ class Memory:
     """What waits for a person's decision."""
     file: LearningsFile = _room("learnings_file", "LearningsFile")
     """learnings.md: update, merge, clear."""
-    reports: Reports = _room("statistics", "Reports")
+    reports: Reports = _room("reports", "Reports")
     """Activity, statistics, and the cost of model calls."""
     transfer: Transfer = _room("transfer", "Transfer")
     """Export, import, templates, backups."""

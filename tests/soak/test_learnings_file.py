@@ -21,7 +21,8 @@ import pytest
 from learnt import LearntError, Memory
 from learnt.errors import WrongRequest
 from learnt.flow.learnings_file import Update
-from learnt.learnings_file import line_of, parse, same_text
+from learnt.learnings_file.lines import line_of, same_text
+from learnt.learnings_file.read import parse
 from learnt.model import Learning
 from learnt.store import regenerations
 from learnt.text.tokens import estimate_tokens

@@ -14,7 +14,7 @@ import pytest
 
 from learnt import Memory
 from learnt.flow.background import State
-from learnt.learnings_file import parse
+from learnt.learnings_file.read import parse
 from learnt.model import Learning
 from learnt.store.regenerations import Regeneration
 from tests.support.service_stub import Reply, ServiceStub

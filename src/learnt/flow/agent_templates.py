@@ -1,11 +1,20 @@
-"""Fill in the template of an agent's prompt with what that agent should always know, and keep that as a brief."""
+"""Fill in the template of an agent's prompt with what that agent should always know, and keep that as a brief.
+
+Templates run in Jinja2's own immutable sandbox: they cannot reach Python's internals, change what they are given or
+include other files. The length of the output is limited; how long a template runs is not, because templates come from
+the caller's own code. Every mistake is a WrongRequest that names the line and says what to do.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError, UndefinedError
+from jinja2.exceptions import SecurityError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from learnt.brief.render import Content, Shown
 from learnt.brief.select import Choice
@@ -13,12 +22,24 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.agent_categories import Remark, check_categories
 from learnt.flow.briefs import BriefRequest, Draft, assemble, given_to_others, record, task_for
 from learnt.flow.context import Context
-from learnt.flow.fill_template import fill_template
 from learnt.flow.standing import CacheState, StandingChoice, cache_state, choose_standing, standing
 from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
 
 LEARNINGS = "learnings"
 _LONGEST_PATH = 4_096
+_MOST_OUTPUT = 1_000_000
+_TEMPLATE = "<template>"
+# What Python raises for mistakes that Jinja2 itself does not notice.
+_ERRORS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
 
 
 class AgentTemplates:
@@ -69,20 +90,27 @@ class AgentTemplates:
         title = task or (f"Prompt of {agent}" if agent else "Prompt")
         known = task_for(context, BriefRequest(text=title, task=task, agent=agent), now=now)
         choice = self._choose(known, agent)
-        everything = Content(
-            id=new_id("brief", now), now_ms=now, learnings=tuple(Shown(learning=learning) for learning in choice.chosen)
+        shown = tuple(Shown(learning=learning) for learning in choice.chosen)
+        brief = assemble(
+            Draft(
+                task=known,
+                content=Content(id=new_id("brief", now), now_ms=now, learnings=shown),
+                choices=[
+                    Choice(hit=Hit(learning=entry.learning, score=0.0), left_out=entry.left_out)
+                    for entry in choice.considered
+                ],
+                settings={
+                    "min_confidence": context.settings.brief_confidence,
+                    "per_category": context.settings.brief_per_category,
+                    "budget_tokens": context.settings.brief_tokens,
+                },
+                asked={"goal": known.goal, "exclude_goal": "", "only_new": False},
+                agent=agent,
+                occasion="template",
+            )
         )
-        draft = Draft(
-            task=known,
-            content=everything,
-            choices=[_as_choice(entry.learning, entry.left_out) for entry in choice.considered],
-            settings=self._settings(),
-            asked={"goal": known.goal, "exclude_goal": "", "only_new": False},
-            agent=agent,
-            occasion="template",
-        )
-        brief = assemble(draft)
-        return known, brief.replace(receipt={**brief.receipt, "cache": _describe_cache(choice)})
+        cache = {"hits": choice.hits, "misses": choice.misses, "age_s": round(choice.age_s, 1)}
+        return known, brief.replace(receipt={**brief.receipt, "cache": cache})
 
     def _choose(self, task: Task, agent: str) -> StandingChoice:
         if task.skip_learnings:
@@ -94,14 +122,6 @@ class AgentTemplates:
             taught_in=task.id if task.type == "session" else "",
             cached=True,
         )
-
-    def _settings(self) -> dict[str, Any]:
-        settings = self._context.settings
-        return {
-            "min_confidence": settings.brief_confidence,
-            "per_category": settings.brief_per_category,
-            "budget_tokens": settings.brief_tokens,
-        }
 
 
 def _read_template(template: str | os.PathLike[str]) -> str:
@@ -146,9 +166,58 @@ def _check_variables(context: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(context)
 
 
-def _as_choice(learning: Learning, left_out: str) -> Choice:
-    return Choice(hit=Hit(learning=learning, score=0.0), left_out=left_out)
+class _OutputTooLong(TemplateError):
+    """The output exceeds its limit."""
 
 
-def _describe_cache(choice: StandingChoice) -> dict[str, Any]:
-    return {"hits": choice.hits, "misses": choice.misses, "age_s": round(choice.age_s, 1)}
+def fill_template(template: str, variables: Mapping[str, Any]) -> str:
+    """Return the template with its variables filled in; raise WrongRequest for a mistake in it."""
+    try:
+        environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, cache_size=0)
+        return _join_within_limit(environment.from_string(template).generate(variables))
+    except (TemplateError, *_ERRORS) as error:
+        raise _explain(error, variables) from None
+
+
+def _join_within_limit(pieces: Iterable[str]) -> str:
+    kept: list[str] = []
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if length > _MOST_OUTPUT:
+            raise _OutputTooLong(f"it makes more than {_MOST_OUTPUT:,} characters")
+        kept.append(piece)
+    return "".join(kept)
+
+
+def _explain(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
+    """Return the error that names the line of a mistake and says what to do about it."""
+    line = error.lineno if isinstance(error, TemplateSyntaxError) else _find_line(error)
+    place = f"line {line} of the template" if line else "the template"
+    message = " ".join(str(error).split()) or type(error).__name__
+    return WrongRequest(f"{place}: {message}"[:500], hint=_choose_hint(error, message, variables)[:500])
+
+
+def _choose_hint(error: BaseException, message: str, variables: Mapping[str, Any]) -> str:
+    if isinstance(error, _OutputTooLong | MemoryError | RecursionError | OverflowError):
+        return "make it simpler: a prompt is read by a model, and has to be short"
+    if "no loader" in message:
+        return "a template includes no others; give their text in `context`"
+    if isinstance(error, SecurityError):
+        return "a template may only read what it is given"
+    if isinstance(error, TemplateSyntaxError):
+        return "templates are written in Jinja2; correct that line"
+    if isinstance(error, UndefinedError):
+        names = ", ".join(sorted(map(str, variables)))
+        return f"it may use {names}; `default('')` covers what may be missing"
+    return "correct what it does with its values"
+
+
+def _find_line(error: BaseException) -> int:
+    """Return the line of the template in which an error was raised; 0 when it is not known."""
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == _TEMPLATE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -478,7 +478,7 @@ def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: 
 
 
 def _count_search(context: Context, asker: str) -> None:
-    from learnt.flow.activity import count_search  # hooks and briefs never search
+    from learnt.flow.reports import count_search  # hooks and briefs never search
 
     count_search(context.store, asker, now=context.clock())
 

@@ -15,21 +15,10 @@ from learnt.errors import WrongRequest
 from learnt.flow import disk
 from learnt.flow.context import Context
 from learnt.flow.learnings import new_learning, to_status
-from learnt.learnings_file import (
-    Bullet,
-    Edits,
-    LooseText,
-    ParsedFile,
-    Rendering,
-    category_of,
-    edit_fields,
-    fields_of,
-    line_of,
-    merge,
-    parse,
-    same_text,
-    says_otherwise,
-)
+from learnt.learnings_file.lines import category_of, edit_fields, fields_of, line_of, same_text, says_otherwise
+from learnt.learnings_file.merge import Edits, merge
+from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, parse
+from learnt.learnings_file.write import Rendering
 from learnt.model import AVOID, TEXT_LIMIT, Learning, Value
 from learnt.store import learnings, regenerations
 from learnt.store.database import Database

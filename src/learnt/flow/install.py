@@ -20,7 +20,7 @@ from learnt.clients.kit.setup import ClientState, Disk, Location, Target, Unfit
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
 from learnt.flow import context
 from learnt.flow.codex_trust import trust
-from learnt.learnings_file import diff
+from learnt.learnings_file.write import diff
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
 from learnt.system.files import write_private

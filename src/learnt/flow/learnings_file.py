@@ -22,17 +22,8 @@ from learnt.flow.context import Context
 from learnt.flow.file_edits import EditedFile, FileEdit, read_files, take_over
 from learnt.flow.mining import MiningReport, ask_about, read_task, take_in, was_asked_lately
 from learnt.flow.model_calls import NO_HURRY_S, asks_a_model
-from learnt.learnings_file import (
-    Bullet,
-    Delta,
-    Rendering,
-    compare_renderings,
-    diff,
-    lines_for_prompt,
-    parse,
-    render,
-    select,
-)
+from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
+from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
 from learnt.store import calls, counters, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
-from learnt.learnings_file import remove_learning
+from learnt.learnings_file.write import remove_learning
 from learnt.model import Brief, is_id
 from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror
 from learnt.store.backup import purge_from_backups

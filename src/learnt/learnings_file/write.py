@@ -2,13 +2,15 @@
 
 The same arguments always give the same text. The limit holds for the whole file, comments included; only text of people
 can exceed it, because that is never cut. What a rendering shows is read back from its text, so that a merge compares
-what is in a file with what was in it, never with what was intended.
+what is in a file with what was in it, never with what was intended. A purged learning is removed without rendering:
+all other lines stay as they are.
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import groupby
 
 from learnt.learnings_file.lines import GENERAL, drop_ids, heading_of, line_of, same_text
 from learnt.learnings_file.read import (
@@ -17,11 +19,13 @@ from learnt.learnings_file.read import (
     UPDATED,
     Bullet,
     LooseText,
+    bullets_by_line,
     close_blocks,
     parse,
     split_lines,
 )
-from learnt.model import Learning, Value
+from learnt.model import AVOID, Learning, Value
+from learnt.text.redact import black_out
 from learnt.text.tokens import estimate_tokens
 
 _A_FEW = 5
@@ -152,6 +156,31 @@ def diff(before: str | None, after: str | None, *, name: str = "learnings.md", d
         lineterm="",
     )
     return "".join(f"{line}\n" for line in lines)
+
+
+def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
+    """Return the file without a purged learning, given its id and all texts that it ever had.
+
+    A bullet belongs to the learning by its id, or, if it has none, by having one of its texts. Other text of people
+    stays, except where it repeats a text of the learning in full.
+    """
+    lines = split_lines(text)
+    keys = {same_text(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}
+    own_lines: set[int] = set()
+    other_lines: set[int] = set()
+    for places, bullet in bullets_by_line(lines):
+        is_own = bullet.id == id or (not bullet.id and same_text(bullet.text) in keys)
+        (own_lines if is_own else other_lines).update(places)
+    kept = [place for place in range(len(lines)) if place not in own_lines]
+    parts = []
+    for is_bullet, run in groupby(kept, key=other_lines.__contains__):
+        part = "\n".join(lines[place] for place in run)
+        parts.append(part if is_bullet else black_out(part, texts))
+    rest = "\n".join(parts)
+    if rest == "\n".join(lines):
+        return text
+    byte_order_mark = "\ufeff" if text.startswith("\ufeff") else ""
+    return byte_order_mark + (rest.replace("\n", "\r\n") if "\r\n" in text else rest)
 
 
 class _Layout:

@@ -22,7 +22,7 @@ from learnt.doors.cli.screen import (
 )
 from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.activity import describe_fired
+from learnt.flow.reports import describe_fired
 from learnt.memory import Memory
 from learnt.text.times import ago
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.flow.activity import Activity
+    from learnt.flow.reports import Activity
     from learnt.store.activity import Entry, Today
 
 _KINDS = {"briefs": "brief", "warnings": "warning", "debriefs": "debrief"}

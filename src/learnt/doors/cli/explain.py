@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from learnt.flow.activity import AttemptReport
+    from learnt.flow.reports import AttemptReport
     from learnt.model import Brief, Failure
 
 

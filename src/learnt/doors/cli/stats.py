@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from learnt.flow.statistics import GoneError, Stats, Usage
+    from learnt.flow.reports import GoneError, Stats, Usage
     from learnt.store.calls import ModelCall, Spent
     from learnt.store.statistics import Ranked
     from learnt.weigh.statistics import Outcomes, Period

@@ -1,27 +1,23 @@
-"""What learning costs and what it achieves, in figures: the accounts of model calls, and the statistics.
+"""What a person reads about learnt at work: what it did lately, what it costs, and what it achieves.
 
 All figures are of the project's own store. The database sums, `weigh/statistics` judges what may be said.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 
-from learnt.flow.activity import (
-    Activity,
-    AttemptReport,
-    count_today,
-    latest_brief,
-    read_activity,
-    report_attempt,
-)
+from learnt.clients.registry import client_name
+from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
-from learnt.model import Value
-from learnt.store import calls, escalations, missteps, statistics
-from learnt.store.activity import Today
+from learnt.model import Attempt, Failure, Value
+from learnt.store import PATIENCE_MS, Store, activity, calls, counters, escalations, fired, missteps, statistics, tasks
+from learnt.store.activity import Entry, Today
 from learnt.store.calls import ModelCall, Spent
+from learnt.store.fired import Fired
 from learnt.store.statistics import Day, Effect, Ranked, Regenerated
-from learnt.text.times import DAY_MS, MONTH_MS
+from learnt.text.times import DAY_MS, MONTH_MS, ago
 from learnt.weigh import statistics as rules
 from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
 
@@ -29,6 +25,36 @@ _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
 # How many failed attempts are compared: more would be slow, and older ones say little about today.
 _SIGNS_READ = 2_000
+
+
+class Activity(Value):
+    """What was done last, and totals."""
+
+    entries: tuple[Entry, ...]
+    used: Mapping[str, int]
+    """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
+    prevented: Mapping[str, int]
+    """By agent: how many errors were prevented: not repeated after a warning."""
+    fired: Mapping[str, Fired] = {}
+    """By client: the last event of its hooks that was served, whether or not there was something to say."""
+    clients: tuple[str, ...] = ()
+    """If there are no entries, the clients that exist; likewise the agents."""
+    agents: tuple[str, ...] = ()
+
+
+class AttemptReport(Value):
+    """An attempt and what came of it, as far as the store knows."""
+
+    attempt: Attempt
+    title: str
+    """Of its task."""
+    client: str
+    agent: str
+    learnings: Mapping[str, str]
+    """Those that it taught, with their titles; likewise those that it marked."""
+    helpful: Mapping[str, str]
+    not_helpful: Mapping[str, str]
+    failure: Failure | None
 
 
 class Usage(Value):
@@ -85,7 +111,7 @@ class Stats(Value):
 
 
 class Reports:
-    """What a person reads to see what learnt does, what it costs, and whether it is worth it."""
+    """Activity, costs and statistics of the project's store."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -93,23 +119,62 @@ class Reports:
         self._settings = context.settings
 
     def activity(self, *, limit: int = 20, what: str = "", client: str = "", agent: str = "") -> Activity:
-        """Return what was done last inside clients, the newest first, and what it comes to.
+        """Return what was done last inside clients, the newest first, and totals.
 
         `what`: only `brief`, `warning` or `debrief`; `client` and `agent`: only theirs.
         """
-        return read_activity(self._context, limit=limit, what=what, client=client, agent=agent)
+        check_rows(limit=limit)
+        if what and what not in activity.KINDS:
+            raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
+        database = self._store.database
+        entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
+        clients, agents = ([], []) if entries else activity.names(database)
+        return Activity(
+            entries=tuple(entries),
+            used=activity.used(database, since=self._context.clock() - MONTH_MS),
+            prevented=missteps.prevented(database),
+            fired=fired.read(self._store.place.folder),
+            clients=tuple(clients),
+            agents=tuple(agents),
+        )
 
     def attempt(self, id: str) -> AttemptReport:
         """Return what came of an attempt: its result, what it taught, which learnings it marked, and its report."""
-        return report_attempt(self._context, id)
+        database = self._store.database
+        attempt = tasks.find_attempt(database, id)
+        if attempt is None:
+            raise NotFound(f"no debrief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
+        task = tasks.get(database, attempt.task)
+        marks = activity.marked(database, id)
+        titles = self._context.titles(list(marks))
+        return AttemptReport(
+            attempt=attempt,
+            title=task.title,
+            client=activity.client_of(database, task.id),
+            agent=task.agent,
+            learnings=activity.taught(database, id),
+            helpful={learning: titles.get(learning, "") for learning, helped in marks.items() if helped},
+            not_helpful={learning: titles.get(learning, "") for learning, helped in marks.items() if not helped},
+            failure=tasks.failures(database, task.id).get(id),
+        )
 
     def latest_brief(self, *, task: str = "") -> str:
         """Return the id of the latest brief, of a task if one is named; raise NotFound, with the reason, for none."""
-        return latest_brief(self._context, task)
+        id = activity.latest_brief(self._store.database, task)
+        if id:
+            return id
+        if task:
+            tasks.get(self._store.database, task)
+            raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
+        last = fired.read(self._store.place.folder)
+        why = f"{describe_fired(last, self._context.clock())}, and nothing fitted so far; " if last else ""
+        raise NotFound("there is no brief yet", hint=f'{why}`learnt brief "what is to be done"` gives one')
 
     def today(self) -> Today:
-        """Return how much was done today, and how much waits for a person."""
-        return count_today(self._context)
+        """Return how much was done since midnight, local time, and how much waits for a person."""
+        date = time.localtime(self._context.clock() / 1000)
+        midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
+        return activity.today(self._store.database, since=int(midnight * 1000))
 
     def prevented(self, *, since: int | None = None) -> dict[str, int]:
         """Return how many errors were not repeated after a warning, by the agent that was warned."""
@@ -142,22 +207,25 @@ class Reports:
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS
-        lengths = _daily(statistics.task_lengths(database, since=since))
-        tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in lengths]
-        briefs = _daily(statistics.brief_tokens(database, since=since))
+        lengths = _as_tuples(statistics.task_lengths(database, since=since))
+        task_tokens = [(day, count, rules.tokens_of_letters(total)) for day, count, total in lengths]
+        brief_tokens = _as_tuples(statistics.brief_tokens(database, since=since))
         learnt_at = statistics.first_learning_at(database)
         effects = statistics.effects(database, learnt_at=now if learnt_at is None else learnt_at)
+        months = dict.fromkeys(month_of(effect.day) for effect in effects)
         return Stats(
             helpful=tuple(statistics.ranked(database, "times_helpful", limit=limit)),
             not_helpful=tuple(statistics.ranked(database, "times_not_helpful", limit=limit)),
             recurring=tuple(statistics.ranked(database, "recurrences", limit=limit)),
-            task_tokens=tuple(rules.weeks(tasks, now_ms=now, count=weeks)),
-            brief_tokens=tuple(rules.weeks(briefs, now_ms=now, count=weeks)),
+            task_tokens=tuple(rules.weeks(task_tokens, now_ms=now, count=weeks)),
+            brief_tokens=tuple(rules.weeks(brief_tokens, now_ms=now, count=weeks)),
             gone=self._find_gone_errors(now),
-            cost=tuple(rules.months(_daily(statistics.spent(database)))),
-            before=_sum_up([effect for effect in effects if not effect.after]),
-            after=_sum_up([effect for effect in effects if effect.after]),
-            by_month=_sum_up_months(effects),
+            cost=tuple(rules.months(_as_tuples(statistics.spent(database)))),
+            before=_sum_up(effect for effect in effects if not effect.after),
+            after=_sum_up(effect for effect in effects if effect.after),
+            by_month={
+                month: _sum_up(effect for effect in effects if month_of(effect.day) == month) for month in months
+            },
             regenerations=statistics.regenerated(database),
             opinions=escalations.count_opinions(database),
             prevented=missteps.prevented(database),
@@ -174,7 +242,28 @@ class Reports:
         return tuple(errors)
 
 
-def _daily(days: Iterable[Day]) -> list[tuple[int, int, float]]:
+def describe_fired(last: Mapping[str, Fired], now: int) -> str:
+    """Return in words when hooks of which client last fired."""
+    return ", ".join(f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
+
+
+def count_search(store: Store, asker: str, *, now: int) -> None:
+    """Count a search; the search neither waits for this nor fails with it."""
+    if asker not in ("person", "tool"):
+        raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
+    if store.place.read_only or store.database.read_only:
+        return
+    wait_ms = store.database.wait_at_most(PATIENCE_MS)
+    try:
+        with store.transaction():
+            counters.add(store.database, activity.searches_by(asker, now))
+    except LearntError:
+        return
+    finally:
+        store.database.wait_at_most(wait_ms)
+
+
+def _as_tuples(days: Iterable[Day]) -> list[tuple[int, int, float]]:
     return [(day.day, day.count, day.total) for day in days]
 
 
@@ -183,10 +272,3 @@ def _sum_up(effects: Iterable[Effect]) -> Outcomes:
     for effect in effects:
         total = total.plus(effect.tasks, effect.done, effect.at_first, effect.attempts)
     return total
-
-
-def _sum_up_months(effects: Iterable[Effect]) -> dict[str, Outcomes]:
-    months: dict[str, list[Effect]] = {}
-    for effect in effects:
-        months.setdefault(month_of(effect.day), []).append(effect)
-    return {month: _sum_up(its_effects) for month, its_effects in months.items()}
