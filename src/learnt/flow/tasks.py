@@ -29,18 +29,7 @@ ENDED = ("done", "failed", "cancelled")
 # Nobody works on a task in one of these, and it will not be done unless a person decides so.
 IDLE = ("failed", "cancelled", "escalated")
 # What `edit` may change, beside what a task waits for.
-EDITABLE = (
-    "title",
-    "text",
-    "type",
-    "goal",
-    "agent",
-    "spec",
-    "verify",
-    "model",
-    "based_on",
-    "skip_learnings",
-)
+EDITABLE = ("title", "text", "type", "goal", "agent", "spec", "verify", "model", "based_on", "skip_learnings")
 
 
 class Tasks:
@@ -78,21 +67,11 @@ class Tasks:
         skip_learnings: bool = False,
         parent: str = "",
     ) -> Task:
-        """Keep a piece of work for an agent; it is ready when the tasks in `after` are done."""
+        """Queue a piece of work for an agent; it is ready when the tasks in `after` are done."""
         fields = {"title": title, "text": text, "type": type, "goal": goal, "agent": agent, "spec": spec}
         fields |= {"based_on": based_on, "model": model, "verify": verify}
-        now = self._context.clock()
         with self._store.transaction():
-            made = Task(
-                id=new_id("task", now),
-                parent=parent,
-                skip_learnings=skip_learnings,
-                queued=True,
-                created_at=now,
-                updated_at=now,
-                **_read(self._context, fields),
-            )
-            return self._insert(made, after)
+            return self._insert(after, parent=parent, skip_learnings=skip_learnings, **_read(self._context, fields))
 
     def get(self, id: str) -> Task:
         """Return a task."""
@@ -163,8 +142,7 @@ class Tasks:
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("done", "cancelled"):
                 raise WrongRequest(f"`{id}` is {task.status} already", hint="there is nothing to cancel")
-            for escalation in escalations.every(self._store.database, subject=id):
-                answer_escalation(self._context, escalation, "cancel")
+            self._answer_open(id, "cancel")
             return set_status(self._context, task, "cancelled")
 
     def retry(self, id: str) -> Task:
@@ -175,18 +153,16 @@ class Tasks:
                 raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops that")
             is_open = task.queued and task.status in ("waiting", "ready")
             if is_open and not failed_attempts(self._context, task):
-                raise WrongRequest(f"`{id}` is {task.status} already", hint="there is no failure to start anew after")
-            for escalation in escalations.every(self._store.database, subject=id):
-                answer_escalation(self._context, escalation, "retry")
-            return set_status(
-                self._context, task.replace(queued=True), waiting_or_ready(self._store.database, id), fresh=True
-            )
+                raise WrongRequest(f"`{id}` is {task.status} already", hint="there is no failure to start again after")
+            self._answer_open(id, "retry")
+            status = waiting_or_ready(self._store.database, id)
+            return set_status(self._context, task.replace(queued=True), status, fresh=True)
 
     def split(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
         """Cut a task into smaller ones and let it wait for them; `in_order`: each after the one before."""
         if not titles:
             raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
-        made: list[Task] = []
+        parts: list[Task] = []
         with self._store.transaction():
             self._store.database.lock_queue()
             task = tasks.get(self._store.database, id, for_update=True)
@@ -195,28 +171,15 @@ class Tasks:
             if task.status in ENDED:
                 raise WrongRequest(f"`{id}` is {task.status}", hint=f"take it up first: `learnt task retry {id}`")
             before = [needed.id for needed in tasks.open_needs(self._store.database, id)]
+            inherited = ("goal", "agent", "type", "spec", "model", "skip_learnings")
+            fields = {"parent": id, **{name: getattr(task, name) for name in inherited}}
             for title in titles:
-                now = self._context.clock()
-                part = Task(
-                    id=new_id("task", now),
-                    parent=id,
-                    queued=True,
-                    goal=task.goal,
-                    agent=task.agent,
-                    type=task.type,
-                    spec=task.spec,
-                    model=task.model,
-                    skip_learnings=task.skip_learnings,
-                    created_at=now,
-                    updated_at=now,
-                    **_read(self._context, {"title": title}),
-                )
-                made.append(self._insert(part, [made[-1].id] if in_order and made else before))
-                tasks.need(self._store.database, id, made[-1].id)
-            for escalation in escalations.every(self._store.database, subject=id):
-                answer_escalation(self._context, escalation, "split")
+                after = [parts[-1].id] if in_order and parts else before
+                parts.append(self._insert(after, **fields, **_read(self._context, {"title": title})))
+                tasks.need(self._store.database, id, parts[-1].id)
+            self._answer_open(id, "split")
             set_status(self._context, task.replace(queued=True), "waiting", fresh=True)
-        return made
+        return parts
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
         """Return what waits for a person; `status=None`: also what was answered."""
@@ -256,8 +219,15 @@ class Tasks:
             raise WrongRequest(f"`{id}` is {task.status} and asks nothing", hint="`learnt escalations` shows what does")
         return asked[-1].id
 
-    def _insert(self, task: Task, after: Sequence[str]) -> Task:
-        """Within a transaction: insert a task with what it waits for."""
+    def _answer_open(self, task: str, answer: str) -> None:
+        """Within a transaction: answer whatever is asked about a task."""
+        for escalation in escalations.every(self._store.database, subject=task):
+            answer_escalation(self._context, escalation, answer)
+
+    def _insert(self, after: Sequence[str], **fields: Any) -> Task:
+        """Within a transaction: put a new task into the queue, with what it waits for."""
+        now = self._context.clock()
+        task = Task(id=new_id("task", now), queued=True, created_at=now, updated_at=now, **fields)
         self._check_base(task)
         tasks.ensure(self._store.database, task)
         self._tie(task.id, after)
@@ -267,7 +237,7 @@ class Tasks:
         return task.replace(status=status)
 
     def _check_base(self, task: Task) -> None:
-        """Raise unless a task builds on nothing, or on one that is there and does not build on it in turn."""
+        """Raise if a task builds on one that does not exist, or that builds on it in turn."""
         way = [task.id]
         base = task.based_on
         while base and base not in way[1:]:
@@ -277,9 +247,9 @@ class Tasks:
                     f"`{task.id}` would go on with itself: {' goes on with '.join(way)}",
                     hint="choose another --based-on",
                 )
-            # Only the nearest one must be there: those behind it were checked when they were named.
-            found = tasks.get(self._store.database, base) if len(way) == 2 else tasks.find(self._store.database, base)
-            base = found.based_on if found else ""
+            # Only the nearest one must exist: those behind it were checked when they were named.
+            known = tasks.get(self._store.database, base) if len(way) == 2 else tasks.find(self._store.database, base)
+            base = known.based_on if known else ""
 
     def _tie(self, task: str, after: Sequence[str]) -> None:
         """Within a transaction: let a task wait for others, unless that would be a circle."""
@@ -289,7 +259,7 @@ class Tasks:
                 tasks.get(self._store.database, needed)
             except NotFound as error:
                 raise NotFound(f"{error.message}, which `{task}` is to wait for", hint=error.hint) from None
-            way = _way(known, needed, task)
+            way = _find_way(known, needed, task)
             if way:
                 raise WrongRequest(
                     f"`{task}` would wait for itself: {' waits for '.join([task, *way])}",
@@ -308,29 +278,26 @@ def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, a
         if attempt.result in ("done", "failed"):
             tasks.set_status(database, task.id, attempt.result, at=at)
         return
-    changed = task.replace(next_model=next_model, updated_at=at)
+    stuck = None
     if task.status != "running":
-        tasks.change(database, changed)  # cancelled meanwhile: that stays
-        return
-    if attempt.result == "done":
-        tasks.change(database, changed.replace(status="done"))
-        return
-    if attempt.result == "interrupted":
-        tasks.change(database, task.replace(status=waiting_or_ready(database, task.id), updated_at=at))
-        return
-    stuck = _stuck_before(context, task)
-    if stuck is None:
-        tasks.change(database, changed.replace(status=waiting_or_ready(database, task.id)))
-        return
-    tasks.change(database, changed.replace(status="escalated"))
-    escalation = Escalation(
-        id=text_id("esc", attempt.id),
-        subject=task.id,
-        question=f"“{task.title}” failed again after it was stuck: {stuck.reason}. What should be done?",
-        detail={"attempt": attempt.id, "error": stuck.error[:2_000]},
-        created_at=at,
-    )
-    escalations.add(database, escalation)
+        status = task.status  # cancelled meanwhile: that stays
+    elif attempt.result == "done":
+        status = "done"
+    elif attempt.result == "interrupted":
+        status, next_model = waiting_or_ready(database, task.id), task.next_model
+    else:
+        stuck = find_stuck(context, task, before_last=True)
+        status = "escalated" if stuck else waiting_or_ready(database, task.id)
+    tasks.change(database, task.replace(status=status, next_model=next_model, updated_at=at))
+    if stuck:
+        escalation = Escalation(
+            id=text_id("esc", attempt.id),
+            subject=task.id,
+            question=f"“{task.title}” failed again after it was stuck: {stuck.reason}. What should be done?",
+            detail={"attempt": attempt.id, "error": stuck.error[:2_000]},
+            created_at=at,
+        )
+        escalations.add(database, escalation)
 
 
 def next_number(database: Database, task: str) -> int:
@@ -338,10 +305,14 @@ def next_number(database: Database, task: str) -> int:
     return max((earlier.number for earlier in tasks.attempts(database, task)), default=0) + 1
 
 
-def find_stuck(context: Context, task: Task) -> Stuck | None:
-    """Say why a task is stuck, if it is."""
+def find_stuck(context: Context, task: Task, *, before_last: bool = False) -> Stuck | None:
+    """Say why a task is stuck, if it is; `before_last`: why it was already before its last failure."""
     failed = failed_attempts(context, task)
-    return find_stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
+    failed = failed[:-1] if before_last else failed
+    order = {model.name: place for place, model in enumerate(context.settings.models)}
+    # Without configured models, all count as one.
+    strongest = max((attempt.model for attempt in failed), key=lambda name: order.get(name, -1), default="")
+    return find_stuck_task(failed, strongest, times=context.settings.stuck_after)
 
 
 def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
@@ -388,18 +359,6 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
     return answered
 
 
-def _stuck_before(context: Context, task: Task) -> Stuck | None:
-    """Say why only a person can help now, if so: the task was stuck before its last failure already."""
-    failed = failed_attempts(context, task)[:-1]
-    return find_stuck_task(failed, _strongest(context, failed), times=context.settings.stuck_after)
-
-
-def _strongest(context: Context, failed: Sequence[PastAttempt]) -> str:
-    """Return the strongest model that failed; where no models are configured, all count as one."""
-    order = {model.name: place for place, model in enumerate(context.settings.models)}
-    return max((outcome.model for outcome in failed), key=lambda name: order.get(name, -1), default="")
-
-
 def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
     """Return cleaned fields of a task without secrets; a title that is a whole paragraph becomes the text."""
     read: dict[str, Any] = {}
@@ -418,20 +377,15 @@ def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-def _way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:
+def _find_way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:
     """Return how one task waits for another, from the one to the other; empty when it does not."""
-    came_from = {start: ""}
-    queue = [start]
-    while queue:
-        task = queue.pop()
-        if task == end:
-            way = []
-            while task:
-                way.append(task)
-                task = came_from[task]
-            return way[::-1]
-        for needed in needs.get(task, ()):
-            if needed not in came_from:
-                came_from[needed] = task
-                queue.append(needed)
+    ways, visited = [[start]], {start}
+    while ways:
+        way = ways.pop()
+        if way[-1] == end:
+            return way
+        for needed in needs.get(way[-1], ()):
+            if needed not in visited:
+                visited.add(needed)
+                ways.append([*way, needed])
     return []
