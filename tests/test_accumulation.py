@@ -634,7 +634,7 @@ def test_what_a_model_does_in_our_name_starts_no_worker(shop: Workshop, monkeypa
 def test_a_file_that_cannot_be_written_costs_no_count_and_no_edit(shop: Workshop) -> None:
     finish(shop, range(1, 3))
     shop.path.mkdir()
-    assert "learnings.md is no file" in shop.update(code=2)
+    assert "learnings.md is not a file" in shop.update(code=2)
     shop.path.rmdir()
     assert shop.state().tasks_since == 0
     finish(shop, range(3, 8))

@@ -91,7 +91,7 @@ def test_what_can_be_no_learnings_file_is_refused_and_left_alone(sqlite_memory: 
         path.write_bytes("- café\n".encode("latin-1"))
     else:
         path.write_text("x" * 5_000_001)
-    with pytest.raises(WrongRequest, match=r"is no file|no text in UTF-8|larger than"):
+    with pytest.raises(WrongRequest, match=r"is not a file|not UTF-8 text|larger than"):
         sqlite_memory.file.update()
     assert make != "latin" or path.read_bytes() == "- café\n".encode("latin-1")
 

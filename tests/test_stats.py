@@ -161,7 +161,7 @@ class TestStats:
         assert (made_of.made, made_of.unchanged, made_of.added, made_of.removed) == (2, 1, 4, 2)
         assert made_of.churn == pytest.approx(0.3)
         assert stats.opinions == {"no": 1, "yes": 2}
-        with pytest.raises(WrongRequest, match="is no answer"):
+        with pytest.raises(WrongRequest, match="is not an answer"):
             memory.review.tell_opinion("perhaps")
 
     def test_the_command_says_too_few_instead_of_a_share(self, sqlite_memory: Memory, learnt: Command) -> None:

@@ -32,7 +32,8 @@ def check_categories(database: Database, configuration: Configuration) -> Iterat
     """Yield remarks on the categories of agents; mistakes are looked for only in entries that somebody wrote."""
     agents = configuration.settings.agents
     present = _one_spelling_each(learnings.categories(database))
-    known = _known_agents(database) if configuration.agents_from else set()
+    # Agents that surely exist: those of the defaults, and those that were ever briefed.
+    known = {*AGENTS, *map(key_of, briefed_agents(database, limit=_EVER))} if configuration.agents_from else set()
     for name, where in configuration.agents_from.items():
         if name not in known:
             yield _remark_on_stranger(name, where, known)
@@ -55,11 +56,6 @@ def check_categories(database: Database, configuration: Configuration) -> Iterat
     general = unnamed(agents, present)
     if general:
         yield Remark(detail=f"categories that are named for no agent count as general: {_join(general)}")
-
-
-def _known_agents(database: Database) -> set[str]:
-    """Return the names of agents that surely exist: those of the defaults, and those that were ever briefed."""
-    return {*AGENTS, *map(key_of, briefed_agents(database, limit=_EVER))}
 
 
 def _remark_on_stranger(name: str, where: str, known: Iterable[str]) -> Remark:

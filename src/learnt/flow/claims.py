@@ -1,7 +1,7 @@
 """The loop's side: claim a task, choose its model, and settle how the attempt ended.
 
 What a worker reports counts only while it holds its claim: the claim, the attempt and the task's new status change in
-one transaction, so that a task is done once, however many workers die on the way.
+one transaction, so that a task is done once, no matter how many workers die.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Work:
             return renewed if claims.keep(self._store.database, renewed) else None
 
     def hand_over(self, claim: Claim, reason: str) -> Escalation:
-        """Let a person look at a task that cannot be begun, and let go of it."""
+        """Release a task that cannot be begun, and ask a person to look at it."""
         now = self._context.clock()
         escalation = Escalation(
             id=text_id("esc", claim.attempt),
@@ -113,7 +113,7 @@ class Work:
         return [claim for claim in self.claims() if claim.held_until < now]
 
     def end(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
-        """Record an attempt that was interrupted, and let its task be taken up again; False when it is not held."""
+        """Record an interrupted attempt and release its task; False when the claim is not held."""
         now = self._now()
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
@@ -163,13 +163,13 @@ class Work:
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
         """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
         wanted = set(attempts)
-        made = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
-        made = [outcome.replace(error=normalised_error(outcome.said)) for outcome in made]
+        outcomes = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
+        outcomes = [outcome.replace(error=normalised_error(outcome.said)) for outcome in outcomes]
         given = {
             task: [id for id, held_out in injected(self._context, task).items() if not held_out]
-            for task in {outcome.task for outcome in made}
+            for task in {outcome.task for outcome in outcomes}
         }
-        return find_stuck_run(made, given, times=self._settings.stuck_after)
+        return find_stuck_run(outcomes, given, times=self._settings.stuck_after)
 
     def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
         """Ask a person whether a learning that failing tasks share should be hidden."""
@@ -210,12 +210,12 @@ class Work:
     def _outcomes(self, *, like: Task | None = None) -> list[PastAttempt]:
         """Return past attempts, the newest first, each with how much its task is like this one."""
         record = tasks.record(self._store.database, limit=_RECORD)
-        wanted = set(words(f"{like.title} {like.goal}")) if like else set()
+        own_words = set(words(f"{like.title} {like.goal}")) if like else set()
         failed: dict[str, int] = {}
         outcomes = []
         for entry in reversed(record):
             attempt = entry.attempt
-            theirs = set(words(f"{entry.title} {entry.goal}")) if like else set()
+            other_words = set(words(f"{entry.title} {entry.goal}")) if like else set()
             outcomes.append(
                 PastAttempt(
                     model=attempt.model,
@@ -229,7 +229,9 @@ class Work:
                     at=attempt.started_at,
                     attempt=attempt.id,
                     said=entry.sign,
-                    likeness=len(wanted & theirs) / len(wanted | theirs) if wanted and theirs else 0.0,
+                    likeness=len(own_words & other_words) / len(own_words | other_words)
+                    if own_words and other_words
+                    else 0.0,
                 )
             )
             failed[attempt.task] = 0 if attempt.result == "done" else failed.get(attempt.task, 0) + 1

@@ -59,14 +59,14 @@ def alone(store: Store) -> Iterator[None]:
 
 
 def read(path: str, root: str) -> bytes | None:
-    """Return the content of a project's learnings file; None when there is none. Raise if it cannot be one."""
+    """Return the content of a learnings file; None if it does not exist. Raise if it cannot be read as one."""
     real = os.path.realpath(path)
     if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
         raise WrongRequest(f"{path} is a link out of the project", hint="make it a file: nothing outside is written")
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise WrongRequest(f"{path} is no file", hint="move it away; `learnt update` writes one")
+            raise WrongRequest(f"{path} is not a file", hint="move it away; `learnt update` writes one")
         if status.st_size > _LONGEST:
             raise WrongRequest(f"{path} is larger than {_LONGEST:,} bytes", hint="shorten it, or move it away")
         with open(path, "rb") as file:
@@ -75,7 +75,7 @@ def read(path: str, root: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
-        raise WrongRequest(f"{path} is no text in UTF-8", hint="save it as UTF-8, then try again") from None
+        raise WrongRequest(f"{path} is not UTF-8 text", hint="save it as UTF-8, then try again") from None
     except OSError as error:
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
     return content
@@ -86,7 +86,9 @@ def refuse_open(path: str) -> None:
     folder, name = os.path.split(path)
     for sign in (f".{name}.swp", f".#{name}"):
         if os.path.lexists(os.path.join(folder, sign)):
-            raise TryAgain(f"{path} is open in an editor", hint=f"save and close it, or remove {sign} if nobody has it")
+            raise TryAgain(
+                f"{path} is open in an editor", hint=f"save and close it, or remove {sign} if no editor has it"
+            )
 
 
 def replace(path: str, root: str, before: bytes | None, text: str) -> bool:

@@ -121,7 +121,7 @@ def _apply_edits(context: Context, file: EditedFile, goals: dict[str, str]) -> N
         base = file.base.id if file.base else ""
         verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
         if what == "hidden" and any(event.reason == reason for event in learnings.history(database, id)):
-            continue  # taken over before the file could be written, and somebody brought it back since
+            continue  # taken over before the file could be written, and restored since
         before, after = learnings.change(database, id, decide, context.change(verb, at=now, reason=reason))
         if after.version != before.version:
             file.taken.append(FileEdit(what=what, id=id, text=line_of(after)))

@@ -20,15 +20,7 @@ from learnt.errors import WrongRequest
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
 from learnt.flow.debriefs import AgentOutput, debrief, keep
-from learnt.flow.mining import (
-    LONGEST_READ,
-    MiningReport,
-    TaskReading,
-    ask_about,
-    note_read,
-    redact_discovery,
-    take_in,
-)
+from learnt.flow.mining import LONGEST_READ, MiningReport, TaskReading, ask_about, note_read, redact_discovery, take_in
 from learnt.flow.model_calls import NO_HURRY_S, asks_a_model, get_provider
 from learnt.flow.turns import record_turn, source_of
 from learnt.llm.spend import cost_usd
@@ -69,23 +61,16 @@ class Transcripts:
         self._store = context.store
 
     def find(self, *, since_ms: int) -> UnreadHistory:
-        """Return the transcripts and commits since a moment that nobody has learnt from, and what that would cost."""
+        """Return the transcripts and commits since a moment that were not mined yet, and what that would cost."""
         refuse_without_project(self._context)
         database, root = self._store.database, self._context.root
         places = {name: os.environ[name] for name in PLACES if name in os.environ}
-        of_the_loop = tasks.transcripts(database)  # mined with their tasks, or not to be
-        present = [
-            transcript
-            for transcript in find_transcripts(places, folder=root, since_ms=since_ms, database=session_database)
-            if transcript.path not in of_the_loop
-        ]
-        unread = [
-            transcript
-            for transcript in present
-            if mined.size_read(database, source_of(transcript.path)) != transcript.size
-        ]
+        files = find_transcripts(places, folder=root, since_ms=since_ms, database=session_database)
+        of_the_loop = tasks.transcripts(database)  # mined with their tasks, if at all
+        present = [file for file in files if file.path not in of_the_loop]
+        unread = [file for file in present if mined.size_read(database, source_of(file.path)) != file.size]
         history = commits(root, since_ms=since_ms, environ=os.environ)
-        sizes = [transcript.size for transcript in unread] if asks_a_model(self._context) else []
+        sizes = [file.size for file in unread] if asks_a_model(self._context) else []
         return UnreadHistory(
             transcripts=tuple(reversed(unread)),
             commits=tuple(commit for commit in history if not mined.size_read(database, commit.id)),
@@ -105,7 +90,8 @@ class Transcripts:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
         question, messages = read_words(path)
         words, last = "\n\n".join(messages), messages[-1] if messages else ""
-        id = task or self._conversation_of(source)
+        conversations = tasks.conversations(database, transcript=source, limit=1)
+        id = task or (conversations[0].task if conversations else text_id("task", source))
         now = context.clock()
         new = Task(id=id, title=context.redact_line(question) or id, type="session", created_at=now, updated_at=now)
         known = tasks.find(database, id) or new
@@ -141,13 +127,8 @@ class Transcripts:
             mined.note_read(self._store.database, commit.id, size=1, task="", at=self._context.clock())
         return report
 
-    def _conversation_of(self, source: str) -> str:
-        """Return the task of the conversation in a transcript: the known one, or a new one."""
-        known = tasks.conversations(self._store.database, transcript=source, limit=1)
-        return known[0].task if known else text_id("task", source)
-
     def _read_header(self, path: str) -> About:
-        """Return what a transcript says about itself; a file that is none is not tried again until it changes."""
+        """Return what a transcript says about itself; what is no transcript is not tried again until it changes."""
         try:
             return about(path, session_database)
         except WrongRequest:
@@ -157,7 +138,7 @@ class Transcripts:
 
 
 def size_of(path: str) -> int:
-    """Return how long a transcript is, also of one in a database."""
+    """Return the size of a transcript, which may be a session in a database."""
     if os.path.exists(path):
         return os.path.getsize(path)
     file, _, session = path.rpartition("#")
@@ -182,11 +163,11 @@ def read_words(path: str) -> tuple[str, list[str]]:
 def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
     """Return what rules find in a transcript and in the agent's last message.
 
-    What is said on the way is mostly a plan or a guess; what is said last is what was found.
+    Earlier messages are mostly plans or guesses; the last one says what was found.
     """
-    found_in_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
-    found_in_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    discoveries = [redact_discovery(context, found, task) for found in chain(found_in_steps, found_in_words)]
+    by_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
+    by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
+    discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_words)]
     return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
 
 

@@ -28,16 +28,17 @@ from learnt.model import Task, Value, new_id
 from learnt.store import calls, counters, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
 from learnt.text.redact import redact
+from learnt.text.times import MONTH_MS
 from learnt.text.tokens import estimate_tokens
 from learnt.weigh.confidence import impact, stage
 
 _TRIES_TO_WRITE = 5
 _ALL_TASKS = 1_000_000
-# What was not mined, for want of a model or of time, is kept for so many tasks, and so long.
+# What was not mined, for lack of a model or of time, is kept for so many tasks, and at most a month.
 _KEPT_TASKS = 100
-_KEPT_MS = 30 * 24 * 3600 * 1000
 # How much longer than its limit an update on another machine may be believed to run.
 _LEASE_S = 120
+_CROWDED = "{} holds so much text beside its bullets that there is no room for any"
 
 
 class FileUpdate(Value):
@@ -82,10 +83,6 @@ class Update(Value):
 
 class _Preview(Exception):
     """Ends the transaction of a preview, so that nothing of it stays."""
-
-    def __init__(self, update: Update) -> None:
-        super().__init__()
-        self.update = update
 
 
 class LearningsFile:
@@ -136,7 +133,7 @@ class LearningsFile:
         """
         background.refuse_without_project(self._context)
         if window is not None and not 1 <= window <= _ALL_TASKS:
-            raise WrongRequest(f"there is no window of {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
+            raise WrongRequest(f"the window cannot be {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
         deadline = time.monotonic() + limit_s
         with disk.alone(self._store):
             return self._preview(window, deadline) if dry_run else self._update(window, cause, deadline)
@@ -153,7 +150,7 @@ class LearningsFile:
         if all(file.content is None or file.is_as_written(self._store.database) for file in files):
             return None
         with disk.alone(self._store):
-            return self._write((), self._begin("edit"), None, 0, agent=agent)
+            return self._write(self._begin("edit"), agent=agent)
 
     def clear(self) -> list[str]:
         """Delete the learnings files, after taking over what people did to them; return which there were.
@@ -188,7 +185,7 @@ class LearningsFile:
         def is_given(bullet: Bullet) -> bool | None:
             if bullet.id in known:
                 return known[bullet.id].status == "active"
-            # Else it was purged, or it is of another store, and nobody has taken it over yet.
+            # Otherwise it was purged, or it is of another store and was not taken over yet.
             return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
         files = [lines_for_prompt(text, is_given) for text in texts if text.strip()]
@@ -206,10 +203,10 @@ class LearningsFile:
         try:
             with self._store.transaction():
                 reports = [take_in(context, read_task(context, id, deadline=deadline)) for id in unmined if not asks]
-                begun = _new_regeneration("person", context.clock())
-                raise _Preview(self._make_update(files, reports, begun, window)[0])
-        except _Preview as preview:
-            return preview.update.replace(waiting=len(unmined) if asks else 0)
+                update, _ = self._make_update(files, _new_regeneration("person", context.clock()), window)
+                raise _Preview
+        except _Preview:
+            return update.replace(mined=tuple(reports), waiting=len(unmined) if asks else 0)
 
     def _update(self, window: int | None, cause: str, deadline: float) -> Update:
         begun = self._begin(cause)
@@ -217,13 +214,15 @@ class LearningsFile:
         try:
             read_files(self._context)  # what prevents writing them must not cost a call to a model
             reports = self._mine(window, begun, deadline)
-            return self._write(reports, begun, window, counted)
+            cost = calls.spent_on(self._store.database, begun.id)
+            begun = begun.replace(cost_usd=cost, skipped=sum(len(report.skipped) for report in reports))
+            return self._write(begun, window, counted).replace(mined=tuple(reports))
         except LearntError as error:
             self._record_failure(begun, error, counted)
             raise
 
     def _mine(self, window: int | None, begun: Regeneration, deadline: float) -> list[MiningReport]:
-        """Mine the tasks that wait, one after the other: each is known to the next."""
+        """Mine the tasks that wait, one after the other: the next one knows what the last one taught."""
         context = self._context
         reports = []
         for id in self._unmined_tasks(window):
@@ -253,7 +252,7 @@ class LearningsFile:
         """Record why an update failed; it is tried again after as many tasks."""
         try:
             with self._store.transaction():
-                # What is in the store already stays known: a file that was written before the failure names it.
+                # What is in the store already stays: a file that was written before the failure names it.
                 reached = regenerations.find(self._store.database, begun.id) or begun
                 failed = reached.replace(
                     result="failed",
@@ -265,29 +264,21 @@ class LearningsFile:
                 if reached.result == "running":
                     self._count_down(counted)
         except LearntError:
-            return  # the first error tells the story
+            return  # the first error is the one to report
 
     def _count_down(self, counted: int) -> None:
         """Within a transaction: start to count tasks again, but keep those that were finished meanwhile."""
         counters.add(self._store.database, counters.TASKS_SINCE_UPDATE, -counted)
         counters.reset(self._store.database, counters.UPDATE_STARTED_AT)
 
-    def _write(
-        self,
-        reports: Sequence[MiningReport],
-        begun: Regeneration,
-        window: int | None,
-        counted: int,
-        *,
-        agent: str = "",
-    ) -> Update:
+    def _write(self, begun: Regeneration, window: int | None = None, counted: int = 0, *, agent: str = "") -> Update:
         """Change the store and write the files; begin again if somebody changes a file meanwhile."""
         for _ in range(_TRIES_TO_WRITE):
             files = read_files(self._context)
             with self._store.transaction():
-                update, made = self._make_update(files, reports, begun, window, agent=agent)
-                for regeneration in made:
-                    regenerations.put(self._store.database, regeneration)
+                update, records = self._make_update(files, begun, window, agent=agent)
+                for record in records:
+                    regenerations.put(self._store.database, record)
                 self._count_down(counted)
             counted = 0
             new = [file for file in update.files if file.is_new]
@@ -296,43 +287,30 @@ class LearningsFile:
         raise TryAgain("somebody keeps changing the learnings files", hint="save them, then `learnt update`")
 
     def _make_update(
-        self,
-        files: Sequence[EditedFile],
-        reports: Sequence[MiningReport],
-        begun: Regeneration,
-        window: int | None,
-        *,
-        agent: str = "",
+        self, files: Sequence[EditedFile], begun: Regeneration, window: int | None, *, agent: str = ""
     ) -> tuple[Update, list[Regeneration]]:
         """Within a transaction: take over what was done to the files; return them as they should be, and records."""
         database, settings = self._store.database, self._settings
         longest = max(_KEPT_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
         kept = mined.recent_tasks(database, limit=longest)
-        mined.drop_older_material(database, kept, before=begun.started_at - _KEPT_MS)
+        mined.drop_older_material(database, kept, before=begun.started_at - MONTH_MS)
         remarks = take_over(self._context, files, agent=agent)
-        made = [self._make_file(file, begun, window) for file in self._add_goal_files(files)]
-        cost = calls.spent_on(database, begun.id)
-        skipped = sum(len(report.skipped) for report in reports)
+        results = [self._make_file(file, begun, window) for file in self._add_goal_files(files)]
         update = Update(
             id=begun.id,
-            files=tuple(file for file, _ in made),
-            mined=tuple(reports),
+            files=tuple(file for file, _ in results),
             taken=tuple(edit for file in files for edit in file.taken),
-            cost_usd=cost,
-            remarks=(*remarks, *(_describe_crowded(file) for file, _ in made if file.crowded)),
+            cost_usd=begun.cost_usd,
+            remarks=(*remarks, *(_CROWDED.format(file.path) for file, _ in results if file.crowded)),
         )
-        return update, [
-            record.replace(cost_usd=cost, skipped=skipped) if record.id == begun.id else record
-            for file, record in made
-            if file.is_new or not file.goal
-        ]
+        return update, [record for file, record in results if file.is_new or not file.goal]
 
     def _make_file(self, file: EditedFile, begun: Regeneration, window: int | None) -> tuple[FileUpdate, Regeneration]:
         """Within a transaction: return a file as it should be, and what is to be recorded of it."""
         rendering, tasks = self._render(file, begun, window)
         is_new = self._is_new(file, rendering)
         delta = compare_renderings(file.base, rendering)
-        made = FileUpdate(
+        update = FileUpdate(
             goal=file.goal,
             path=file.path,
             content=file.content,
@@ -342,14 +320,28 @@ class LearningsFile:
             left_out=rendering.left_out,
             crowded=rendering.crowded,
         )
-        result = "done" if is_new else "unchanged"
-        return made, _record_of(begun, rendering, delta, tasks=tasks, result=result, at=self._context.clock())
+        record = begun.replace(
+            id=rendering.id,
+            goal=rendering.goal,
+            result="done" if is_new else "unchanged",
+            text=rendering.text,
+            bullets=[(bullet.id, bullet.text, bullet.section) for bullet in rendering.bullets],
+            loose=[(loose.section, loose.text, loose.below) for loose in rendering.loose],
+            tasks=tasks,
+            added=len(delta.added),
+            removed=len(delta.removed),
+            kept=len(delta.kept),
+            churn=delta.churn,
+            finished_at=self._context.clock(),
+        )
+        # What the whole update cost and skipped is recorded once, with the project's file.
+        return update, record.replace(cost_usd=None, skipped=0) if file.goal else record
 
     def _is_new(self, file: EditedFile, rendering: Rendering) -> bool:
         """Say whether a file is to be written."""
         if file.content is None and not rendering.bullets:
             return False  # there is nothing to show yet
-        # A file must name what it shows: beside an older rendering, what was removed once would be so again and again.
+        # A file must name what it shows: with an older rendering, the same removals would be taken over again.
         if file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text:
             return True
         if parse(rendering.text).replace(rendering="") != file.parsed.replace(rendering=""):
@@ -384,7 +376,7 @@ class LearningsFile:
         return rendering, len(tasks)
 
     def _unmined_tasks(self, window: int | None) -> list[str]:
-        """Return the recent tasks that nobody has mined yet, the oldest first."""
+        """Return the recent tasks that were not mined yet, the oldest first."""
         database = self._store.database
         recent = self._recent_tasks(window, None)
         if self._has_goal_files():
@@ -413,34 +405,10 @@ def _new_regeneration(cause: str, now: int) -> Regeneration:
     return Regeneration(id=new_id("r", now), cause=cause, started_at=now)
 
 
-def _record_of(
-    begun: Regeneration, rendering: Rendering, delta: Delta, *, tasks: int, result: str, at: int
-) -> Regeneration:
-    """Return a rendering as it is recorded."""
-    return begun.replace(
-        id=rendering.id,
-        goal=rendering.goal,
-        result=result,
-        text=rendering.text,
-        bullets=[(bullet.id, bullet.text, bullet.section) for bullet in rendering.bullets],
-        loose=[(loose.section, loose.text, loose.below) for loose in rendering.loose],
-        tasks=tasks,
-        added=len(delta.added),
-        removed=len(delta.removed),
-        kept=len(delta.kept),
-        churn=delta.churn,
-        finished_at=at,
-    )
-
-
-def _describe_crowded(file: FileUpdate) -> str:
-    return f"{file.path} holds so much text beside its bullets that there is no room for any"
-
-
 def _cut_to_bound(files: Sequence[list[tuple[str, str]]], max_tokens: int) -> list[list[tuple[str, str]]]:
     """Return as many of the first lines of each file as the bound for all allows: an equal share, or what is left."""
     costs = [[estimate_tokens(f"{line}\n") for line, _ in lines] for lines in files]
-    room, kept = max_tokens - len(files), []  # the files are parted by an empty line
+    room, kept = max_tokens - len(files), []  # an empty line separates the files
     for place, lines in enumerate(files):
         others = sum(map(sum, costs[place + 1 :]))
         share = max(room // (len(files) - place), room - others)

@@ -38,6 +38,7 @@ from learnt.store.mined import Material
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.templates import read_template
+from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
 
 LONGEST_READ = 24_000
@@ -45,7 +46,6 @@ _NEAREST = 8
 _LONGEST_QUERY = 4_000
 _MOST_BY_RULES = 10
 _SEEN_OFTEN = 2
-_BETWEEN_QUESTIONS_MS = 60 * 60 * 1000
 _FINDING = "finding"
 # What only the history of reviews shows: no model is asked about it.
 _BY_RULES_ALONE = (_FINDING, "review")
@@ -70,13 +70,13 @@ class MiningReport(Value):
 
 
 class TaskReading(Value):
-    """What was read of the work at a task, before anything is made of it."""
+    """What was read of the work at a task, before any of it is kept."""
 
     task: Task
     words: str = ""
     """What its agents said."""
     is_waiting: bool = False
-    """Whether it is made of material that waits: another process may take it in first."""
+    """Whether its material waits in the store: another process may take it in first."""
     discoveries: tuple[Discovery, ...] = ()
     """What rules found in it."""
     changes: ProposedChanges | None = None
@@ -113,8 +113,7 @@ def was_asked_lately(context: Context, task: Task) -> bool:
     """
     if not asks_a_model(context) or task.type != "session":
         return False
-    asked_at = mined.read_at(context.store.database, _question_about(task))
-    return asked_at > context.clock() - _BETWEEN_QUESTIONS_MS
+    return mined.read_at(context.store.database, _question_about(task)) > context.clock() - HOUR_MS
 
 
 def take_in(context: Context, reading: TaskReading) -> MiningReport:
@@ -184,11 +183,11 @@ def _observe_review(context: Context, task: Task, words: str, summary: str) -> I
     """Yield what a review found, what recurs over reviews, and what an improvement closed."""
     database = context.store.database
     if task.type == "review":
-        found = read_findings(words)
+        findings = read_findings(words)
         earlier = [read_findings(_as_list(texts)) for texts in mined.found_elsewhere(database, _FINDING, but=task.id)]
-        texts = {finding.text for finding in found}
-        yield from (discovery for discovery in find_recurring([found, *earlier]) if discovery.excerpt in texts)
-        yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in found)
+        texts = {finding.text for finding in findings}
+        yield from (discovery for discovery in find_recurring([findings, *earlier]) if discovery.excerpt in texts)
+        yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in findings)
     elif task.based_on:
         known = [finding.text for finding in mined.findings_of(database, task.based_on, _FINDING)]
         yield from observe_reviews(_as_list(known), f"{summary}\n{words}")
@@ -212,7 +211,7 @@ def _question_about(task: Task) -> str:
 
 
 def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: str, limit_s: float) -> ProposedChanges:
-    """Ask the model what a task taught, beside the learnings that are nearest to it."""
+    """Ask the model what a task taught, given the learnings that are nearest to it."""
     if limit_s <= 0:
         raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
     task, discoveries = reading.task, reading.discoveries
@@ -325,7 +324,7 @@ class _Intake:
     def _reject(
         self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
     ) -> None:
-        """Keep what is no learning with the reason; seen often, it is proposed all the same."""
+        """Record why a discovery is not a learning; if it occurs often, propose it nevertheless."""
         now = self._context.clock()
         times = mined.add(self._database, discovery, at=now, skipped=reason)
         self.skipped.append(reason)
@@ -397,6 +396,6 @@ def _complete(change: ProposedChange, known: Learning) -> ProposedChange:
 
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:
-    """Say whether a revision of this learning waits for a person, or a person has refused this very one."""
+    """Say whether a revision of this learning waits for a person, or a person has rejected exactly this one."""
     alike = [learning for learning in learnings.with_title(database, change.title) if learning.replaces == (change.id,)]
     return bool(alike) or learnings.has_proposal(database, change.id)

@@ -16,7 +16,6 @@ from learnt.text.redact import redact_line
 from learnt.text.times import DAY_MS, MONTH_MS
 
 NO_HURRY_S = 24 * 3600.0
-_BEGUN = "it was begun and never ended"
 
 
 def asks_a_model(context: Context) -> bool:
@@ -68,20 +67,19 @@ class _CallRecorder:
             task=self._task,
             regeneration=self._regeneration,
             cost_usd=forecast_usd,
-            reason=_BEGUN,
+            reason="it was begun and never ended",
         )
         with self._store.transaction():
             self._store.database.lock_spending()  # of two that would pass the cap, the second must see the first
             day = calls.spent_since(self._store.database, now - DAY_MS)
             month = calls.spent_since(self._store.database, now - MONTH_MS)
-            caps = settings.model_daily_cap_usd, settings.model_monthly_cap_usd
-            reason = refusal(day, month, forecast_usd, *caps)
+            reason = refusal(day, month, forecast_usd, settings.model_daily_cap_usd, settings.model_monthly_cap_usd)
             if reason:
                 call = call.replace(result="refused", cost_usd=0.0, reason=reason)
             calls.add(self._store.database, call)
         if reason:
             raise SpendingCap(
-                reason, hint="wait, or raise the caps under [model] in learnt.toml; `learnt usage` tells more"
+                reason, hint="wait, or raise the caps under [model] in learnt.toml; `learnt usage` shows more"
             )
         return call.id
 

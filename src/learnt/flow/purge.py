@@ -1,19 +1,19 @@
-"""Deletion for good, at a person's word: of a learning, or of the command that a brief warned of.
+"""Permanent deletion, when a person asks for it: of a learning, or of the command that a brief warned of.
 
 Nothing of it is left in the store, its history, the spool, the backups, the log, or the learnings files of this
 worktree. Copies go first: as long as the store itself holds it, an interrupted purge can be repeated.
 
-A person may also only dismiss a warning: it is shown again only if the command fails and another one replaces it anew.
+A person may also only dismiss a warning: it is shown again only if the command fails and another one replaces it again.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
+from learnt.flow.context import Context
 from learnt.learnings_file.write import remove_learning
 from learnt.model import Brief, is_id
 from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror
@@ -22,9 +22,6 @@ from learnt.store.database import Database
 from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
 from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
-
-if TYPE_CHECKING:
-    from learnt.flow.context import Context
 
 _MOST_TRIES = 5
 
@@ -51,7 +48,7 @@ class Purge:
             return sum(self._purge_from(store, id) for store in holding)
 
     def _purge_from(self, store: Store, id: str) -> int:
-        """Delete a learning from one store, and first from the files: its texts are known as long as it is there."""
+        """Delete a learning from the files, then from its store: only the store knows which texts it had."""
         root = self._context.root
         with store.scrubbing(id):
             if root:

@@ -83,7 +83,7 @@ class GoneError(Value):
 
 
 class Stats(Value):
-    """What the learnings did, as far as the record tells."""
+    """What the learnings did, as far as the record shows."""
 
     helpful: tuple[Ranked, ...]
     not_helpful: tuple[Ranked, ...]

@@ -1,7 +1,7 @@
 """What waits for a person's review, one decision at a time, each of which can be taken back.
 
 A decision counts only while its learning still waits: of two people who decide at once, the second gets an error.
-Each is one transaction, so that nothing is half done, whenever somebody leaves.
+Each is one transaction, so that nothing is left half done.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Review:
         self._store = context.store
 
     def evidence(self, id: str) -> list[Found]:
-        """Return what was seen that speaks for a learning, the oldest first."""
+        """Return the discoveries that support a learning, the oldest first."""
         return evidence_for(self._store.database, id)
 
     def items(self, *, limit: int = 100, kinds: Sequence[str] = ()) -> list[ReviewItem]:
@@ -98,19 +98,14 @@ class Review:
         return self._item(_kind_of(database, learning), learning)
 
     def decide(
-        self,
-        item_id: str,
-        decision: str,
-        *,
-        changes: Mapping[str, Any] | None = None,
-        version: int | None = None,
+        self, item_id: str, decision: str, *, changes: Mapping[str, Any] | None = None, version: int | None = None
     ) -> Decision:
         """Accept or reject something that waits, or accept it with other words: `edit`, with the changed fields.
 
         `version` is that of the learning which the person saw: if its text was changed since, the decision is refused.
         """
         if decision not in DECISIONS:
-            raise WrongRequest(f"`{decision}` is no decision", hint=f"decisions are: {', '.join(DECISIONS)}")
+            raise WrongRequest(f"`{decision}` is not a decision", hint=f"decisions are: {', '.join(DECISIONS)}")
         if decision != "edit" and changes:
             raise WrongRequest("only `edit` takes changes", hint="leave them out, or decide `edit`")
         fields = read_fields(self._context.redact_record(changes or {}))
@@ -125,20 +120,19 @@ class Review:
             before = _event_ids(store.database, subjects)
             if fields:
                 self._change(store, item_id, "edit", lambda _: fields)
-            if decision == "reject":
-                self._reject(item_id, kind)
-            else:
-                self._accept(item_id, kind)
-            made = tuple(id for id in _event_ids(store.database, subjects) if id not in before)
+            self._settle(item_id, kind, accepts=decision != "reject")
+            events = tuple(id for id in _event_ids(store.database, subjects) if id not in before)
             learning = learnings.get(store.database, item_id).replace(scope=store.place.scope)
-        return Decision(item=item_id, kind=kind, decision=decision, learning=learning, events=made)
+        return Decision(item=item_id, kind=kind, decision=decision, learning=learning, events=events)
 
     def take_back(self, decided: Decision) -> ReviewItem:
         """Undo a decision; return what waits again."""
         holder, _ = self._context.locate(decided.learning.id, writable=bool(decided.events))
         with self._store.transaction():
             if is_id("esc", decided.item):
-                self._reopen(decided.item)
+                escalation = escalations.get(self._store.database, decided.item, for_update=True)
+                reopened = escalation.replace(status="open", answer="", resolved_at=None, resolved_by="")
+                escalations.resolve(self._store.database, reopened)
             with self._within(holder):
                 for id in reversed(decided.events):
                     event = learnings.get_event(holder.database, id)
@@ -149,32 +143,26 @@ class Review:
     def tell_opinion(self, answer: str) -> None:
         """Keep a person's answer to whether the learnings helped."""
         if answer not in OPINIONS:
-            raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
-        now = self._context.clock()
+            raise WrongRequest(f"`{answer}` is not an answer", hint=f"answers are: {', '.join(OPINIONS)}")
+        now, person = self._context.clock(), self._context.person
         with self._store.transaction():
-            escalations.add_opinion(
-                self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now
-            )
+            escalations.add_opinion(self._store.database, new_id("opinion", now), answer, who=person, at=now)
 
     def _items_of(self, kind: str, *, limit: int) -> list[ReviewItem]:
         if limit <= 0:
             return []
         if kind == "removed":
             return [self._removal_item(escalation) for escalation in self._removals()[:limit]]
-        database = self._store.database
-        if kind == "new":
-            waiting = reviews.untouched(database, limit=limit)
-        else:
-            waiting = reviews.proposals(database, kind, limit=limit)
+        database, is_new = self._store.database, kind == "new"
+        waiting = reviews.untouched(database, limit=limit) if is_new else reviews.proposals(database, kind, limit=limit)
         return [self._item(kind, learning) for learning in waiting]
 
     def _removals(self) -> list[Escalation]:
         """Return the questions whether a learning is to be hidden, as long as it exists."""
         every = escalations.every(self._store.database, status="open")
-        asked = [escalation for escalation in every if is_id("learn", escalation.subject)]
-        ids = [escalation.subject for escalation in asked]
+        ids = [escalation.subject for escalation in every if is_id("learn", escalation.subject)]
         known = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
-        return [escalation for escalation in asked if escalation.subject in known]
+        return [escalation for escalation in every if escalation.subject in known]
 
     def _removal_item(self, escalation: Escalation) -> ReviewItem:
         store, learning = self._context.locate(escalation.subject)
@@ -184,7 +172,7 @@ class Review:
     def _item(self, kind: str, learning: Learning, store: Store | None = None) -> ReviewItem:
         store = store or self._store
         replaced = learnings.get_all(store.database, learning.replaces) if learning.status == "proposed" else {}
-        evidence = [seen for id in (learning.id, *replaced) for seen in evidence_for(self._store.database, id)]
+        evidence = [found for id in (learning.id, *replaced) for found in evidence_for(self._store.database, id)]
         return ReviewItem(
             id=learning.id,
             kind=kind,
@@ -193,17 +181,18 @@ class Review:
             evidence=tuple(evidence),
         )
 
-    def _accept(self, id: str, kind: str) -> None:
-        """Within a transaction: like a new learning; activate a proposal, which then replaces what it names."""
-        if kind == "new":
+    def _settle(self, id: str, kind: str, *, accepts: bool) -> None:
+        """Within a transaction: like or hide a new learning; activate or archive a proposal.
+
+        An activated proposal replaces what it names.
+        """
+        if not accepts:
+            verb, status = ("hide", "hidden") if kind == "new" else ("archive", "archived")
+            self._change(self._store, id, verb, to_status(status))
+        elif kind == "new":
             self._change(self._store, id, "like", lambda known: {"confidence": confidence.liked(known.confidence)})
         else:
             activate(self._context, self._store, id, self._context.change("restore", at=self._context.clock()))
-
-    def _reject(self, id: str, kind: str) -> None:
-        """Within a transaction: hide a new learning; archive a proposal."""
-        verb, status = ("hide", "hidden") if kind == "new" else ("archive", "archived")
-        self._change(self._store, id, verb, to_status(status))
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
         """Hide the learning that an escalation is about, or keep it, as it is or with other words."""
@@ -224,9 +213,9 @@ class Review:
                 verb, decide = ("hide", to_status("hidden")) if hides else ("edit", lambda _: fields)
                 with self._within(holder):
                     self._change(holder, subject, verb, decide)
-            made = tuple(event for event in _event_ids(holder.database, [subject]) if event not in before)
+            events = tuple(event for event in _event_ids(holder.database, [subject]) if event not in before)
         learning = learnings.get(holder.database, subject).replace(scope=holder.place.scope)
-        return Decision(item=id, kind="removed", decision=decision, learning=learning, events=made)
+        return Decision(item=id, kind="removed", decision=decision, learning=learning, events=events)
 
     def _change(self, store: Store, id: str, verb: str, decide: Callable[[Learning], dict[str, Any]]) -> None:
         """Within a transaction: change a learning on behalf of this person."""
@@ -235,12 +224,6 @@ class Review:
     def _within(self, holder: Store) -> AbstractContextManager[object]:
         """Within a transaction of the own store: return one of the store that holds a learning."""
         return nullcontext() if holder is self._store else holder.transaction()
-
-    def _reopen(self, id: str) -> None:
-        """Within a transaction: let an escalation wait again."""
-        escalation = escalations.get(self._store.database, id, for_update=True)
-        open_again = escalation.replace(status="open", answer="", resolved_at=None, resolved_by="")
-        escalations.resolve(self._store.database, open_again)
 
 
 def _find_unchanged(database: Database, id: str, version: int | None) -> Learning:
@@ -259,7 +242,7 @@ def _find_unchanged(database: Database, id: str, version: int | None) -> Learnin
 
 
 def _kind_of(database: Database, learning: Learning) -> str:
-    """Return as what a learning waits; raise if it does not wait: somebody decided on it, or nobody needs to."""
+    """Return which kind of decision a learning waits for; raise if it waits for none."""
     if learning.status == "proposed":
         return ("proposed", "revised", "merged")[min(2, len(learning.replaces))]
     if reviews.is_untouched(database, learning.id):

@@ -39,14 +39,14 @@ class StandingChoice(Value):
 
     @property
     def chosen(self) -> list[Learning]:
-        """The learnings to tell, in their order."""
+        """The learnings to show, in their order."""
         return [entry.learning for entry in self.considered if not entry.left_out]
 
 
 def standing(
     context: Context, *, agent: str = "", limit: int | None = None, proven_only: bool = False, cached: bool = False
 ) -> list[Learning]:
-    """Return the learnings that an agent should always know, in the order in which they are told.
+    """Return the learnings that an agent should always know, in the order in which they are shown.
 
     `proven_only`: only what is pinned or proven. `cached`: use what this process has read before.
     """
@@ -65,7 +65,7 @@ def choose_standing(
 ) -> StandingChoice:
     """Return the standing learnings and all that were considered.
 
-    `known` gives a reason against those that the agent need not be told; `taught_in` is the conversation whose own
+    `known` gives the reason why an agent need not be shown a learning; `taught_in` is the conversation whose own
     learnings are not given back to it.
     """
     reasons = dict(known or {})
@@ -89,23 +89,24 @@ def choose_standing(
         proven_only=proven_only,
     )
     ranked = choose(groups, rules, known=reasons, impact=impact, is_proven=lambda known: stage(known) == "proven")
-    considered = _with_present_uses(ranked, holders)
-    return StandingChoice(considered=tuple(considered), hits=shelf.hits, misses=shelf.misses, age_s=shelf.age_s)
+    considered = tuple(_with_present_uses(ranked, holders))
+    return StandingChoice(considered=considered, hits=shelf.hits, misses=shelf.misses, age_s=shelf.age_s)
 
 
 def cache_state(context: Context) -> CacheState:
     """Return the figures of this process's caches for the stores, all together."""
     now, ttl_s = context.clock(), context.settings.cache_ttl_s
-    state = CacheState(ttl_s=ttl_s)
-    for store in context.sound_stores() if ttl_s else ():
-        state = state.plus(cache_of(store.place, ttl_s=ttl_s).state(now))
-    return state
+    stores = context.sound_stores() if ttl_s else ()
+    states = [cache_of(store.place, ttl_s=ttl_s).state(now) for store in stores]
+    counts = ("hits", "misses", "categories", "learnings")
+    totals = {name: sum(getattr(state, name) for state in states) for name in counts}
+    return CacheState(**totals, age_s=max((state.age_s for state in states), default=0.0), ttl_s=ttl_s)
 
 
 class _Shelf:
     """Reads the foremost learnings of categories, from the cache if that is allowed.
 
-    `known` leaves out what the agent need not be told.
+    `known` leaves out what the agent need not be shown.
     """
 
     def __init__(self, context: Context, known: Filter, *, cached: bool, proven_only: bool) -> None:
@@ -190,17 +191,6 @@ class CacheState(Value):
     """How long ago the oldest of them was read."""
     ttl_s: int = 0
 
-    def plus(self, other: CacheState) -> CacheState:
-        """Return both together."""
-        return CacheState(
-            hits=self.hits + other.hits,
-            misses=self.misses + other.misses,
-            categories=self.categories + other.categories,
-            learnings=self.learnings + other.learnings,
-            age_s=max(self.age_s, other.age_s),
-            ttl_s=max(self.ttl_s, other.ttl_s),
-        )
-
 
 class LearningsCache:
     """The learnings of each category as they were read at one time, all under one stamp."""
@@ -230,7 +220,7 @@ class LearningsCache:
         """Keep the learnings that were read after the stamp; return them as they are kept, without secrets."""
         safe = tuple(map(_redact_learning, learnings))
         with self._lock:
-            if stamp == self._stamp:  # else another thread has seen a newer one meanwhile
+            if stamp == self._stamp:  # otherwise another thread has a newer one
                 self._entries[category] = (safe, now_ms)
         return safe
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 ENDED = ("done", "failed", "cancelled")
-# Nobody works on a task in one of these, and it will not be done unless a person decides so.
+# A task in one of these is not worked on, and will not be done unless a person decides so.
 IDLE = ("failed", "cancelled", "escalated")
 # What `edit` may change, beside what a task waits for.
 EDITABLE = ("title", "text", "type", "goal", "agent", "spec", "verify", "model", "based_on", "skip_learnings")
@@ -48,7 +48,7 @@ class Tasks:
         return find_stuck(self._context, task)
 
     def new_id(self) -> str:
-        """Return an id for a task that nobody named."""
+        """Return a new id for a task."""
         return new_id("task", self._context.clock())
 
     def add(
@@ -82,7 +82,7 @@ class Tasks:
     ) -> list[Task]:
         """Return the tasks that have one of these statuses, the oldest first; without any, all.
 
-        `queued=False`: also those of other loops, which a brief or a debrief made.
+        `queued=False`: also those that a brief or a debrief created, for other loops.
         """
         return tasks.every(self._store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
 
@@ -137,7 +137,7 @@ class Tasks:
         return changed
 
     def cancel(self, id: str) -> Task:
-        """Give a task up. Its worker stops the agent and then lets go of it; if it died, the next worker does."""
+        """Give a task up. Its worker stops the agent and releases the task; if it died, the next worker does."""
         with self._store.transaction():
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("done", "cancelled"):
@@ -159,7 +159,7 @@ class Tasks:
             return set_status(self._context, task.replace(queued=True), status, fresh=True)
 
     def split(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
-        """Cut a task into smaller ones and let it wait for them; `in_order`: each after the one before."""
+        """Split a task into smaller ones that it waits for; `in_order`: each after the one before."""
         if not titles:
             raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
         parts: list[Task] = []
@@ -220,7 +220,7 @@ class Tasks:
         return asked[-1].id
 
     def _answer_open(self, task: str, answer: str) -> None:
-        """Within a transaction: answer whatever is asked about a task."""
+        """Within a transaction: answer the open escalations of a task."""
         for escalation in escalations.every(self._store.database, subject=task):
             answer_escalation(self._context, escalation, answer)
 

@@ -22,9 +22,8 @@ from learnt.weigh import confidence
 
 _IMPORTED_AT_ONCE = 500
 TEMPLATE_TAG = "template"
-# The templates that come along: common learnings to start a project with, as Markdown entries.
+# The templates that are included: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
-_TEMPLATE_ENDING = ".md"
 _TEMPLATE_FIELDS = (*STATEMENT, "confidence", "pinned")
 
 
@@ -55,8 +54,7 @@ class Transfer:
 
     def export(self, *, status: str | None = None) -> Iterator[Learning]:
         """Yield the learnings of the own store, oldest first."""
-        which = Filter(status=status)
-        for learning in learnings.each(self._store.database, which):
+        for learning in learnings.each(self._store.database, Filter(status=status)):
             yield learning.replace(scope=self._store.place.scope)
 
     def import_all(
@@ -66,7 +64,14 @@ class Transfer:
         counts = dict.fromkeys(ImportReport.fields, 0)
         everything = self._read_all(records)
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):
-            self._import_batch(everything[start : start + _IMPORTED_AT_ONCE], counts)
+            now = self._context.clock()
+            # An entry without a time is as new as its place in the file says.
+            batch = enumerate(everything[start : start + _IMPORTED_AT_ONCE])
+            entries = [(record, _read_record(record, now=now + place)) for place, record in batch]
+            with self._store.transaction():
+                self._store.database.lock_words()  # of two that import the same, the second must see the first's
+                for record, learning in entries:
+                    counts[self._take_in(record, learning, now=now)] += 1
             progress(start)
         self._store.grew_by(counts["added"] + counts["updated"])
         return ImportReport(**counts)
@@ -100,7 +105,7 @@ class Transfer:
         return path
 
     def restore_backup(self, path: str) -> str:
-        """Put a backup in the store's place, after a backup of what is there; return that one's path.
+        """Replace the store by a backup, after a backup of what it holds; return the path of that one.
 
         A damaged file is set aside instead of backed up.
         """
@@ -129,15 +134,6 @@ class Transfer:
                 raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
         return everything
 
-    def _import_batch(self, records: list[dict[str, Any]], counts: dict[str, int]) -> None:
-        now = self._context.clock()
-        # Without a time of its own, an entry is as new as its place in the file says.
-        read = [(record, _read_record(record, now=now + place)) for place, record in enumerate(records)]
-        with self._store.transaction():
-            self._store.database.lock_words()  # of two that import the same, the second must see what the first added
-            for record, learning in read:
-                counts[self._take_in(record, learning, now=now)] += 1
-
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
         """Within a transaction: add a learning unless there is one that says the same."""
         database = self._store.database
@@ -156,13 +152,13 @@ class Transfer:
             learnings.add(database, learning, change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *PLACE)]
-        theirs = {name: getattr(learning, name) for name in stated}
-        if all(getattr(present, name) == value for name, value in theirs.items()):
+        changes = {name: getattr(learning, name) for name in stated}
+        if all(getattr(present, name) == value for name, value in changes.items()):
             return "unchanged"
         last = learnings.history(database, learning.id)[-1]
         if present.updated_at > record.get("updated_at", 0) and last.what != "import":
             return "kept"  # changed here meanwhile, and not by an earlier version of the same file
-        learnings.change(database, learning.id, lambda _: theirs, change)
+        learnings.change(database, learning.id, lambda _: changes, change)
         return "updated"
 
 
@@ -170,7 +166,8 @@ def _read_record(record: dict[str, Any], *, now: int) -> Learning:
     stated = {name: value for name, value in record.items() if name not in PLACE}
     fields = read_fields(stated, allowed=tuple(name for name in Learning.fields if name not in PLACE))
     if "id" not in fields:
-        fields["id"] = _id_of_text(fields)
+        # An id that depends on the text alone: a second import of the same file adds nothing.
+        fields["id"] = text_id("learn", "\0".join(str(fields.get(name, "")) for name in ("title", *PARAGRAPHS)))
     fields.setdefault("origin", "import")
     fields.setdefault("confidence", confidence.start(fields["origin"]))
     fields.setdefault("created_at", now)
@@ -188,8 +185,7 @@ def _read_template_record(record: dict[str, Any], *, now: int) -> Learning:
 
 def templates() -> dict[str, str]:
     """Return the name of each template, and what it is about."""
-    files = (name for name in os.listdir(_TEMPLATES) if name.endswith(_TEMPLATE_ENDING))
-    names = sorted(name.removesuffix(_TEMPLATE_ENDING) for name in files)
+    names = sorted(file.removesuffix(".md") for file in os.listdir(_TEMPLATES) if file.endswith(".md"))
     return {name: _read_template(name).partition("\n")[0].removeprefix("# ") for name in names}
 
 
@@ -205,11 +201,5 @@ def template(name: str) -> list[dict[str, Any]]:
 
 
 def _read_template(name: str) -> str:
-    with open(os.path.join(_TEMPLATES, name + _TEMPLATE_ENDING), encoding="utf-8") as file:
+    with open(os.path.join(_TEMPLATES, f"{name}.md"), encoding="utf-8") as file:
         return file.read()
-
-
-def _id_of_text(fields: dict[str, Any]) -> str:
-    """Return an id that depends on the text alone, so that a second import of the same file adds nothing."""
-    parts = [str(fields.get(name, "")) for name in ("title", *PARAGRAPHS)]
-    return text_id("learn", "\0".join(parts))

@@ -27,8 +27,8 @@ from learnt.flow.turns import record_turn, words_of
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.locks import Locked
+from learnt.text.times import MONTH_MS
 
-_LONG_AGO_MS = 30 * 24 * 3600 * 1000
 _TRIES = 2
 _TRIES_TO_BEGIN = 20
 _BETWEEN_TRIES_S = 0.05
@@ -121,7 +121,7 @@ class Worker:
         """Read the transcripts that have grown; after the model failed, only their words."""
         asks = True
         database = self._store.database
-        latest = tasks.conversations(database, since=self._context.clock() - _LONG_AGO_MS)
+        latest = tasks.conversations(database, since=self._context.clock() - MONTH_MS)
         sources = [source for attempt in latest for source in (attempt.transcript, words_of(attempt.transcript))]
         sizes_read = mined.sizes_read(database, sources)
         for attempt in reversed(latest):
@@ -180,7 +180,7 @@ class Worker:
         return take_in_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
 
     def _read_header(self, attempt: Attempt, size: int) -> About | None:
-        """Return what a transcript says about itself; None if it is none, which is not tried again until it changes."""
+        """Return what a transcript says about itself; what is none is not tried again until it changes."""
         try:
             return about(attempt.transcript, session_database)
         except TryAgain:
@@ -216,7 +216,7 @@ def _last_result(messages: list[str]) -> str | None:
 
 
 def _size_or_0(transcript: str) -> int:
-    """Return how long a transcript is; 0 for one that is gone."""
+    """Return the size of a transcript; 0 if it is gone."""
     try:
         return size_of(transcript)
     except (LearntError, OSError):

@@ -15,20 +15,7 @@ from learnt.text.titles import cut_title, first_sentence, same_line
 GENERAL = "General"
 ID_COMMENT = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
 _WORD = re.compile(r"[\w']+")
-_NEGATIONS = {
-    "not",
-    "never",
-    "no",
-    "don't",
-    "doesn't",
-    "isn't",
-    "avoid",
-    "without",
-    "cannot",
-    "can't",
-    "stop",
-    "removed",
-}
+_NEGATIONS = set("not never no don't doesn't isn't avoid without cannot can't stop removed".split())
 _NAME = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 

@@ -30,7 +30,7 @@ class Edits(Value):
     removed: tuple[str, ...] = ()
     """The ids of those to hide."""
     moved: tuple[tuple[str, str], ...] = ()
-    """The id and the new category of each that stands in another section."""
+    """The id and the new category of each that is in another section."""
     remarks: tuple[str, ...] = ()
     """What a person should be told."""
 

@@ -81,18 +81,15 @@ def bullets_by_line(lines: Sequence[str]) -> list[tuple[tuple[int, ...], Bullet]
 
 def _read(lines: Sequence[str]) -> tuple[_FileReader, bool]:
     """Return a reader that has read all lines, and whether they contain conflict markers."""
-    blocks = _find_blocks(lines)
+    units = _split_units(lines)
     reader = _FileReader()
-    conflict = _has_conflict(lines, blocks)
-    place = 0
-    while place < len(lines):
-        end = blocks.get(place)
+    conflict = _has_conflict(lines, units)
+    for place, unit in units:
         reader.place = place
-        if end is not None:
-            reader.take_block(lines[place : end + 1])
-        elif not (conflict and _MARKER.match(lines[place])):
-            reader.take(lines[place])
-        place = place + 1 if end is None else end + 1
+        if len(unit) > 1:
+            reader.take_block(unit)
+        elif not (conflict and _MARKER.match(unit[0])):
+            reader.take(unit[0])
     return reader, conflict
 
 
@@ -103,7 +100,6 @@ def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> li
     it helped. False: the bullet is left out. None: only its text stays. Comments are left out, except in code.
     """
     lines = split_lines(text)
-    blocks = _find_blocks(lines)
     of_bullets: dict[int, tuple[tuple[str, str], ...]] = {}
     for places, bullet in bullets_by_line(lines):
         given = is_given(bullet) if bullet.id else None
@@ -111,35 +107,26 @@ def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> li
             lines_of_bullet = ((f"- {_drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if given else ()
             of_bullets |= dict.fromkeys(places, ()) | {places[0]: lines_of_bullet}
     kept: list[tuple[str, str]] = []
-    place = 0
-    while place < len(lines):
-        end = blocks.get(place, place)
-        if place in of_bullets:
-            kept += of_bullets[place]
-        else:
-            kept += [(line, "") for line in _strip_comments(lines[place : end + 1], is_block=place in blocks)]
-        place = end + 1
+    for place, unit in _split_units(lines):
+        kept += of_bullets[place] if place in of_bullets else [(line, "") for line in _strip_comments(unit)]
     return kept
 
 
-def _strip_comments(lines: Sequence[str], *, is_block: bool) -> list[str]:
+def _strip_comments(unit: Sequence[str]) -> list[str]:
     """Return a line, or a block of several, without comments."""
-    if is_block and _find_fence(lines[0]):
-        return list(lines)
-    line = lines[-1].partition("-->")[2] if is_block else _drop_comments(lines[0])
-    return [line] if line.strip() or not lines[0].strip() else []
+    if len(unit) > 1 and _find_fence(unit[0]):
+        return list(unit)
+    line = unit[-1].partition("-->")[2] if len(unit) > 1 else _drop_comments(unit[0])
+    return [line] if line.strip() or not unit[0].strip() else []
 
 
 def close_blocks(text: str) -> str:
     """Return loose text with unclosed code or comments closed: they must not swallow what comes below."""
     lines = split_lines(text)
-    blocks = _find_blocks(lines)
-    place = 0
-    while place < len(lines):
-        end = _find_fence(lines[place]) or "-->"
-        if place not in blocks and _find_block_end([*lines, end], place, {}) is not None:
+    for place, unit in _split_units(lines):
+        end = _find_fence(unit[0]) or "-->"
+        if len(unit) == 1 and _find_block_end([*lines, end], place, {}) is not None:
             return f"{text}\n{end}"
-        place = blocks.get(place, place) + 1
     return text
 
 
@@ -220,7 +207,8 @@ class _FileReader:
         self._end_section()
         line = heading[0].strip()
         first = len(heading[1]) == 1 and not (self._titled or self._sections or self._bullets)
-        self._section = _normalise_heading(heading[2] or "")
+        # As it will be written: two spellings of a category are one section.
+        self._section = heading_of(category_of(heading[2])) if (heading[2] or "").strip() else ""
         if first or line == TITLE or line.startswith(GOAL_TITLE):
             self._titled, self._section = True, ""
         elif self._section:
@@ -267,7 +255,8 @@ class _FileReader:
         item = _ITEM.match(lines[0])
         raw = fold("\n".join([(item and item[2]) or "", *lines[1:]]))
         ids = ID_COMMENT.findall(raw)
-        text = drop_ids(raw) if ids else _drop_damaged_id(raw)
+        end = raw[-_LONGEST_COMMENT:]
+        text = drop_ids(raw) if ids else fold(raw.removesuffix(end) + _DAMAGED_ID.sub("", end))
         if len(text) > TEXT_LIMIT:
             self._paragraph += lines  # too long for a learning, but still a person's text
         elif text:
@@ -285,31 +274,21 @@ class _FileReader:
             self._loose.setdefault((self._section, below), []).append(text)
 
 
-def _normalise_heading(heading: str) -> str:
-    """Return a heading as it will be written: two spellings of a category are one section."""
-    return heading_of(category_of(heading)) if heading.strip() else ""
-
-
-def _drop_damaged_id(text: str) -> str:
-    return fold(text[:-_LONGEST_COMMENT] + _DAMAGED_ID.sub("", text[-_LONGEST_COMMENT:]))
-
-
 def _depth(line: str) -> int:
     indented = line.expandtabs(4)
     return len(indented) - len(indented.lstrip())
 
 
-def _find_blocks(lines: Sequence[str]) -> dict[int, int]:
-    """Return the first and the last line numbers of code and of comments of several lines."""
-    blocks: dict[int, int] = {}
+def _split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
+    """Return single lines, and blocks (code and comments of several lines), each with the number of its first line."""
+    units: list[tuple[int, Sequence[str]]] = []
     unclosed: dict[str, tuple[int, int]] = {}
     place = 0
     while place < len(lines):
-        end = _find_block_end(lines, place, unclosed)
-        if end is not None:
-            blocks[place] = end
-        place = (place if end is None else end) + 1
-    return blocks
+        end = _find_block_end(lines, place, unclosed) or place
+        units.append((place, lines[place : end + 1]))
+        place = end + 1
+    return units
 
 
 def _find_fence(line: str) -> str:
@@ -356,7 +335,7 @@ def _is_ours(line: str) -> bool:
     return "<!--" in line and (ID_COMMENT.search(line) or _TRAILER.match(line)) is not None
 
 
-def _has_conflict(lines: Sequence[str], blocks: dict[int, int]) -> bool:
+def _has_conflict(lines: Sequence[str], units: Sequence[tuple[int, Sequence[str]]]) -> bool:
     """Say whether the file has conflict markers in their order, not all within one block of code."""
     wanted, first = iter("<=>"), 0
     sign = next(wanted)
@@ -365,7 +344,7 @@ def _has_conflict(lines: Sequence[str], blocks: dict[int, int]) -> bool:
             first = place if sign == "<" else first
             sign = next(wanted, "")
         if not sign:
-            return not any(start < first and place < end for start, end in blocks.items())
+            return not any(start < first and place < start + len(unit) - 1 for start, unit in units)
     return False
 
 
