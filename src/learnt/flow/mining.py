@@ -120,7 +120,7 @@ def take_in(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: keep what a reading teaches, and drop the material."""
     intake = _Intake(context, reading.task)
     if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
-        return intake.report()  # another machine was faster
+        return intake.report  # another machine was faster
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
@@ -128,10 +128,10 @@ def take_in(context: Context, reading: TaskReading) -> MiningReport:
         else:
             mined.add(context.store.database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
     if changes is not None:
-        intake.skipped.extend(changes.skipped)
+        intake.note("skipped", *changes.skipped)
         for change in changes.changes:
             intake.take_change(change)
-    return intake.report()
+    return intake.report
 
 
 def note_read(context: Context, source: str, *, size: int, task: str = "") -> None:
@@ -206,7 +206,7 @@ def _as_list(texts: Iterable[str]) -> str:
 
 
 def _question_about(task: Task) -> str:
-    """Return under which name it is kept when the model was asked about a task."""
+    """Return the source under which it is recorded when the model was asked about a task."""
     return f"asked about {task.id}"
 
 
@@ -236,29 +236,18 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
 
 
 class _Intake:
-    """Within a transaction: keeps what a task taught, and counts what became of it."""
+    """Within a transaction: keeps what a task taught, and reports what became of it."""
 
     def __init__(self, context: Context, task: Task) -> None:
         self._context = context
         self._database = context.store.database
         self._task = task
         self._agent = task.agent or "agent"
-        self._learnings: list[str] = []
-        self._repeated: list[str] = []
-        self._proposed: list[str] = []
-        self._escalated: list[str] = []
-        self.skipped: list[str] = []
+        self.report = MiningReport(task=task.id)
 
-    def report(self) -> MiningReport:
-        """Return what became of it all."""
-        return MiningReport(
-            task=self._task.id,
-            learnings=tuple(self._learnings),
-            repeated=tuple(dict.fromkeys(self._repeated)),
-            proposed=tuple(self._proposed),
-            escalated=tuple(self._escalated),
-            skipped=tuple(self.skipped),
-        )
+    def note(self, name: str, *values: str) -> None:
+        """Add values to a field of the report."""
+        self.report = self.report.replace(**{name: (*getattr(self.report, name), *values)})
 
     def take_discovery(self, discovery: Discovery) -> None:
         """Make a learning of a discovery, or record why not."""
@@ -269,7 +258,7 @@ class _Intake:
         drafted = extract(discovery, task_title=self._task.title, goal=self._task.goal)
         draft = None if isinstance(drafted, NoDraft) else drafted
         reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
-        if not reason and len(self._learnings) >= _MOST_BY_RULES:
+        if not reason and len(self.report.learnings) >= _MOST_BY_RULES:
             reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
         known = self._find_known(discovery, draft.title if draft else "")
         if known is not None:
@@ -280,13 +269,13 @@ class _Intake:
         else:
             learning = self._add(draft, discovery)
             mined.add(self._database, discovery, at=now, learning=learning.id)
-            self._learnings.append(learning.id)
+            self.note("learnings", learning.id)
 
     def take_change(self, change: ProposedChange) -> None:
         """Do what the model says, as far as it may decide."""
         known = learnings.find(self._database, change.id) if change.id else None
         if known is None and change.do != "ADD":
-            self.skipped.append(f"`{change.id}` is no more")
+            self.note("skipped", f"`{change.id}` is no more")
         elif known is not None and change.do == "KEEP":
             kept = Discovery(type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason)
             kept = redact_discovery(self._context, kept, self._task)
@@ -294,8 +283,11 @@ class _Intake:
         elif known is not None and change.do == "REMOVE":
             self._propose_removal(known, change)
         else:
-            revised = known if change.do == "REVISE" else None
-            self._take_text(_complete(change, known) if known else change, revised)
+            if known is not None:  # what a revision leaves empty stays as it is
+                names = ("title", "observation", "action")
+                texts = {name: getattr(change, name) or getattr(known, name) for name in names}
+                change = change.replace(type=change.type or known.discovery or "pattern", **texts)
+            self._take_text(change, known if change.do == "REVISE" else None)
 
     def _take_text(self, change: ProposedChange, revised: Learning | None) -> None:
         """Add what the model says, or propose it as a revision of a known learning."""
@@ -307,19 +299,20 @@ class _Intake:
         if reason:
             self._reject(change, discovery, reason=reason, origin="model")
         elif revised is not None and _is_proposed(self._database, change):
-            self.skipped.append(f"the same revision of `{change.id}` waits already")
+            self.note("skipped", f"the same revision of `{change.id}` waits already")
         elif known is not None:
             self._count_recurrence(known, who=PROGRAM, at=now)
             mined.add(self._database, discovery, at=now, learning=known.id)
         else:
-            status, ids = ("proposed", self._proposed) if revised else ("active", self._learnings)
+            status, field = ("proposed", "proposed") if revised else ("active", "learnings")
             learning = self._add(change, discovery, origin="model", status=status, revises=revised)
             mined.add(self._database, discovery, at=now, learning=learning.id)
-            ids.append(learning.id)
+            self.note(field, learning.id)
 
     def _count_recurrence(self, known: Learning, *, who: str, at: int) -> None:
         count_recurrence(self._database, known.id, Change(what="recur", who=who, at=at, reason=self._task.id))
-        self._repeated.append(known.id)
+        if known.id not in self.report.repeated:
+            self.note("repeated", known.id)
 
     def _reject(
         self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
@@ -327,12 +320,12 @@ class _Intake:
         """Record why a discovery is not a learning; if it occurs often, propose it nevertheless."""
         now = self._context.clock()
         times = mined.add(self._database, discovery, at=now, skipped=reason)
-        self.skipped.append(reason)
+        self.note("skipped", reason)
         if times >= _SEEN_OFTEN and draft is not None:
             why = f"found in {times} tasks, though {reason}"
             learning = self._add(draft, discovery, origin=origin, status="proposed", reason=why)
             mined.add(self._database, discovery, at=now, learning=learning.id, skipped=reason)
-            self._proposed.append(learning.id)
+            self.note("proposed", learning.id)
 
     def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
         """Return the learning that says this already."""
@@ -386,13 +379,7 @@ class _Intake:
             created_at=self._context.clock(),
         )
         escalations.add(self._database, escalation)
-        self._escalated.append(escalation.id)
-
-
-def _complete(change: ProposedChange, known: Learning) -> ProposedChange:
-    """Return a revision with the type and the texts that it leaves as they are."""
-    texts = {name: getattr(change, name) or getattr(known, name) for name in ("title", "observation", "action")}
-    return change.replace(type=change.type or known.discovery or "pattern", **texts)
+        self.note("escalated", escalation.id)
 
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:

@@ -101,10 +101,9 @@ class Tasks:
     def blocked(self) -> list[tuple[Task, list[Task]]]:
         """Return each task that was given up or needs a person, with those that wait for it and cannot go on."""
         needs = tasks.needs(self._store.database)
-        waiting = [task for task in self.select(statuses=["waiting"]) if task.id in needs]
         dependants: dict[str, list[Task]] = {}
-        for task in waiting:
-            for needed in needs[task.id]:
+        for task in self.select(statuses=["waiting"]):
+            for needed in needs.get(task.id, ()):
                 dependants.setdefault(needed, []).append(task)
         blocking = [tasks.get(self._store.database, id) for id in sorted(dependants)]
         return [(task, dependants[task.id]) for task in blocking if task.status in IDLE]

@@ -68,19 +68,17 @@ class ParsedFile(Value):
 
 def parse(text: str) -> ParsedFile:
     """Return what a file says."""
-    reader, conflict = _read(split_lines(text))
-    return reader.parsed(conflict=conflict)
+    return _read(split_lines(text))[0]
 
 
 def bullets_by_line(lines: Sequence[str]) -> list[tuple[tuple[int, ...], Bullet]]:
     """Return the bullets of a file, each with its line numbers."""
-    reader, conflict = _read(lines)
-    bullets = reader.parsed(conflict=conflict).bullets  # ends the last one
-    return list(zip(reader.places, bullets, strict=True))
+    parsed, places = _read(lines)
+    return list(zip(places, parsed.bullets, strict=True))
 
 
-def _read(lines: Sequence[str]) -> tuple[_FileReader, bool]:
-    """Return a reader that has read all lines, and whether they contain conflict markers."""
+def _read(lines: Sequence[str]) -> tuple[ParsedFile, list[tuple[int, ...]]]:
+    """Return what a file says, and the line numbers of each bullet."""
     units = _split_units(lines)
     reader = _FileReader()
     conflict = _has_conflict(lines, units)
@@ -90,7 +88,7 @@ def _read(lines: Sequence[str]) -> tuple[_FileReader, bool]:
             reader.take_block(unit)
         elif not (conflict and _MARKER.match(unit[0])):
             reader.take(unit[0])
-    return reader, conflict
+    return reader.parsed(conflict=conflict), reader.places
 
 
 def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
