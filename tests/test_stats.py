@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory, WrongRequest
+from learnt.doors.cli.stats import draw_bars
 from learnt.store import calls, regenerations
 from learnt.store.calls import ModelCall
 from learnt.store.regenerations import Regeneration
-from learnt.text.bars import bars
 from learnt.weigh.statistics import gone, month_of, week_of, weeks
 from tests.conftest import Clock, Done
 
@@ -212,6 +212,6 @@ class TestRules:
         assert gone(signs, [3] * 20, now_ms=4) == []
 
     def test_bars_are_as_high_as_their_share_of_the_largest(self) -> None:
-        assert bars([0, 1, 2, None, 8]) == "▁▂▃·█"
-        assert bars([0, 0]) == "▁▁"
-        assert bars([]) == ""
+        assert draw_bars([0, 1, 2, None, 8]) == "▁▂▃·█"
+        assert draw_bars([0, 0]) == "▁▁"
+        assert draw_bars([]) == ""

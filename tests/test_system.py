@@ -18,7 +18,7 @@ from learnt.system import detached, files
 from learnt.system.locks import Locked
 from learnt.system.replacements import Replacement, replace_all
 from learnt.system.run import Exit, Stop, run
-from learnt.text.command_line import fill_in, takes_prompt_file
+from learnt.text.templates import fill_in, takes_prompt_file
 
 LONG_S = 60.0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 
 from learnt.errors import InvalidValue, LearntError, WrongRequest
 from learnt.model import Value
@@ -27,14 +28,20 @@ from learnt.settings import (
 )
 from learnt.system.files import replace_file
 from learnt.text.redact import without_password
+from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
 
 # Not settings: signs between our own processes, and a secret that belongs into no file.
 SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN")
+_AGENTS_IN_FILE = (
+    'name the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
+)
+_AGENTS_IN_VARIABLE = 'name the categories of each agent: `LEARNT_AGENTS="engineer=git,pytest;tester=pytest"`'
+_LONGEST_MESSAGE = 300
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of texts", str: "a text"}
 
 
 class Origin(Value):
@@ -49,26 +56,24 @@ class Configuration(Value):
     """All effective settings with their origins."""
 
     settings: Settings
-    found: Mapping[str, tuple[Any, str]]
-    """The value of each setting by its key, and where it comes from."""
+    origin_of: Mapping[str, str]
+    """Where the value of each setting comes from, by its key."""
     agents_from: Mapping[str, str] = {}
     """Where the entries of agents come from that are not the default."""
 
     @property
     def origins(self) -> tuple[Origin, ...]:
         """Every setting with its value and where it comes from; each agent has a line of its own."""
-        return tuple(
-            Origin(setting=one, value=value, origin=origin)
-            for key, setting in BY_KEY.items()
-            for one, value, origin in (self._agents(setting) if key == "agents" else [(setting, *self.found[key])])
-        )
-
-    def _agents(self, setting: Setting) -> list[tuple[Setting, Any, str]]:
-        return [
-            (Setting(key=agent_key(name), meaning=setting.meaning, table=setting.key), categories, origin)
-            for name, categories in self.settings.agents.items()
-            for origin in [self.agents_from.get(name, "default")]
-        ]
+        origins: list[Origin] = []
+        for key, setting in BY_KEY.items():
+            value = getattr(self.settings, setting.field)
+            if key == "agents":
+                for name, categories in value.items():
+                    own = Setting(agent_key(name), setting.meaning, table=key)
+                    origins.append(Origin(setting=own, value=categories, origin=self.agents_from.get(name, "default")))
+            else:
+                origins.append(Origin(setting=setting, value=value, origin=self.origin_of[key]))
+        return tuple(origins)
 
 
 def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
@@ -83,10 +88,8 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
 def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> tuple[Configuration, str]:
     """Return the settings for a hook, which must not fail for a mistake in them, and the mistake, if there is one.
 
-    They are as they were before it was made.
-
-    Where even that cannot be told, all have their defaults. Of the copy, which lies in the project, only what it says
-    of the project's file counts.
+    With a mistake, the settings are the last valid ones, or else the defaults. The copy lies in the project, so only
+    what it says of the project's file counts.
     """
     try:
         return load(files, environ, compiled=compiled), ""
@@ -102,34 +105,31 @@ def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: 
 
 
 def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:
-    found: dict[str, tuple[Any, str]] = {key: (setting.default, "default") for key, setting in BY_KEY.items()}
+    values: dict[str, Any] = {key: setting.default for key, setting in BY_KEY.items()}
+    origin_of = dict.fromkeys(BY_KEY, "default")
     agents_from: dict[str, str] = {}
+
+    def put(key: str, value: Any, where: str) -> None:
+        if key == "agents":
+            agents_from.update(dict.fromkeys(value, where))
+            value = {**values[key], **value}
+        values[key], origin_of[key] = value, where
+
     for path in files:
-        for key, value in _flat(contents[path]).items():
+        for key, value in _flatten(contents[path]).items():
             if path != files[0]:
                 _refuse_personal(key, path, own=files[0])
-            checked = _beside(path, key, _check(key, value, path))
-            found[key] = _with_agents(found, checked, path, agents_from) if key == "agents" else (checked, path)
-    for name, text in _variables(environ).items():
+            put(key, _resolve_folders(path, key, _check(key, value, path)), path)
+    for name, text in environ.items():
+        if not text or not name.startswith(PREFIX) or name in SIGNS:
+            continue  # an empty variable counts as unset
         if name not in BY_VARIABLE:
             key = name.removeprefix(PREFIX).lower()
-            raise WrongRequest(f"environment variable {name} sets no known setting", hint=_did_you_mean(key))
+            raise WrongRequest(f"environment variable {name} sets no known setting", hint=_suggest_key(key))
         key = BY_VARIABLE[name].key
-        checked = _check(key, _from_text(key, text), name)
-        found[key] = _with_agents(found, checked, name, agents_from) if key == "agents" else (checked, name)
-    return Configuration(
-        settings=Settings(**{BY_KEY[key].field: value for key, (value, _) in found.items()}),
-        found=found,
-        agents_from=agents_from,
-    )
-
-
-def _with_agents(
-    found: Mapping[str, tuple[Any, str]], theirs: dict[str, tuple[str, ...]], where: str, agents_from: dict[str, str]
-) -> tuple[Any, str]:
-    """Return the agents with the entries of one more place, and note in `agents_from` that they are its."""
-    agents_from.update(dict.fromkeys(theirs, where))
-    return {**found["agents"][0], **theirs}, where
+        put(key, _check(key, _parse_text(key, text), name), name)
+    settings = Settings(**{BY_KEY[key].field: value for key, value in values.items()})
+    return Configuration(settings=settings, origin_of=origin_of, agents_from=agents_from)
 
 
 def keep_compiled(files: Sequence[str], compiled: str) -> None:
@@ -193,23 +193,16 @@ def _read_file(path: str) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
-    # Imported here: without a settings file the parser is not needed.
-    import tomllib
+    import tomllib  # not needed without a settings file
 
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise WrongRequest(
-            f"{path} is not valid TOML: {error}", hint="mend that line; docs/configuration.md lists the settings"
-        ) from None
+        hint = "mend that line; docs/configuration.md lists the settings"
+        raise WrongRequest(f"{path} is not valid TOML: {error}", hint=hint) from None
 
 
-def _variables(environ: dict[str, str]) -> dict[str, str]:
-    """Return what is set; an empty variable counts as unset."""
-    return {name: text for name, text in environ.items() if text and name.startswith(PREFIX) and name not in SIGNS}
-
-
-def _flat(content: dict[str, Any]) -> dict[str, Any]:
+def _flatten(content: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of a file, those of a table under `table.name`."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
@@ -232,32 +225,28 @@ def _refuse_personal(key: str, path: str, *, own: str) -> None:
 def _check(key: str, value: Any, where: str) -> Any:
     setting = BY_KEY.get(key)
     if setting is None:
-        raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_did_you_mean(key))
+        raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_suggest_key(key))
     if key == "models":
         return _check_models(value, where)
     if key == "agents":
-        from learnt.text.names import read_agents  # most projects set none
-
-        return read_agents(value, where)
+        return _check_agents(value, where)
     if isinstance(setting.default, tuple) and isinstance(value, list):
         value = tuple(value)
     if isinstance(setting.default, float) and type(value) is int:
         value = float(value)
-    fits = type(value) is type(setting.default) and (
-        not isinstance(value, tuple) or all(isinstance(item, str) for item in value)
-    )
-    if not fits:
+    if type(value) is not type(setting.default) or not all(
+        isinstance(item, str) for item in (value if isinstance(value, tuple) else ())
+    ):
         shown = "a value of another type" if key == "database" else repr(value)[:80]  # it may hold a password
         raise WrongRequest(
             f"{where} sets `{key}` to {shown}",
-            hint=f"`{key}` is {_kind(setting.default)}, for example `{key} = {as_toml(example_value(setting))}`",
+            hint=f"`{key}` is {_KINDS[type(setting.default)]}, for example `{key} = {as_toml(example_value(setting))}`",
         )
     if setting.choices and value not in setting.choices:
         raise WrongRequest(f"{where} sets `{key}` to {value!r}", hint=f"choose one of: {', '.join(setting.choices)}")
     if isinstance(value, int | float) and not setting.least <= value <= setting.most:
-        raise WrongRequest(
-            f"{where} sets `{key}` to {value}", hint=f"`{key}` goes from {setting.least} to {setting.most:,}"
-        )
+        hint = f"`{key}` goes from {setting.least} to {setting.most:,}"
+        raise WrongRequest(f"{where} sets `{key}` to {value}", hint=hint)
     if key == "database" and value:
         check_address(value, where)
     return value
@@ -270,7 +259,7 @@ def _check_models(value: Any, where: str) -> tuple[Model, ...]:
             models.append(Model(**({"name": entry} if isinstance(entry, str) else entry)))
         except (TypeError, InvalidValue) as error:
             raise WrongRequest(
-                f"{where} sets a model to {entry!r}: {error}"[:300],
+                f"{where} sets a model to {entry!r}: {error}"[:_LONGEST_MESSAGE],
                 hint='a model is written `{name = "haiku", price = 0.05}`, with the price of about one attempt in USD',
             ) from None
     names = [model.name for model in models]
@@ -278,6 +267,50 @@ def _check_models(value: Any, where: str) -> tuple[Model, ...]:
     if twice:
         raise WrongRequest(f"{where} names the model `{twice}` twice", hint="name each model once, the weakest first")
     return tuple(models)
+
+
+def _parse_agents(text: str) -> Any:
+    """Return the agents that `engineer=git,pytest;tester=pytest` names, and any other text as it is."""
+    agents: dict[str, dict[str, list[str]]] = {}
+    for part in filter(str.strip, text.split(";")):
+        name, sign, categories = part.partition("=")
+        if not sign or name.strip() in agents:
+            return text
+        agents[name.strip()] = {"categories": [word for word in map(str.strip, categories.split(",")) if word]}
+    return agents
+
+
+def _check_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
+    """Return the categories of each agent."""
+    hint = _AGENTS_IN_VARIABLE if where.startswith(PREFIX) else _AGENTS_IN_FILE
+    if not isinstance(value, dict):
+        raise WrongRequest(f"{where} sets `agents` to {value!r}"[:_LONGEST_MESSAGE], hint=hint)
+    agents: dict[str, tuple[str, ...]] = {}
+    for name, entry in value.items():
+        key = key_of(name)
+        if not key:
+            raise WrongRequest(f"{where} gives categories to an agent without a name", hint=hint)
+        if key in agents:
+            message = f"{where} names the agent `{name}` twice"
+            raise WrongRequest(message[:_LONGEST_MESSAGE], hint="case, `_` and blanks do not tell names apart")
+        agents[key] = _check_categories(entry, f"agents.{name}", where)
+    return agents
+
+
+def _check_categories(entry: Any, key: str, where: str) -> tuple[str, ...]:
+    message, hint = "", _AGENTS_IN_FILE
+    if not isinstance(entry, dict) or "categories" not in entry:
+        message = f"{where} sets `{key}` without `categories`"
+    elif len(entry) > 1:
+        message = f"{where} sets `{key}.{next(field for field in entry if field != 'categories')}`, which is no setting"
+    elif not isinstance(entry["categories"], list) or not all(
+        isinstance(name, str) and key_of(name) for name in entry["categories"]
+    ):
+        message = f"{where} sets `{key}.categories` to {entry['categories']!r}"
+        hint = f'`{key}.categories` is a list of texts, for example `["git", "pytest"]`'
+    if message:
+        raise WrongRequest(message[:_LONGEST_MESSAGE], hint=hint)
+    return tuple(dict.fromkeys(map(key_of, entry["categories"])))
 
 
 def check_address(address: str, where: str) -> None:
@@ -289,7 +322,7 @@ def check_address(address: str, where: str) -> None:
         )
 
 
-def _from_text(key: str, text: str) -> Any:
+def _parse_text(key: str, text: str) -> Any:
     default = BY_KEY[key].default
     if isinstance(default, bool):
         words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -298,6 +331,8 @@ def _from_text(key: str, text: str) -> Any:
         return int(text) if len(text) < 20 and text.removeprefix("-").isdecimal() else text
     if isinstance(default, float):
         return float(text) if len(text) < 20 and text.replace(".", "", 1).isdecimal() else text
+    if key == "agents":
+        return _parse_agents(text)
     if key == "models":
         return [model_from_text(part).as_dict() for part in text.split(",") if part.strip()]
     if isinstance(default, tuple):
@@ -305,19 +340,14 @@ def _from_text(key: str, text: str) -> Any:
     return text
 
 
-def _beside(path: str, key: str, value: Any) -> Any:
-    """Return folders named in a file as seen from that file."""
+def _resolve_folders(path: str, key: str, value: Any) -> Any:
+    """Return the folders that a file names, relative to that file."""
     if key != "sources":
         return value
     return tuple(os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(item))) for item in value)
 
 
-def _kind(default: Any) -> str:
-    kinds = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of texts", str: "a text"}
-    return kinds[type(default)]
-
-
-def _did_you_mean(key: str) -> str:
+def _suggest_key(key: str) -> str:
     import difflib
 
     near = difflib.get_close_matches(key, BY_KEY, n=1)

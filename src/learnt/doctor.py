@@ -42,8 +42,8 @@ from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import TrackRecord
-from learnt.text import command_line
 from learnt.text.redact import without_password
+from learnt.text.templates import split_command_line
 from learnt.text.times import ago
 
 Flaws = Callable[[str, Collection[str]], Iterable[tuple[str, str]]]
@@ -222,7 +222,7 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
     if provider == "none":
         return
     try:
-        words = command_line.split(settings.model_command, setting=f"`command` under [model] in {own}")
+        words = split_command_line(settings.model_command, setting=f"`command` under [model] in {own}")
     except LearntError as error:
         yield wrong("model", error)
         return

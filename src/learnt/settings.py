@@ -6,13 +6,14 @@ and the file that `init` writes are made from them; `config.py` reads files and 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from learnt.clients import registry
 from learnt.errors import InvalidValue
 from learnt.model import EVERYTHING, GENERAL, Value, is_figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
 PREFIX = "LEARNT_"
@@ -129,9 +130,9 @@ class Setting:
 
     def __init__(
         self,
-        *,
         key: str,
         meaning: str,
+        *,
         choices: tuple[str, ...] = (),
         example: str = "",
         least: int = 0,
@@ -139,14 +140,9 @@ class Setting:
         personal: bool = False,
         table: str = "",
     ) -> None:
-        self.key = key
-        self.table = table
-        self.meaning = meaning
-        self.choices = choices
-        self.example = example
-        self.least = least
-        self.most = most
-        self.personal = personal
+        self.key, self.meaning, self.table = key, meaning, table
+        self.choices, self.example, self.personal = choices, example, personal
+        self.least, self.most = least, most
 
     @property
     def field(self) -> str:
@@ -166,218 +162,200 @@ class Setting:
 
 SETTINGS = (
     Setting(
-        key="database",
-        meaning="Where learnings are kept: empty for SQLite in `.learnt/learnt.db`, or a PostgreSQL address for a "
+        "database",
+        "Where learnings are kept: empty for SQLite in `.learnt/learnt.db`, or a PostgreSQL address for a "
         "team. A password belongs into LEARNT_DATABASE or `~/.pgpass`, not into a committed file.",
         example="postgresql://db.example.org/learnt",
     ),
     Setting(
-        key="project",
-        meaning="The project's name in a PostgreSQL database, which holds many projects. Empty: the name of the main "
+        "project",
+        "The project's name in a PostgreSQL database, which holds many projects. Empty: the name of the main "
         "folder. A SQLite file holds one project, whatever its name.",
         example="shop",
     ),
+    Setting("person", "Who you are in the history of changes. Empty: your login name.", example="anna"),
     Setting(
-        key="person",
-        meaning="Who you are in the history of changes. Empty: your login name.",
-        example="anna",
-    ),
-    Setting(
-        key="sources",
-        meaning="Folders of other projects whose learnings are read along, never changed; relative to this file.",
+        "sources",
+        "Folders of other projects whose learnings are read along, never changed; relative to this file.",
         example="../design-system",
     ),
-    Setting(key="user_store", meaning="Whether your user-wide learnings are read along with the project's."),
+    Setting("user_store", "Whether your user-wide learnings are read along with the project's."),
     Setting(
-        key="wait_ms",
-        meaning="How long a change waits, in milliseconds, for others that are writing before it fails with exit "
-        "code 3.",
+        "wait_ms",
+        "How long a change waits, in milliseconds, for others that are writing before it fails with exit code 3.",
     ),
-    Setting(key="page_size", meaning="How many learnings `learnt list` shows at most.", least=1),
+    Setting("page_size", "How many learnings `learnt list` shows at most.", least=1),
     Setting(
-        key="color",
-        meaning="Colour on a terminal. `auto` also heeds the NO_COLOR variable.",
-        choices=("auto", "always", "never"),
+        "color", "Colour on a terminal. `auto` also heeds the NO_COLOR variable.", choices=("auto", "always", "never")
     ),
-    Setting(key="brief_learnings", meaning="How many learnings a brief carries at most."),
+    Setting("brief_learnings", "How many learnings a brief carries at most."),
     Setting(
-        key="brief_confidence",
-        meaning="How trusted a learning must be to stand in a brief. Pinned ones and those on trial need not be.",
+        "brief_confidence",
+        "How trusted a learning must be to stand in a brief. Pinned ones and those on trial need not be.",
         most=1,
     ),
     Setting(
-        key="brief_relevance",
-        meaning="How much of what a task is about, from 0 to 1, a learning must touch to stand in its brief, unless "
+        "brief_relevance",
+        "How much of what a task is about, from 0 to 1, a learning must touch to stand in its brief, unless "
         "one of its triggers holds. Higher: quieter.",
         most=1,
     ),
     Setting(
-        key="brief_tokens",
-        meaning="How long a brief may be, in estimated tokens. A stuck warning of at most 120 stands beside it.",
+        "brief_tokens", "How long a brief may be, in estimated tokens. A stuck warning of at most 120 stands beside it."
     ),
     Setting(
-        key="trial_slots",
-        meaning="How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance.",
+        "trial_slots", "How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance."
     ),
     Setting(
-        key="brief_per_category",
-        meaning="How many learnings of each category an agent is given at most where no task says what matters: in a "
+        "brief_per_category",
+        "How many learnings of each category an agent is given at most where no task says what matters: in a "
         "template, and at the start of a conversation.",
     ),
     Setting(
-        key="cache_ttl_s",
-        meaning="For how many seconds a process that lives on may go by the learnings that it read before. It notices "
+        "cache_ttl_s",
+        "For how many seconds a process that lives on may go by the learnings that it read before. It notices "
         "every change of a learning at once, whoever made it; 0: it reads them each time.",
     ),
     Setting(
-        key="agents",
-        meaning="Which categories of learnings an agent sees, by its name; `*` for all. Every agent sees `general`: "
+        "agents",
+        "Which categories of learnings an agent sees, by its name; `*` for all. Every agent sees `general`: "
         "learnings without a category, or with one that is named for no agent. An agent without an entry sees all. An "
         "entry replaces that of the same agent only. Case does not matter, nor does `_` or a blank for `-`.",
     ),
     Setting(
-        key="hook_deadline_ms",
-        meaning="After how many milliseconds a hook gives up and says nothing, so that no client ever waits for it.",
+        "hook_deadline_ms",
+        "After how many milliseconds a hook gives up and says nothing, so that no client ever waits for it.",
         least=1,
     ),
     Setting(
-        key="before_tool",
-        meaning="What happens before a call that failed here the last time, where another one worked then: `tell` (a "
+        "before_tool",
+        "What happens before a call that failed here the last time, where another one worked then: `tell` (a "
         "warning beside the call or its result), `stop_once` (the first such call of a conversation is refused with "
         "the reason, its repetition is not) or `off`.",
         choices=("tell", "stop_once", "off"),
     ),
     Setting(
-        key="summarise_above",
-        meaning="With more active learnings than this, tidying proposes to put those together that are alike; a person "
+        "summarise_above",
+        "With more active learnings than this, tidying proposes to put those together that are alike; a person "
         "decides.",
     ),
     Setting(
-        key="stuck_after",
-        meaning="After how many failures at the strongest model, or with the same error, a task counts as stuck.",
+        "stuck_after",
+        "After how many failures at the strongest model, or with the same error, a task counts as stuck.",
         least=1,
     ),
     Setting(
-        key="strategy",
-        meaning="How `learnt work` chooses a model: `fixed` (always `work.model`), `escalate` (a stronger one after "
+        "strategy",
+        "How `learnt work` chooses a model: `fixed` (always `work.model`), `escalate` (a stronger one after "
         "each failure), `cost-optimized` (the cheapest while all goes well) or `learned` (by the record of attempts).",
         choices=("learned", "escalate", "cost-optimized", "fixed"),
     ),
     Setting(
-        key="models",
-        meaning="The models to choose from, the weakest first, each with what one attempt costs about, in USD. Where a "
+        "models",
+        "The models to choose from, the weakest first, each with what one attempt costs about, in USD. Where a "
         "client tells tokens but no cost, the prices of a million tokens, `input_price` and `output_price`, give it.",
         example="haiku=0.05",
     ),
     Setting(
-        key="work.agent",
-        meaning="The client that works on tasks; `command` for a program of your own.",
+        "work.agent",
+        "The client that works on tasks; `command` for a program of your own.",
         choices=tuple(client.name for client in registry.that_offer("run")),
     ),
     Setting(
-        key="work.command",
-        meaning='With `agent = "command"`: the program. Its prompt comes on stdin, or in the file that stands for '
+        "work.command",
+        'With `agent = "command"`: the program. Its prompt comes on stdin, or in the file that stands for '
         "`{prompt_file}`; `{model}` stands for the chosen model. Its output is read from stdout.",
         example="my-agent --model {model}",
     ),
+    Setting("work.arguments", "More arguments for the client, such as its permissions.", example="--verbose"),
     Setting(
-        key="work.arguments", meaning="More arguments for the client, such as its permissions.", example="--verbose"
+        "work.model",
+        "The model of the strategy `fixed`, and where no `models` are named; empty: the client's own default.",
     ),
     Setting(
-        key="work.model",
-        meaning="The model of the strategy `fixed`, and where no `models` are named; empty: the client's own default.",
-    ),
-    Setting(
-        key="work.verify",
-        meaning="A command that must succeed before a task counts as done, unless the task has one of its own.",
+        "work.verify",
+        "A command that must succeed before a task counts as done, unless the task has one of its own.",
         example="make test",
     ),
     Setting(
-        key="work.isolation",
-        meaning="Where an agent works: in the project's folder (`none`), or in a git worktree for each task.",
+        "work.isolation",
+        "Where an agent works: in the project's folder (`none`), or in a git worktree for each task.",
         choices=("none", "worktree"),
     ),
-    Setting(key="work.jobs", meaning="How many tasks are worked on at once.", least=1, most=64),
-    Setting(key="work.time_limit_s", meaning="After how many seconds an agent is stopped.", least=1),
-    Setting(key="work.output_limit_mb", meaning="After how many megabytes of output an agent is stopped.", least=1),
+    Setting("work.jobs", "How many tasks are worked on at once.", least=1, most=64),
+    Setting("work.time_limit_s", "After how many seconds an agent is stopped.", least=1),
+    Setting("work.output_limit_mb", "After how many megabytes of output an agent is stopped.", least=1),
     Setting(
-        key="work.lease_s",
-        meaning="For how many seconds a worker holds a task without a sign of life before another may take it up.",
+        "work.lease_s",
+        "For how many seconds a worker holds a task without a sign of life before another may take it up.",
         least=1,
     ),
+    Setting("learnings.enabled", "Whether what agents do is mined for learnings, and learnings.md written, by itself."),
     Setting(
-        key="learnings.enabled",
-        meaning="Whether what agents do is mined for learnings, and learnings.md written, by itself.",
-    ),
-    Setting(
-        key="learnings.window_size",
-        meaning="From how many recent tasks learnings.md shows what is not proven yet, and how many are mined at most.",
+        "learnings.window_size",
+        "From how many recent tasks learnings.md shows what is not proven yet, and how many are mined at most.",
         least=1,
     ),
+    Setting("learnings.goal_window_size", "The same for the file of a goal; 0: all of its tasks."),
     Setting(
-        key="learnings.goal_window_size",
-        meaning="The same for the file of a goal; 0: all of its tasks.",
+        "learnings.regenerate_every",
+        "After how many finished tasks learnings.md is made anew by itself; 0: only by `learnt update`.",
     ),
     Setting(
-        key="learnings.regenerate_every",
-        meaning="After how many finished tasks learnings.md is made anew by itself; 0: only by `learnt update`.",
-    ),
-    Setting(
-        key="learnings.max_tokens",
-        meaning="How long learnings.md may be, in estimated tokens, and all that a prompt carries of such files.",
+        "learnings.max_tokens",
+        "How long learnings.md may be, in estimated tokens, and all that a prompt carries of such files.",
         least=100,
     ),
     Setting(
-        key="learnings.injection_strategy",
-        meaning="Whether prompts of `learnt work` carry the text of learnings.md, counted as given like what a brief "
+        "learnings.injection_strategy",
+        "Whether prompts of `learnt work` carry the text of learnings.md, counted as given like what a brief "
         "shows: `none`, `global_only` (that file), "
         "`task_group` (the file of the task's goal, or that file for a task without one) or `both`. With the last two "
         "each goal has a file in `.learnt/learnings/`.",
         choices=("none", "global_only", "task_group", "both"),
     ),
     Setting(
-        key="learnings.time_limit_s",
-        meaning="After how many seconds the making of learnings.md in the background is given up.",
+        "learnings.time_limit_s",
+        "After how many seconds the making of learnings.md in the background is given up.",
         least=1,
     ),
     Setting(
-        key="learnings.ask",
-        meaning="Whether `learnt work` asks once, at the end of a run on a terminal, if the learnings helped.",
+        "learnings.ask", "Whether `learnt work` asks once, at the end of a run on a terminal, if the learnings helped."
     ),
     Setting(
-        key="model.provider",
-        meaning="Who reads what agents did, for better learnings: `none` (rules alone), `command` (a program of yours, "
+        "model.provider",
+        "Who reads what agents did, for better learnings: `none` (rules alone), `command` (a program of yours, "
         "such as your agent's client), `anthropic` or `openai` (also any service that speaks its protocol).",
         choices=("none", "command", "anthropic", "openai"),
         personal=True,
     ),
-    Setting(key="model.name", meaning="The model to ask; a small, cheap one will do.", example="haiku"),
+    Setting("model.name", "The model to ask; a small, cheap one will do.", example="haiku"),
     Setting(
-        key="model.command",
-        meaning='With `provider = "command"`: the program. The prompt comes on stdin, or in the file that stands for '
+        "model.command",
+        'With `provider = "command"`: the program. The prompt comes on stdin, or in the file that stands for '
         "`{prompt_file}`; `{model}` stands for `model.name`. The answer is read from stdout.",
         example="claude -p --model {model}",
         personal=True,
     ),
     Setting(
-        key="model.base_url",
-        meaning="Another address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
+        "model.base_url",
+        "Another address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
         example="http://localhost:11434/v1",
         personal=True,
     ),
-    Setting(key="model.time_limit_s", meaning="After how many seconds a call to the model is given up.", least=1),
-    Setting(key="model.input_price", meaning="What a million tokens that the model reads cost, in USD."),
-    Setting(key="model.output_price", meaning="What a million tokens that the model writes cost, in USD."),
+    Setting("model.time_limit_s", "After how many seconds a call to the model is given up.", least=1),
+    Setting("model.input_price", "What a million tokens that the model reads cost, in USD."),
+    Setting("model.output_price", "What a million tokens that the model writes cost, in USD."),
     Setting(
-        key="model.call_price",
-        meaning="What one call is taken to cost, in USD, where its tokens or their prices are not known; 0 for a model "
+        "model.call_price",
+        "What one call is taken to cost, in USD, where its tokens or their prices are not known; 0 for a model "
         "of your own.",
     ),
     Setting(
-        key="model.daily_cap_usd",
-        meaning="What calls to the model may cost in 24 hours, in USD; a call that could pass it is not made.",
+        "model.daily_cap_usd",
+        "What calls to the model may cost in 24 hours, in USD; a call that could pass it is not made.",
     ),
-    Setting(key="model.monthly_cap_usd", meaning="The same for 30 days."),
+    Setting("model.monthly_cap_usd", "The same for 30 days."),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}

@@ -7,7 +7,7 @@ nobody. Every agent sees what is general. An agent that is not named, and whoeve
 from __future__ import annotations
 
 from learnt.model import EVERYTHING, GENERAL
-from learnt.text.names import key_of
+from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,14 +15,11 @@ not one is listed in `ignored`. Only the caller knows whether a learning was in 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from learnt.debrief.own_words import IN_THE_MIDST, LEAD, own_words, starts_line_or_sentence
 from learnt.model import Value, is_id
 from learnt.text.clean import clean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _WORD = re.compile(r"(?<![A-Za-z0-9_\\])LEARNING_(?:NOT_)?HELPFUL(?![A-Za-z0-9])", re.ASCII)
 _MARK = re.compile(r"(?<![A-Za-z0-9\\])LEARNING_(NOT_)?HELPFUL[*_~]*+[ \t]*+:[*_~]*+", re.ASCII)

@@ -31,12 +31,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from learnt.text.fence import QUOTING
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # Without backtracking (`*+`, `?>`): a failed match must not be tried again in many ways.
 ATTRIBUTES = r"""(?>\s++[^\s"'<>/=]++(?>\s*+=\s*+(?>"[^"]*+"|'[^']*+'|[^\s"'<>]++))?+)*+\s*+"""

@@ -25,6 +25,7 @@ unknown lower-case key is a field of a later version: it is skipped with its val
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from learnt.debrief.own_words import (
@@ -41,8 +42,6 @@ from learnt.text.titles import cut_title, first_sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     _Sigil = tuple[re.Match[str], re.Match[str] | None]  # its start tag, and its end tag if it has one
 
 DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}

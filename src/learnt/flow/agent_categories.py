@@ -12,7 +12,7 @@ from learnt.settings import AGENTS
 from learnt.store import learnings
 from learnt.store.database import Database
 from learnt.store.happened import agents as briefed_agents
-from learnt.text.names import key_of
+from learnt.text.titles import key_of
 
 _BRIEFS_CONSIDERED = 1_000
 _EVER = 1_000_000_000

@@ -31,9 +31,9 @@ from learnt.recall.find import Wanted, best_first, find_each, highlights
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
-from learnt.text.names import key_of
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
+from learnt.text.titles import key_of
 from learnt.text.tokens import estimate_tokens
 from learnt.text.triggers import Situation
 from learnt.weigh.confidence import impact

@@ -22,8 +22,8 @@ from learnt.llm.schema import find
 from learnt.llm.shapes import DONE, FAILED, CallLedger, Completion, ModelAnswer, ModelRequest, Provider
 from learnt.llm.spend import cost_usd, forecast_usd
 from learnt.text.clean import clean
-from learnt.text.command_line import split
 from learnt.text.redact import redact
+from learnt.text.templates import split_command_line
 
 __all__ = ["CallLedger", "Completion", "ModelRequest", "Provider", "complete"]
 
@@ -56,7 +56,7 @@ def _find_provider(provider: Provider) -> Callable[[ModelRequest, Provider], Mod
     if provider.name == "none":
         raise NoModel("no model is named", hint=f"name one: {_EXAMPLE}")
     if provider.name == "command":
-        words = split(provider.command, setting=f"`command` {_PLACE}")
+        words = split_command_line(provider.command, setting=f"`command` {_PLACE}")
         if not words:
             raise NoModel("the model's provider is `command`, but no command is set", hint=f"set {_EXAMPLE}")
         return partial(command.ask, words)

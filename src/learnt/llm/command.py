@@ -16,7 +16,7 @@ from learnt.llm.shapes import FAILED, ModelAnswer, ModelRequest, Provider
 from learnt.system.detached import INTERNAL
 from learnt.system.run import NOT_STARTED, TIME_LIMIT, Exit, run
 from learnt.text.clean import clean, fold
-from learnt.text.command_line import fill_in, takes_prompt_file
+from learnt.text.templates import fill_in, takes_prompt_file
 
 OUTPUT_LIMIT_BYTES = 5_000_000
 _ERRORS_KEPT_BYTES = 4_000

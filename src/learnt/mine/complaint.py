@@ -7,79 +7,94 @@ none is an error; of a long one the beginning and the end are read.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 
 from learnt.model import Value
 from learnt.text.clean import clean, fold
-from learnt.text.lazy_regex import late
 from learnt.text.triggers import beginning_and_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from typing import Any
+
+
+class _LazyPattern:
+    """A regular expression that is compiled when first used: a hook uses few of those below."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._arguments = arguments
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(re.compile(*self._arguments), name)
+        setattr(self, name, method)
+        return method
+
+
+def _late(expression: str, flags: int = 0) -> re.Pattern[str]:
+    return _LazyPattern(expression, flags)  # type: ignore[return-value]
+
 
 LONGEST = 200
 _HALF = 10_000
 _MOST_LINES = 400
 _LONGEST_LINE = 1_000
 _LONGEST_TEXT = 4_000
-_MARKUP = late(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
-_PREAMBLE = late(
+_MARKUP = _late(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = _late(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
-_SHELL = late(
+_SHELL = _late(
     r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
-_TRACEBACK_END = late(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
-_PLAIN = late(
+_TRACEBACK_END = _late(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_PLAIN = _late(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
-    r"no matches found|"
-    r"not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|not found|"
-    r"parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|requires|"
-    r"unexpected|"
-    r"unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
+    r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
+    r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
+    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
     re.IGNORECASE,
 )
-_MARKED = late(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
-_ABOUT_FAILURE = late(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
-_NO_OWN_ERROR = late(
+_MARKED = _late(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = _late(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+_NO_OWN_ERROR = _late(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted",
     re.IGNORECASE,
 )
 # A conflict is a result of a merge, not a mistake in calling it.
-_CONFLICT = late(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+_CONFLICT = _late(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
 
-_HOME = late(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
-_WORKTREE = late(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
-_TEMPORARY = late(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
-_ID = late(
+_HOME = _late(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = _late(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY = _late(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = _late(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
-_TIME = late(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_PLACE = late(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
-_LINE_NUMBER = late(r"\b(line|column) \d+")
-_JSON_MESSAGE = late(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = late(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
-_VARIABLE = late(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
+_TIME = _late(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_PLACE = _late(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = _late(r"\b(line|column) \d+")
+_JSON_MESSAGE = _late(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = _late(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
+_VARIABLE = _late(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
 
-_DIAGNOSTIC = late(
+_DIAGNOSTIC = _late(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
-_OPEN_QUOTATION = late(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_OPEN_QUOTATION = _late(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
 _MOST_QUOTED = 6
-_RUST_MESSAGE = late(r"^error(?:\[E\d+\])?: (.+)$")
-_RUST_PLACE = late(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
-_OF_TYPES = late(r"^error: .*\]$|^error TS\d|^TS\d")
+_RUST_MESSAGE = _late(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_PLACE = _late(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_OF_TYPES = _late(r"^error: .*\]$|^error TS\d|^TS\d")
 _TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK = late(r"^\[[\w:.-]+\] ?")  # the task that prints the line, where several run
+_TASK = _late(r"^\[[\w:.-]+\] ?")  # the task that prints the line, where several run
 _RULES = (
-    late(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
-    late(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
-    late(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
-    late(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+    _late(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    _late(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    _late(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    _late(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
 )
 
 
@@ -101,7 +116,7 @@ class Diagnostic(Value):
 
 
 def find_first_line(text: str) -> str:
-    """Return the first line with content: there the clients' own tools say what is wrong."""
+    """Return the first line with content: in it, the clients' own tools say what is wrong."""
     return next(iter(_list_lines(text)), "")
 
 
@@ -112,17 +127,14 @@ def find_error(text: str) -> str:
 
 
 def find_complaint(text: str) -> str:
-    """Return the line that sounds like a failure, of an output that may be of a success; empty if none does."""
+    """Return the line that reports a failure, in an output of unknown result; empty if none does."""
     lines = _list_lines(text)
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         for line in reversed(lines):
             if _TRACEBACK_END.match(line):
                 return line
-    for sign in (_PLAIN, _MARKED, _ABOUT_FAILURE):
-        for line in lines:
-            if sign.search(line):
-                return line
-    return ""
+    signs = (_PLAIN, _MARKED, _ABOUT_FAILURE)
+    return next((line for sign in signs for line in lines if sign.search(line)), "")
 
 
 def is_no_error(text: str) -> bool:
@@ -172,17 +184,14 @@ def read_diagnostics(text: str) -> Iterator[Diagnostic]:
         message, rule = match["message"].removesuffix(" (typecheck)"), ""
         if message.startswith(": #"):
             continue  # it only says that a package does not compile: the reason comes below
-        for form in _RULES:
-            by_rule = form.match(message)
-            if by_rule:
-                message, rule = by_rule["message"], by_rule["rule"]
-                break
-        source = _TASK.sub("", below).strip()
+        by_rule = next((by_rule for form in _RULES if (by_rule := form.match(message))), None)
+        if by_rule:
+            message, rule = by_rule["message"], by_rule["rule"]
         diagnostic = Diagnostic(
             file=match["file"],
             message=fold(message)[:LONGEST],
             rule=rule,
-            source=source[:LONGEST],
+            source=_TASK.sub("", below).strip()[:LONGEST],
             of_types=bool(rule) and _OF_TYPES.search(match["message"]) is not None,
         )
         if diagnostic.key not in seen:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from learnt.debrief.own_words import own_words
 from learnt.mine.complaint import find_error, generalise
@@ -28,10 +29,9 @@ _CONCRETE = re.compile(
 _DEMANDS = re.compile(
     r"\b(?:requires? (?!approval|user|manual|changes?\b)|must (?:not|come|run|match|start|end|stay|be (?!\w+ing\b))\b|"
     r"(?:does(?:n't| not)|do(?:n't| not)) (?:support|respect|accept|allow|work|take|honou?r|follow|inherit|"
-    r"include|read|expand)|"
-    r"(?:is|are) not (?:supported|allowed|available)|(?<!to )only (?:works?|accepts?|supports?|runs?|takes?|"
-    r"applies)\b|has to be|have to be|"
-    r"cannot be|can't be|fails? (?:when|if|unless|on|without)\b|breaks? (?:when|if|unless)\b)"
+    r"include|read|expand)|(?:is|are) not (?:supported|allowed|available)|"
+    r"(?<!to )only (?:works?|accepts?|supports?|runs?|takes?|applies)\b|has to be|have to be|cannot be|"
+    r"can't be|fails? (?:when|if|unless|on|without)\b|breaks? (?:when|if|unless)\b)"
 )
 _NAMED_FIRST = re.compile(
     r"^(?:(?:The|A|An|In|On|With|For|When|It turns out(?: that)?|"
@@ -81,27 +81,22 @@ _REASONED = re.compile(
 # The current work: what was, what might be, what is being changed.
 _CURRENT_WORK = re.compile(
     r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
-    r"issue|problem|this|these|"
-    r"root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|existing|"
-    r"currently|still|which|already)\b",
+    r"issue|problem|this|these|root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|"
+    r"existing|currently|still|which|already)\b",
     re.IGNORECASE,
 )
 _NO_LESSON = re.compile(
     r"^(?:let me|let's|lets|i'll|i will|i'm|i am|i need|i should|i want|i can|i see|i've|i have|i think|i found|"
-    r"i also|now|next|first|then|"
-    r"finally|ok|okay|good|great|perfect|looking|checking|we should|we could|we need|should|could|would|do you|"
-    r"did you|is |are |what|why|"
-    r"how|which|maybe|perhaps|if you|you |the user|this test|test |tests |step|option|phase|todo|note to self|"
-    r"added|fixed|updated|changed|"
-    r"removed|created|implemented|this (?:is|was|adds|fixes|ensures|means|will|change|commit|pr)|that's|it's|"
-    r"there (?:is|are)|here)\b",
+    r"i also|now|next|first|then|finally|ok|okay|good|great|perfect|looking|checking|we should|we could|we need|"
+    r"should|could|would|do you|did you|is |are |what|why|how|which|maybe|perhaps|if you|you |the user|this test|"
+    r"test |tests |step|option|phase|todo|note to self|added|fixed|updated|changed|removed|created|implemented|"
+    r"this (?:is|was|adds|fixes|ensures|means|will|change|commit|pr)|that's|it's|there (?:is|are)|here)\b",
     re.IGNORECASE,
 )
 _TALK = re.compile(
     r"\b(?:let me|i'll|i will|we'll|i'd|want me to|shall i|would you|should we|for now|at the moment|currently|"
-    r"right now|in this session|"
-    r"i just|just now|earlier i|as you|you asked|you mentioned|your |acceptance criteria|out of scope|lines? \d)|"
-    r"\bearlier\b|\?|[✅❌✓✗]|→|:$|\|",
+    r"right now|in this session|i just|just now|earlier i|as you|you asked|you mentioned|your |acceptance criteria|"
+    r"out of scope|lines? \d)|\bearlier\b|\?|[✅❌✓✗]|→|:$|\|",
     re.IGNORECASE,
 )
 _REVERT = re.compile(r"^\s*revert\b[:\s]*\"?(?P<what>[^\"\n]+?)\"?\s*$", re.IGNORECASE)
@@ -113,41 +108,16 @@ _BECAUSE = re.compile(
     re.IGNORECASE,
 )
 # What somebody did, and the instruction that follows from it.
-_DO = {
-    "added": "Add",
-    "bumped": "Bump",
-    "called": "Call",
-    "changed": "Change",
-    "closed": "Close",
-    "created": "Create",
-    "declared": "Declare",
-    "disabled": "Disable",
-    "enabled": "Enable",
-    "escaped": "Escape",
-    "exported": "Export",
-    "generated": "Generate",
-    "imported": "Import",
-    "installed": "Install",
-    "made": "Make",
-    "moved": "Move",
-    "opened": "Open",
-    "passed": "Pass",
-    "pinned": "Pin",
-    "put": "Put",
-    "quoted": "Quote",
-    "ran": "Run",
-    "registered": "Register",
-    "removed": "Remove",
-    "renamed": "Rename",
-    "replaced": "Replace",
-    "set": "Set",
-    "started": "Start",
-    "switched": "Switch",
-    "updated": "Update",
-    "used": "Use",
-    "wrapped": "Wrap",
-    "wrote": "Write",
-}
+_DO = dict(
+    pair.split(":")
+    for pair in (
+        "added:Add bumped:Bump called:Call changed:Change closed:Close created:Create declared:Declare "
+        "disabled:Disable enabled:Enable escaped:Escape exported:Export generated:Generate imported:Import "
+        "installed:Install made:Make moved:Move opened:Open passed:Pass pinned:Pin put:Put quoted:Quote ran:Run "
+        "registered:Register removed:Remove renamed:Rename replaced:Replace set:Set started:Start switched:Switch "
+        "updated:Update used:Use wrapped:Wrap wrote:Write"
+    ).split()
+)
 _QUOTED = re.compile(r"['\"][\w.-]{3,40}['\"]")
 _DID = re.compile(rf"^(?:i (?:have )?)?({'|'.join(_DO)})\b", re.IGNORECASE)
 _TRAILER = re.compile(r"^[\w-]+: \S.*$")
@@ -191,38 +161,21 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
 
 def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
     """Return what a commit teaches: why something was reverted, or a lesson in its message."""
-    paragraphs = [line for line in clean(body).split("\n") if not _REVERT_BOILERPLATE.match(line.strip())]
-    prose = "\n".join(line for line in paragraphs if not _TRAILER.match(line.strip()))
-    reverted = _REVERT.match(clean(subject))
-    if reverted:
-        reason = next(
-            (
-                sentence
-                for sentence in _split_sentences(prose)
-                if _BECAUSE.search(sentence) or len(sentence) > _SHORTEST
-            ),
-            "",
-        )
-        if not reason:
-            return None
-        return Discovery(
-            type="blocker",
-            rule="revert",
-            text=f"Do not redo “{fold(reverted['what'])}”: {generalise(reason)}",
-            failed=fold(reverted["what"]),
-            error=generalise(reason),
-            excerpt=fold(prose)[:1_000],
-            files=tuple(files)[:20],
-        )
-    stated = map(_strip_label, _split_own_sentences(prose))
-    lesson = next(
-        ((sentence, type) for sentence, labelled in stated if (type := _classify(sentence, labelled=labelled))), None
-    )
-    if lesson is None:
+    lines = (line for line in clean(body).split("\n") if not _REVERT_BOILERPLATE.match(line.strip()))
+    prose = "\n".join(line for line in lines if not _TRAILER.match(line.strip()))
+    evidence = Discovery(type="blocker", rule="words", text="", excerpt=fold(prose)[:1_000], files=tuple(files)[:20])
+    if reverted := _REVERT.match(clean(subject)):
+        change = fold(reverted["what"])
+        for sentence in _split_sentences(prose):
+            if _BECAUSE.search(sentence) or len(sentence) > _SHORTEST:
+                reason = generalise(sentence)
+                text = f"Do not redo “{change}”: {reason}"
+                return evidence.replace(rule="revert", text=text, failed=change, error=reason)
         return None
-    return Discovery(
-        type=lesson[1], rule="words", text=generalise(lesson[0]), excerpt=fold(prose)[:1_000], files=tuple(files)[:20]
-    )
+    for sentence, labelled in map(_strip_label, _split_own_sentences(prose)):
+        if type := _classify(sentence, labelled=labelled):
+            return evidence.replace(type=type, text=generalise(sentence))
+    return None
 
 
 def _list_names(text: str) -> set[str]:
@@ -262,9 +215,8 @@ def _classify(sentence: str, *, labelled: bool = False) -> str:
     prose = _CONCRETE.sub("x", sentence)
     if _TURNS_OUT.match(prose):
         return "constraint" if _HOLDS.search(prose) and not _PAST.search(prose) else ""
-    if (_COMMAND_MOOD.match(prose) and "`" in sentence) or _REASONED.match(prose):
-        return "pattern"
-    if _INSTEAD.match(prose) or (labelled and _IMPERATIVE.match(prose)):
+    is_order = (_COMMAND_MOOD.match(prose) and "`" in sentence) or (labelled and _IMPERATIVE.match(prose))
+    if is_order or _REASONED.match(prose) or _INSTEAD.match(prose):
         return "pattern"
     if _CURRENT_WORK.search(prose):
         return ""
@@ -278,23 +230,17 @@ def _split_own_sentences(text: str) -> Iterator[str]:
     text = clean(text)
     own = own_words(text)
     for line in _SENTENCE.finditer(own):
-        if line[0].strip():
-            yield from _split_line(text[line.start() : line.end()], line[0])
-
-
-def _split_line(line: str, own: str) -> Iterator[str]:
-    start = 0
-    for end in (*(match.end() for match in _END.finditer(own)), len(line)):
-        sentence = _LEAD.sub("", line[start:end]).replace("**", "").strip()
-        if own[start:end].strip() and sentence:
-            yield fold(sentence)
-        start = end
+        for start, end in _find_sentences(line[0]) if line[0].strip() else ():
+            sentence = _LEAD.sub("", text[line.start() + start : line.start() + end]).replace("**", "").strip()
+            if sentence and line[0][start:end].strip():
+                yield fold(sentence)
 
 
 def _split_sentences(text: str) -> Iterator[str]:
     joined = fold(text)
-    start = 0
-    for end in (*(match.end() for match in _END.finditer(joined)), len(joined)):
-        if sentence := joined[start:end].strip():
-            yield sentence
-        start = end
+    return (sentence for start, end in _find_sentences(joined) if (sentence := joined[start:end].strip()))
+
+
+def _find_sentences(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each sentence of a line starts and ends."""
+    return pairwise((0, *(match.end() for match in _END.finditer(text)), len(text)))

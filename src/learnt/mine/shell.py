@@ -7,12 +7,9 @@ be split; a quotation that is not closed runs to the end.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from learnt.model import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _LONGEST_COMMAND = 4_000
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)", re.DOTALL | re.MULTILINE)

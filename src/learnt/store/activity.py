@@ -1,7 +1,7 @@
 """What learnt did inside clients: briefs, warnings and debriefs, the newest first, and how often recall was used.
 
 Each kind is read by its index on time, and what is costly (receipts, learnings) only for what is shown. A brief that
-carried a warning is told as the warning. Agents are the same whose names are, as `text/names` compares them.
+carried a warning is told as the warning. Agents are the same when `key_of` their names is.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import json
 
 from learnt.model import Value
 from learnt.store.missteps import PREVENTED
-from learnt.text.names import key_of
 from learnt.text.times import DAY_MS
+from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

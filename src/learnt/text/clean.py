@@ -1,17 +1,16 @@
 """Make foreign text fit to be stored, the same for every database.
 
-Dropped: what steers a terminal (colours, titles, cursor), control characters (but not line break and tab), and
-invisible characters: zero-width, bidirectional, tag and filler characters, with which text could say one thing
-to a person and another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them
-stay where they join something. Cleaning twice changes nothing.
+Dropped are terminal sequences (colours, titles, cursor), control characters (but not line break and tab), and invisible
+characters: zero-width, bidirectional, tag and filler characters, with which text could say one thing to a person and
+another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them stay where they
+join something. Cleaning twice changes nothing.
 """
 
 from __future__ import annotations
 
 import re
 
-# A string that does not end on its line is none: only its start is dropped. Compiled where it is first needed: few
-# texts hold any of it, and a hook need not wait for the pattern.
+# Of a title or link that does not end on its line, only the start is dropped. Compiled when first needed.
 _TERMINAL = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)"  # titles and links
@@ -19,34 +18,15 @@ _TERMINAL = (
 )
 _JOINERS = "\u200c\u200d"
 _INVISIBLE = (
-    (0x00, 0x08),
-    (0x0B, 0x0C),
-    (0x0E, 0x1F),
-    (0x7F, 0x9F),
-    (0xAD, 0xAD),
-    (0x034F, 0x034F),
-    (0x061C, 0x061C),
-    (0x115F, 0x1160),
-    (0x17B4, 0x17B5),
-    (0x180B, 0x180F),
-    (0x1BCA0, 0x1BCA3),
-    (0x13430, 0x13438),
-    (0x2800, 0x2800),
-    (0x200B, 0x200B),
-    (0x200E, 0x200F),
-    (0x202A, 0x202E),
-    (0x2060, 0x206F),
-    (0x3164, 0x3164),
-    (0xFE00, 0xFE0E),
-    (0xFEFF, 0xFEFF),
-    (0xFFA0, 0xFFA0),
-    (0xFFF0, 0xFFFB),
-    (0x1D173, 0x1D17A),
-    (0xE0000, 0xE0FFF),
-)
+    (0x00, 0x08), (0x0B, 0x0C), (0x0E, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x034F, 0x034F), (0x061C, 0x061C),
+    (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x200B, 0x200B), (0x200E, 0x200F), (0x202A, 0x202E),
+    (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0E), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0),
+    (0xFFF0, 0xFFFB), (0x13430, 0x13438), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
+)  # fmt: skip
+_TAGS = range(0xE0000, 0xE1000)  # too many for the table
 _PLAIN = "".join(map(chr, range(ord("!"), ord("~") + 1)))  # what secrets are made of: some scripts put no blanks
-_LONGEST_TORN = 300  # longer ones are data without blanks, and most of it is fit to be read
-_DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1) if last < 0xE0000}
+_LONGEST_TORN = 300  # a longer word is data without blanks, and most of it may stay
+_DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1)}
 
 
 def clean(text: str) -> str:
@@ -59,8 +39,10 @@ def clean(text: str) -> str:
     text = text.translate(_DROPPED)
     if text.isascii():
         return text
-    text = "".join(_beyond_the_table(letter) for letter in text)
-    return _without_stray_joiners(text) if any(joiner in text for joiner in _JOINERS) else text
+    text = "".join(
+        "\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text if ord(letter) not in _TAGS
+    )
+    return _remove_stray_joiners(text) if any(joiner in text for joiner in _JOINERS) else text
 
 
 def fold(text: str) -> str:
@@ -68,23 +50,12 @@ def fold(text: str) -> str:
     return " ".join(clean(text).split())
 
 
-def _beyond_the_table(letter: str) -> str:
-    code = ord(letter)
-    if 0xD800 <= code <= 0xDFFF:
-        return "\ufffd"
-    return "" if 0xE0000 <= code <= 0xE0FFF else letter
-
-
-def _without_stray_joiners(text: str) -> str:
+def _remove_stray_joiners(text: str) -> str:
     """Keep a joiner only between two visible letters beyond ASCII: inside plain words it only hides something."""
     kept: list[str] = []
     for position, letter in enumerate(text):
-        if letter in _JOINERS:
-            following = text[position + 1 : position + 2]
-            before = kept[-1] if kept else ""
-            if not (_joins(before) and _joins(following)):
-                continue
-        kept.append(letter)
+        if letter not in _JOINERS or (kept and _joins(kept[-1]) and _joins(text[position + 1 : position + 2])):
+            kept.append(letter)
     return "".join(kept)
 
 
@@ -112,7 +83,7 @@ def last_words(text: str, limit: int) -> str:
 
 
 def ends_of(text: str, limit: int) -> str:
-    """Return a text, or of a long one the beginning and the end, with a line between that tells what is left out."""
+    """Return a text; of a long one the beginning and the end, and between them how much is left out."""
     if len(text) <= limit:
         return text
     left_out = f"\n[… {len(text) - limit:,} characters left out …]\n"

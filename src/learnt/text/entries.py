@@ -8,37 +8,37 @@
     **Implication**: …
     **Action**: …
 
-People edit the title and the four paragraphs; everything else stands in the comment. What is written reads back
-as the same record, whatever the text holds: a line that would be taken for structure gets a backslash in front.
-An entry without a comment is a new one.
+People edit the title and the four paragraphs; everything else is in the comment. Any learning reads back as the same
+record: a line that would be taken for structure gets a backslash in front. An entry without a comment is a new one.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from learnt.errors import InvalidValue
-from learnt.model import PARAGRAPHS
+from learnt.model import PARAGRAPHS, Learning
 from learnt.text.records import PLACE, as_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from learnt.model import Learning
 
 _LABELS = {f"**{name.capitalize()}**:": name for name in PARAGRAPHS}
 _READ_AS_LABELS = {**_LABELS, **{f"**{name.capitalize()}:**": name for name in PARAGRAPHS}}
 _COMMENT, _COMMENT_END = "<!-- learnt: ", " -->"
 
 
-def render_entry(learning: Learning) -> str:
-    """Return one learning as a Markdown entry that reads back as the same record."""
+def render_entries(learnings: Iterable[Learning]) -> Iterator[str]:
+    """Yield a whole Markdown file, piece by piece."""
+    yield "# Learnings\n"
+    for learning in learnings:
+        yield "\n" + _render_entry(learning)
+
+
+def _render_entry(learning: Learning) -> str:
     record = {name: value for name, value in as_record(learning).items() if name not in PLACE}
     title = record.pop("title")
     paragraphs = {name: record.pop(name) for name in PARAGRAPHS}
-    # `--` must not stand inside an HTML comment, and `>` could end it.
+    # `--` is not allowed inside an HTML comment, and `>` could end it.
     details = json.dumps(record, ensure_ascii=False).replace("--", "-\\u002d").replace(">", "\\u003e")
     return render_form(title, paragraphs, comment=f"{_COMMENT}{details}{_COMMENT_END}\n")
 
@@ -51,55 +51,35 @@ def render_form(title: str, paragraphs: dict[str, str], comment: str = "") -> st
 
 
 def read_entries(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the record of each entry; what stands before the first heading is a preamble."""
-    block: list[str] = []
-    for line in text.split("\n"):
-        if line.startswith("## "):
-            if block:
-                yield _read_entry(block)
-            block = [line]
-        elif block:
-            block.append(line)
-    if block:
-        yield _read_entry(block)
+    """Yield the record of each entry; the text above the first heading is a preamble."""
+    for block in f"\n{text}".split("\n## ")[1:]:
+        yield _read_entry(*block.split("\n"))
 
 
-def render_entries(learnings: Iterable[Learning]) -> Iterator[str]:
-    """Yield a whole Markdown file, piece by piece."""
-    yield "# Learnings\n"
-    for learning in learnings:
-        yield "\n" + render_entry(learning)
-
-
-def _read_entry(block: list[str]) -> dict[str, Any]:
-    record: dict[str, Any] = {"title": block[0].removeprefix("## ").strip()}
-    gathered: dict[str, list[str]] = {}
-    name = "observation"  # loose text under a heading says what was seen
-    for line in block[1:]:
+def _read_entry(title: str, *lines: str) -> dict[str, Any]:
+    record: dict[str, Any] = {"title": title.strip()}
+    paragraphs: dict[str, list[str]] = {}
+    name = "observation"  # text without a label
+    for line in lines:
         if line.startswith(_COMMENT) and line.rstrip().endswith(_COMMENT_END):
             record.update(_read_comment(line, record["title"]))
             continue
         label = next((label for label in _READ_AS_LABELS if line.startswith(label)), None)
         if label:
             name, line = _READ_AS_LABELS[label], line.removeprefix(label)  # noqa: PLW2901 - the rest of the line is its text
-        gathered.setdefault(name, []).append(_unescape(line))
-    record.update({name: "\n".join(lines).strip() for name, lines in gathered.items() if any(lines)})
+        paragraphs.setdefault(name, []).append(line[1:] if line[:1] == "\\" and _is_structure(line[1:]) else line)
+    record.update({name: "\n".join(lines).strip() for name, lines in paragraphs.items() if any(lines)})
     return record
 
 
 def _read_comment(line: str, title: str) -> dict[str, Any]:
+    hint = "restore the comment, or delete it to make the entry a new learning"
     try:
         details = json.loads(line.rstrip().removeprefix(_COMMENT).removesuffix(_COMMENT_END))
     except (ValueError, RecursionError) as error:
-        raise InvalidValue(
-            f"the comment below `{title}` is not JSON: {error}",
-            hint="restore the comment, or delete it to make the entry a new learning",
-        ) from None
+        raise InvalidValue(f"the comment below `{title}` is not JSON: {error}", hint=hint) from None
     if not isinstance(details, dict):
-        raise InvalidValue(
-            f"the comment below `{title}` is not a JSON object",
-            hint="restore the comment, or delete it to make the entry a new learning",
-        )
+        raise InvalidValue(f"the comment below `{title}` is not a JSON object", hint=hint)
     return details
 
 
@@ -108,10 +88,5 @@ def _escape(text: str) -> str:
     return "\n".join([first, *(("\\" + line if _is_structure(line) else line) for line in rest)])
 
 
-def _unescape(line: str) -> str:
-    return line[1:] if line.startswith("\\") and _is_structure(line[1:]) else line
-
-
 def _is_structure(line: str) -> bool:
-    plain = line.lstrip("\\")
-    return plain.startswith(("## ", _COMMENT, *_READ_AS_LABELS))
+    return line.lstrip("\\").startswith(("## ", _COMMENT, *_READ_AS_LABELS))

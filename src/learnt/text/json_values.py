@@ -1,55 +1,54 @@
-"""Take single things out of JSON that others wrote: what is not there, or not as expected, is None or empty."""
+"""Read single values from foreign JSON: what is missing or of another type is None or empty."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Return the JSON object that a text is, empty when it is none."""
+    """Return the JSON object in a text; empty for any other text."""
     if not text.lstrip().startswith("{"):
         return {}
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
-def dig(found: object, *keys: str) -> Any:
-    """Return what lies under the keys, or None where the way ends."""
+def dig(value: object, *keys: str) -> Any:
+    """Return the value under a path of keys; None if there is none."""
     for key in keys:
-        if not isinstance(found, Mapping):
+        if not isinstance(value, Mapping):
             return None
-        found = found.get(key)
-    return found
+        value = value.get(key)
+    return value
 
 
-def text_of(found: object) -> str:
-    """Return a string as it is, and nothing for anything else."""
-    return found if isinstance(found, str) else ""
+def text_of(value: object) -> str:
+    """Return a string as it is; empty for anything else."""
+    return value if isinstance(value, str) else ""
 
 
-def count(found: object) -> int | None:
-    """Return a number of tokens, or None for what is none."""
-    number = amount(found)
+def count(value: object) -> int | None:
+    """Return a number of tokens; None for anything else."""
+    number = amount(value)
     return None if number is None else int(number)
 
 
-def amount(found: object) -> float | None:
-    """Return a figure that is not negative, or None for what is none."""
-    if isinstance(found, bool) or not isinstance(found, int | float):
+def amount(value: object) -> float | None:
+    """Return a figure that is not negative; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(found) if 0 <= found < 1e15 else None  # also refuses NaN and infinity
+    return float(value) if 0 <= value < 1e15 else None  # also refuses NaN and infinity
 
 
 def total(figures: Sequence[int | None]) -> int | None:
-    """Return the sum of the figures that are known, or None when none is."""
+    """Return the sum of the figures that are known; None if none is."""
     known = [figure for figure in figures if figure is not None]
     return sum(known) if known else None

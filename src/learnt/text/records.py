@@ -1,10 +1,12 @@
 """A learning as a JSON object, both ways: the shape of `--json`, of JSONL files and of events.
 
 The shape is a promise. Reading is strict: an unknown name or a wrong type is an error that names it, because a
-misspelt field would otherwise be lost without a word.
+misspelt field would otherwise be lost silently.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from learnt.errors import InvalidValue
 from learnt.model import CONTENT, COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
@@ -13,8 +15,7 @@ from learnt.text.redact import redact_line, redact_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
+    from typing import Any, TypeGuard
 
 # Fields that a person or a program may set; the rest is kept by the store.
 WRITABLE = (*CONTENT, "confidence", "pinned")
@@ -23,27 +24,16 @@ PLACE = ("version", "scope")
 
 # Far beyond every limit: refused before any work is spent on it.
 _NOT_EVEN_CLEANED = 1_000_000
-_LISTS = ("tags",)
-_NUMBERS = ("confidence",)
-_FLAGS = ("pinned",)
 _COUNTS = (
     *COUNTERS,
-    "created_at",
-    "updated_at",
-    "last_injected_at",
-    "last_helpful_at",
-    "last_decayed_at",
-    "version",
+    *("created_at", "updated_at", "last_injected_at", "last_helpful_at", "last_decayed_at", "version"),
 )
 
 
 def as_record(learning: Learning) -> dict[str, Any]:
     """Return the learning as a JSON object."""
-    record = learning.as_dict()
-    record["tags"] = list(learning.tags)
-    record["replaces"] = list(learning.replaces)
-    record["triggers"] = triggers_record(learning.triggers)
-    return record
+    lists = {"tags": list(learning.tags), "replaces": list(learning.replaces)}
+    return {**learning.as_dict(), **lists, "triggers": triggers_record(learning.triggers)}
 
 
 def triggers_record(triggers: Triggers) -> dict[str, list[str]]:
@@ -64,22 +54,18 @@ def read_fields(record: Mapping[str, Any], *, allowed: tuple[str, ...] = WRITABL
 def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """Return a record before it is read, with secrets redacted, and how many there were.
 
-    A tag or trigger that holds one is left out: what were left of it would mean something else. Whatever cannot be
-    read is left as it is, for `read_fields` to refuse.
+    A tag or trigger that holds one is left out: the rest of it would mean something else. What cannot be read stays as
+    it is, for `read_fields` to refuse.
     """
-    safe: dict[str, Any] = {}
-    total = 0
-    for name, value in record.items():
-        safe[name], count = _redact_value(name, value)
-        total += count
-    return safe, total
+    safe = {name: _redact_value(name, value) for name, value in record.items()}
+    return {name: value for name, (value, _) in safe.items()}, sum(count for _, count in safe.values())
 
 
 def _redact_value(name: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, Triggers):
         value = triggers_record(value)
     if isinstance(value, str) and name != "id" and len(value) <= _NOT_EVEN_CLEANED:
-        return _redact(name, value)
+        return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
     if isinstance(value, dict):
         parts = {field: _redact_words(words) for field, words in value.items()}
         return {field: words for field, (words, _) in parts.items()}, sum(count for _, count in parts.values())
@@ -87,16 +73,10 @@ def _redact_value(name: str, value: Any) -> tuple[Any, int]:
 
 
 def _redact_words(value: Any) -> tuple[Any, int]:
-    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+    if not _are_texts(value) or sum(map(len, value)) > _NOT_EVEN_CLEANED:
         return value, 0
-    if sum(map(len, value)) > _NOT_EVEN_CLEANED:
-        return value, 0
-    counts = {word: _redact("", word)[1] for word in value}
+    counts = {word: redact_line(word, TITLE_LIMIT)[1] for word in value}
     return [word for word in value if not counts[word]], sum(counts.values())
-
-
-def _redact(name: str, value: str) -> tuple[str, int]:
-    return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
 
 
 def read_triggers(value: object) -> Triggers:
@@ -114,15 +94,15 @@ def read_triggers(value: object) -> Triggers:
 def _read(name: str, value: object) -> object:
     if name == "triggers":
         return read_triggers(value)
-    if name in _LISTS:
+    if name == "tags":
         return tuple(sorted({tag.lower().removeprefix("#") for tag in _words(name, value)}))
     if name == "replaces":
         return _words(name, value)
-    if name in _FLAGS:
+    if name == "pinned":
         if not isinstance(value, bool):
             raise _wrong(name, value, "true or false")
         return value
-    if name in _NUMBERS:
+    if name == "confidence":
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
             raise _wrong(name, value, "a number")
         return float(value)
@@ -146,11 +126,15 @@ def _read_text(name: str, value: object) -> str:
 
 
 def _words(name: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+    if not _are_texts(value):
         raise _wrong(name, value, "a list of texts")
     if sum(map(len, value)) > _NOT_EVEN_CLEANED:
         raise InvalidValue(f"{name} is far too long", hint="give a few short ones")
     return tuple(dict.fromkeys(fold(word) for word in value))
+
+
+def _are_texts(value: object) -> TypeGuard[Sequence[str]]:
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
 def _wrong(name: str, value: object, wanted: str) -> InvalidValue:

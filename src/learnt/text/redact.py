@@ -1,44 +1,28 @@
-"""Take out of a text what must not be seen by others.
+"""Remove from a text what others must not see: secrets, passwords of addresses, and what a person purged.
 
-`redact` replaces secrets by `[redacted: KIND]` before anything is stored; `secrets.py` knows them. The same text always
-gives the same result, and redacting twice changes nothing more. Most texts hold nothing that could be a part of a
-secret: for these, the expressions are not even loaded.
+`redact` replaces the secrets that `secrets.py` knows before anything is stored. The same text always gives the same
+result, and redacting twice changes nothing more. `secrets.py` is loaded only for a text that may hold a secret.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from learnt.text.secrets import Span
 
-# What was taken out may uncover what stood right beside it; a few rounds reach the end of any text not made for it.
+# A removed secret may uncover another one right beside it; a few rounds suffice for any text not made to defeat them.
 _ROUNDS = 6
 # A text without any of these, and without a long word, holds no secret that `secrets.py` knows.
 _LETTERS = (
-    "://",
-    "auth",
-    "basic",
-    "bearer",
-    "connect.sid",
-    "ookie",
-    "credential",
-    "curl",
-    "default",
     "identified by",
-    "key",
-    "machine",
-    "mysql",
-    "pass",
-    "pw",
-    "redis-cli",
-    "secret",
-    "sess",
-    "sig",
-    "token",
+    *(
+        ":// auth basic bearer connect.sid ookie credential curl default key machine mysql pass pw redis-cli secret "
+        "sess sig token"
+    ).split(),
 )
 _SHORTEST_WORD = 18
 PURGED = "[purged]"
@@ -49,7 +33,7 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS  # only now: most texts of a hook need none of it
+    from learnt.text.secrets import FINDERS  # most texts of a hook need none of it
 
     total = 0
     for _ in range(_ROUNDS):
@@ -68,7 +52,7 @@ def redact(text: str) -> tuple[str, int]:
 def redact_text(text: str, limit: int) -> tuple[str, int]:
     """Return any text cleaned and without secrets, and how many were replaced.
 
-    Where redaction alone makes it longer than the limit, it is cut: nobody must be told to shorten what was short.
+    A text that only redaction makes longer than the limit is cut: its author need not shorten it.
     """
     safe, count = redact(clean(text))
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count
@@ -86,12 +70,12 @@ def may_hold_secrets(text: str) -> bool:
     """Say quickly whether a text holds anything that could be a part of a secret."""
     if any(len(word) >= _SHORTEST_WORD for word in text.split()):
         return True
-    lower = "" if text.isalpha() else text.lower()  # a single word gives nothing to a name, even if it is one
+    lower = "" if text.isalpha() else text.lower()  # a single word is no assignment
     return any(letters in lower for letters in _LETTERS)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
-    """Replace the spans, the longest first of those that begin together; what overlaps it waits for the next round."""
+    """Replace the spans, of those that start together the longest; what overlaps it waits for the next round."""
     pieces: list[str] = []
     done = count = 0
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -106,7 +90,7 @@ def without_password(address: str) -> str:
     """Return a database address that can be shown."""
     scheme, mark, rest = address.partition("://")
     if not mark:
-        return "…"  # no address at all: it may hold anything
+        return "…"  # it is no address and may hold anything
     login, at, place = rest.rpartition("@")
     user, colon, _ = login.partition(":")
     return f"{scheme}{mark}{user}{':…' if colon else ''}{at}{_without_secret_options(place)}"

@@ -11,11 +11,10 @@ An expression is compiled when a text holds the letters that it cannot do withou
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     Span = tuple[int, int, str]
     """Where a secret begins and ends, and its kind."""
 
@@ -138,19 +137,7 @@ _KEYS = tuple(
     "storage subscription token webhook write".split()
 )
 # Where a name may be found, and what makes it one there.
-_LETTERS_OF_NAMES = (
-    "pass",
-    "pw",
-    "secret",
-    "token",
-    "key",
-    "auth",
-    "credential",
-    "bearer",
-    "sess",
-    "connect.sid",
-    "sig",
-)
+_LETTERS_OF_NAMES = tuple("pass pw secret token key auth credential bearer sess connect.sid sig".split())
 _NAME = (
     r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer"
     r"|(?<![A-Za-z])(?:pass|pw|auth|sig)(?![\w.-])"
@@ -202,11 +189,7 @@ _WORDS = (
 _CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
 _BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"
 _BARE_REST = r"(?:[^\s\"'`<>,;\\&]|&(?!(?:amp;)?[\w.-]{1,40}=))*"
-_QUOTED = {
-    '"': r"(?:[^\"\\\n]|\\.)*",
-    "'": r"(?:[^'\\\n]|\\.)*",
-    "`": r"[^`\\\n]*",
-}
+_QUOTED = {'"': r"(?:[^\"\\\n]|\\.)*", "'": r"(?:[^'\\\n]|\\.)*", "`": r"[^`\\\n]*"}
 _QUOTED_WITHIN = r"[^\"'`\\\n]*"
 _SCHEMES = "bearer|basic|token|bot|api-?key|key|jwt|oauth|pat|negotiate|splunk|genie-?key|sso-key|x-api-key"
 _patterns: dict[str, re.Pattern[str]] = {}

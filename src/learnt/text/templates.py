@@ -1,16 +1,21 @@
-"""Read the templates of prompts: a project's own file, or the one that comes with learnt."""
+"""What people fill with placeholders: the prompts that a project may replace, and the command lines in its settings.
+
+A prompt is read from the project's own file or from the one that comes with learnt. In a command line, `{prompt_file}`
+is replaced by the path of the prompt and `{model}` by the name of the model.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
+from collections.abc import Sequence
 
-from learnt.errors import LearntError
+from learnt.errors import LearntError, WrongRequest
 from learnt.text.clean import fold
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+_PROMPT_FILE = "{prompt_file}"
+_MODEL = "{model}"
 
 
 def read_template(name: str, folders: Sequence[str]) -> str:
@@ -26,3 +31,24 @@ def read_template(name: str, folders: Sequence[str]) -> str:
             except (OSError, UnicodeDecodeError) as error:
                 raise LearntError(f"cannot read the template {path}: {error}", hint="mend or remove the file") from None
     return ""
+
+
+def split_command_line(command: str, *, setting: str) -> tuple[str, ...]:
+    """Return the words as a shell would see them; `setting` says where to correct it."""
+    try:
+        # On Windows a backslash separates folders.
+        words = shlex.split(command, posix=os.name != "nt")
+    except ValueError as error:
+        message = f"the command line `{command}` cannot be read: {error}"
+        raise WrongRequest(message, hint=f"check its quotes: {setting}") from None
+    return tuple(word.strip("\"'") for word in words) if os.name == "nt" else tuple(words)
+
+
+def takes_prompt_file(words: Sequence[str]) -> bool:
+    """Say whether the program wants the prompt as a file, not on stdin."""
+    return any(_PROMPT_FILE in word for word in words)
+
+
+def fill_in(words: Sequence[str], *, prompt_file: str, model: str) -> tuple[str, ...]:
+    """Return the words with the path of the prompt and the model's name put in."""
+    return tuple(word.replace(_PROMPT_FILE, prompt_file).replace(_MODEL, model) for word in words)

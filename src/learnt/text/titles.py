@@ -3,42 +3,36 @@
 A title is the first sentence of a text, cut to what a title holds: the same rule for what an agent says and for what a
 person writes, so that both can be found again by it.
 
-Two texts are compared in one of five ways, each for its purpose: `sameness` (words in their order; what is stored and
-looked up), `same_letters` (as that, but for blanks, too; titles beside each other), `same_line` (as written but for
-case and white space; lines that people edit), `share_most_words` (about the same words; learnings in one brief) and
-`normalised_error` (an error without what differs from run to run).
+There are six ways to compare texts, each for its purpose: `sameness` (the same words in the same order; what is stored
+and looked up), `same_letters` (the same letters; titles beside each other), `same_line` (the same but for case and
+white space; lines that people edit), `key_of` (names of agents and categories), `share_most_words` (about the same
+words; learnings in one brief) and `normalised_error` (the same error in two runs).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from learnt.model import TITLE_LIMIT, digest
 from learnt.text.clean import fold
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Set
-
-# The expressions are compiled when they are first used: a brief loads this module and needs none of them.
+# The expressions are compiled when first needed: a brief loads this module and needs none of them.
 # A stop, then perhaps what closes a quotation, then the end or a word that could start a sentence.
 _SENTENCE_END = (
     r"""(?i)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]"""
 )
-_NOISE = r"[\W_]+"
 # What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
 _PASSING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
 # Where a worktree lies, and names that we gave ourselves.
 _OURS = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
-_DIGITS = r"\d+"
 _REPEATED_SHARE = 0.8
 ENDED = "the agent "
 
 
 def first_sentence(line: str) -> str:
     """Return the first sentence of a folded line, or the start of the line where none ends near."""
-    # Nobody looks for the end of a sentence beyond where the title is cut.
-    line = line[: 2 * TITLE_LIMIT]
+    line = line[: 2 * TITLE_LIMIT]  # a title is cut before that
     for end in re.finditer(_SENTENCE_END, line):
         if not end[1] or not end[1].islower():
             return line[: end.end()]
@@ -68,6 +62,11 @@ def same_line(text: str) -> str:
     return fold(text).lower()
 
 
+def key_of(name: str) -> str:
+    """Return what a name is compared by: without case, and with `-` for underscores and blanks."""
+    return "-".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
 def share_most_words(ours: Set[str], theirs: Set[str]) -> bool:
     """Say whether two texts have nearly all of their words in common."""
     return len(ours & theirs) > _REPEATED_SHARE * max(len(ours), len(theirs))
@@ -76,14 +75,14 @@ def share_most_words(ours: Set[str], theirs: Set[str]) -> bool:
 def normalised_error(text: str) -> str:
     """Return an error without what differs from run to run, so that the same mistake reads the same.
 
-    How an agent ended says nothing about why: such a text gives none.
+    Empty for a text that only says how an agent ended: it does not say why.
     """
     if text.startswith(ENDED):
         return ""
     plain = re.sub(_PASSING, " ", re.sub(_OURS, " ", text.casefold()))
-    return _normalise(re.sub(_DIGITS, " ", plain))
+    return _normalise(re.sub(r"\d+", " ", plain))
 
 
 def _normalise(text: str) -> str:
     """Return the text in lower case, words separated by single spaces."""
-    return re.sub(_NOISE, " ", text.casefold()).strip()
+    return re.sub(r"[\W_]+", " ", text.casefold()).strip()

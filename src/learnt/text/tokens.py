@@ -1,39 +1,28 @@
 """Estimate how many tokens a text costs, without any model's tables.
 
-Rather too high than too low: a budget must hold. Checked against cl100k in the tests.
+The estimate is rather too high than too low, because a budget must hold. The tests check it against cl100k.
 """
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _PIECE = re.compile(r"[A-Za-z]+|\d+|[^\S\n]+|\n+|[^\sA-Za-z\d]+")
 _WHOLE_WORD = 6  # letters that mostly make one token; longer words are cut
 _PER_FURTHER_LETTER = 0.18
 _PER_SIGN_IN_A_RUN = 0.7
 _DIGITS_IN_ONE = 3
-_MOST_KNOWN = 20_000
-
-
-class _PieceCosts(dict[str, float]):
-    """What pieces cost that were met before: a brief is measured again for each learning that is added to it."""
-
-    def __missing__(self, piece: str) -> float:
-        if len(self) > _MOST_KNOWN:
-            self.clear()
-        cost = self[piece] = _tokens_of(piece)
-        return cost
-
-
-_known = _PieceCosts()
 
 
 def estimate_tokens(text: str) -> int:
     """Return about how many tokens the text has."""
-    return _round_up(sum(map(_known.__getitem__, _PIECE.findall(text))))
+    total = sum(map(_count_piece, _PIECE.findall(text)))
+    return -int(-total // 1)  # rounded up; importing `math` costs more than all the counting
 
 
-def _tokens_of(piece: str) -> float:
+@lru_cache(maxsize=20_000)  # a brief is measured again for each learning that is added to it
+def _count_piece(piece: str) -> float:
     first = piece[0]
     if first == "\n":
         return 1
@@ -42,21 +31,15 @@ def _tokens_of(piece: str) -> float:
     if first.isdigit():
         return -(-len(piece) // _DIGITS_IN_ONE) if first.isascii() else len(piece)
     if not piece.isascii():
-        return sum(map(_tokens_of_letter, piece))
+        return sum(map(_count_letter, piece))
     if first.isalpha():
         return 1 + max(0, len(piece) - _WHOLE_WORD) * _PER_FURTHER_LETTER
     return max(1, len(piece) * _PER_SIGN_IN_A_RUN)
 
 
-def _tokens_of_letter(letter: str) -> float:
-    code = ord(letter)
-    if code < 0x80:
+def _count_letter(letter: str) -> float:
+    if letter < "\u0080":
         return 1
-    if code < 0x3000:
+    if letter < "\u3000":
         return 1.5
-    return 1.3 if code < 0x10000 else 3
-
-
-def _round_up(number: float) -> int:
-    # Not by `math`: importing that costs more than all the counting.
-    return -int(-number // 1)
+    return 1.3 if letter < "\U00010000" else 3

@@ -1,30 +1,28 @@
 """Exact signs that a learning matters: how a trigger's pattern is written, found and matched.
 
 Each pattern has an anchor, a word that everything it matches must contain: the database finds the few patterns whose
-anchor occurs, and only those are tried. What a situation shows is worked out once, however many patterns are tried.
-Matching never raises, whatever a pattern holds.
+anchor occurs, and only those are tried. A situation is analysed once, however many patterns are tried. Matching never
+raises, whatever a pattern holds.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from learnt.model import Value
 from learnt.text.clean import first_words, last_words
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 ANY = "*"  # the anchor of a pattern that could match everything
 
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}|]+")
 _WORD = re.compile(r"\w+")
-# The others are compiled when a text asks for them: that takes longer than most searches.
+# The others are compiled when first needed: that takes longer than most searches.
 # Where a mentioned path ends: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
 _BEHIND_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
 _SIGN = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"
-# What stands in prose and is meant as a command: in backticks, behind a prompt, in a block.
+# What is meant as a command in prose: in backticks, behind a prompt, in a block.
 _IN_BACKTICKS = r"(?<!`)`([^`\n]+)`(?!`)"
 _BEHIND_PROMPT = r"(?m)(?:^|[ \t])\$ (.+)"
 _CODE_BLOCK = r"(?ms)^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)"
@@ -32,7 +30,6 @@ _NEXT_COMMAND = r"&&|\|\|?|;|\n"
 _ENDS_OF_WORD = ".:!?"
 _LONGEST_TEXT = 100_000
 _LONGEST_PATH = 500
-_globs: dict[str, re.Pattern[str]] = {}
 
 
 class Situation(Value):
@@ -46,15 +43,15 @@ class Situation(Value):
 
 
 class Signs:
-    """What a situation shows, worked out once, and the patterns that hold in it."""
+    """The analysis of a situation, and the patterns that hold in it."""
 
     def __init__(self, situation: Situation) -> None:
         text = beginning_and_end(situation.text, _LONGEST_TEXT)
         tokens = _TOKEN.findall(f"{text} {situation.command}")
-        self._paths = _paths(situation.paths, tokens)
-        self._bare_names = {name for name in map(_without_trimmings, tokens) if _is_name(name)}
+        self._paths = _list_paths(situation.paths, tokens)
+        self._bare_names = {name for name in map(_trim_path, tokens) if _is_name(name)}
         self._all_paths = "\n".join([*self._paths, *(name.lower() for name in self._bare_names)])
-        given, mentioned = _command_words(situation.command), _command_words(text)
+        given, mentioned = _list_command_words(situation.command), _list_command_words(text)
         self._words = {*given, *mentioned}
         self._in_a_row = f" {' '.join(given)} \n {' '.join(mentioned)} "
         self._started = {*given, *started_commands(text)}
@@ -78,22 +75,19 @@ class Signs:
 
     def show(self, kind: str, pattern: str) -> bool:
         """Say whether a trigger's pattern holds."""
-        shown = self._shown.get((kind, pattern))
-        if shown is None:
-            shown = self._shown[kind, pattern] = self._show(kind, pattern)
-        return shown
+        if (kind, pattern) not in self._shown:
+            self._shown[kind, pattern] = self._show(kind, pattern)
+        return self._shown[kind, pattern]
 
     def _show(self, kind: str, pattern: str) -> bool:
         if kind == "files":
             return self._show_file(pattern)
         if kind == "commands":
-            wanted = _command_words(pattern)
-            # "make" is a word of prose, too: alone, it must stand where a command is meant.
-            return (
-                f" {' '.join(wanted)} " in self._in_a_row
-                if len(wanted) > 1
-                else bool(wanted) and wanted[0] in self._started
-            )
+            wanted = _list_command_words(pattern)
+            if len(wanted) > 1:
+                return f" {' '.join(wanted)} " in self._in_a_row
+            # One word such as `make` may be prose: it must be used as a command.
+            return bool(wanted) and wanted[0] in self._started
         if kind == "errors":
             return " ".join(pattern.lower().split()) in self._text
         if kind == "tools":
@@ -104,8 +98,8 @@ class Signs:
         pattern = pattern.replace("\\", "/").removeprefix("./")
         name = pattern.rpartition("/")[2]
         pattern = pattern.lower()
-        # Plain searches rule out nearly all patterns and paths before an expression is made.
-        literals = list(_literals(pattern))
+        # Plain searches rule out nearly all patterns and paths before an expression is compiled.
+        literals = [piece.strip("/") for piece in re.split(_SIGN, pattern)]
         if not all(literal in self._all_paths for literal in literals):
             return False
         if name in self._bare_names and _matches_path(pattern, name.lower()):
@@ -124,7 +118,7 @@ def anchor_of(kind: str, pattern: str) -> str:
         ending = "." + name.rpartition(".")[2]
         return ending if "." in name and not any(sign in ending for sign in "*?[]{}") else ANY
     if kind == "commands":
-        return next(iter(_command_words(pattern)), ANY)
+        return next(iter(_list_command_words(pattern)), ANY)
     if kind == "errors":
         return max(_WORD.findall(pattern), key=len, default=ANY)
     return pattern
@@ -135,18 +129,18 @@ def beginning_and_end(text: str, half: int) -> str:
     return text if len(text) <= 2 * half else f"{first_words(text, half)}\n{last_words(text, half)}"
 
 
-def _paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
-    """Return the paths that are given and those that are mentioned, folded to lower case."""
-    found = dict.fromkeys(path.replace("\\", "/").lower().removeprefix("./") for path in given if path)
+def _list_paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
+    """Return the given paths and those that the tokens mention, in lower case."""
+    paths = dict.fromkeys(path.replace("\\", "/").lower().removeprefix("./") for path in given if path)
     for token in dict.fromkeys(tokens):
         if ("/" in token or "." in token or "\\" in token) and len(token) <= _LONGEST_PATH:
-            path = _without_trimmings(token)
+            path = _trim_path(token)
             if "/" in path or "." in path:
-                found[path.lower()] = None
-    return list(found)
+                paths[path.lower()] = None
+    return list(paths)
 
 
-def _without_trimmings(token: str) -> str:
+def _trim_path(token: str) -> str:
     """Return a mentioned path without what is written around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
     path = token.rpartition("=")[2] or token
     path = path.lstrip("@*").rstrip(_ENDS_OF_WORD + "*")
@@ -160,7 +154,7 @@ def _is_name(token: str) -> bool:
     return token.isidentifier() and (token != token.lower() or token.endswith("file"))
 
 
-def _command_words(text: str) -> list[str]:
+def _list_command_words(text: str) -> list[str]:
     stripped = (token.lower().strip(_ENDS_OF_WORD) for token in _TOKEN.findall(text))
     return [word for word in stripped if word]
 
@@ -171,7 +165,7 @@ def started_commands(text: str) -> Iterator[str]:
     expressions = dict.fromkeys(expression for sign, expression in signs.items() if sign in text)
     for snippet in (snippet for expression in expressions for snippet in re.findall(expression, text)):
         for line in re.split(_NEXT_COMMAND, snippet):
-            words = [word for word in _command_words(line.strip().removeprefix("$ ")) if word != "sudo"]
+            words = [word for word in _list_command_words(line.strip().removeprefix("$ ")) if word != "sudo"]
             yield from words[:1]
 
 
@@ -182,39 +176,35 @@ def _matches_path(pattern: str, path: str) -> bool:
     """
     if "/" not in pattern:
         path = path.rpartition("/")[2]
-    return _glob(pattern).fullmatch(path) is not None
+    return _compile_glob(pattern).fullmatch(path) is not None
 
 
-def _glob(pattern: str) -> re.Pattern[str]:
-    compiled = _globs.get(pattern)
-    if compiled is None:
-        if len(_globs) > 10_000:
-            _globs.clear()
-        start = "" if pattern.startswith("/") else "(?:.*/)?"
-        end = ".*" if pattern.endswith("/") else ""
-        compiled = _globs[pattern] = re.compile(start + _as_expression(pattern) + end, re.DOTALL)
-    return compiled
+@lru_cache(maxsize=10_000)
+def _compile_glob(pattern: str) -> re.Pattern[str]:
+    start = "" if pattern.startswith("/") else "(?:.*/)?"
+    end = ".*" if pattern.endswith("/") else ""
+    return re.compile(start + _translate_glob(pattern) + end, re.DOTALL)
 
 
-def _as_expression(pattern: str) -> str:
+def _translate_glob(pattern: str) -> str:
     expression, position = "", 0
     for sign in re.finditer(_SIGN, pattern):
-        expression += re.escape(pattern[position : sign.start()]) + _meaning(sign[0])
+        expression += re.escape(pattern[position : sign.start()]) + _translate_sign(sign[0])
         position = sign.end()
     return expression + re.escape(pattern[position:])
 
 
-def _meaning(sign: str) -> str:
+def _translate_sign(sign: str) -> str:
     if sign[0] == "[":
         negated = sign[1] == "!" and len(sign) > 3
-        return f"(?!/)[{'^' if negated else ''}{_members(sign[2 if negated else 1 : -1])}]"
+        return f"(?!/)[{'^' if negated else ''}{_translate_set(sign[2 if negated else 1 : -1])}]"
     if sign[0] == "{":
-        return f"(?:{'|'.join(map(_as_expression, sign[1:-1].split(',')))})"
+        return f"(?:{'|'.join(map(_translate_glob, sign[1:-1].split(',')))})"
     return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[sign]
 
 
-def _members(letters: str) -> str:
-    """Return what stands in square brackets, such as `a-z_`, for an expression."""
+def _translate_set(letters: str) -> str:
+    """Return the content of square brackets, such as `a-z_`, for an expression."""
     members, place = "", 0
     while place < len(letters):
         first, last = letters[place], letters[place + 2 : place + 3]
@@ -223,12 +213,3 @@ def _members(letters: str) -> str:
         else:
             members, place = members + re.escape(first), place + 1
     return members
-
-
-def _literals(pattern: str) -> Iterator[str]:
-    """Yield pieces that every path must hold which a pattern matches."""
-    position = 0
-    for sign in re.finditer(_SIGN, pattern):
-        yield pattern[position : sign.start()].strip("/")
-        position = sign.end()
-    yield pattern[position:].strip("/")

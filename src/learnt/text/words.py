@@ -1,21 +1,17 @@
 """Cut text into the words that are indexed and searched: the same words for every database.
 
 An identifier gives itself and its parts: `build_prompt`, `buildPrompt`, `--no-learnings` and `E0308` are found by
-either. The index also has neighbouring parts in one, marked as such: `buildprompt` finds `build_prompt` where nothing
-is written like that. Only whole words are found, not their beginnings. Words are folded to lower case without accents
-and stemmed, words that say nothing are dropped, and scripts without spaces are cut into pairs of letters. Any text
-gives a list of words; none raises.
+either. The index also has neighbouring parts in one, marked as such: `buildprompt` finds `build_prompt` if nothing is
+written like that. Only whole words are found, not their beginnings. Words are in lower case, without accents, and
+stemmed; stop words are dropped, and scripts without spaces are cut into pairs of letters. No text raises.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
+from collections.abc import Container
+from functools import lru_cache
 from itertools import pairwise
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container
 
 # A run of letters and digits, joined inside by dots, dashes and underscores; `c++`, `c#` and `f#` are names, too.
 _CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
@@ -38,153 +34,86 @@ STOP_WORDS = frozenset(
     ).split()
 )
 
-_MOST_KNOWN = 50_000
-
-
-class _WordsOfChunks(dict[str, list[str]]):
-    """What runs of letters gave that were met before: texts share most of their words."""
-
-    def __missing__(self, chunk: str) -> list[str]:
-        if len(self) > _MOST_KNOWN:
-            self.clear()
-        found = self[chunk] = _words_of(chunk)
-        return found
-
-
-_known = _WordsOfChunks()
-
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in their order, repeated as often as they stand there."""
-    found: list[str] = []
-    for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)):
-        found += _known[chunk]
-    return found
+    """Return the words of a text in their order, with repetitions."""
+    return [word for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)) for word in _split_chunk(chunk)]
 
 
 def indexed_words(text: str) -> list[str]:
     """Return the words under which a text is found: its words, and the parts of identifiers written in one."""
-    found: list[str] = []
-    for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)):
-        found += _indexed_words_of(chunk)
-    return found
+    return [word for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)) for word in _index_chunk(chunk)]
 
 
 def mark(text: str, wanted: Container[str]) -> str:
     """Return the text with everything in `<mark>` that gives one of the wanted words."""
-    return _CHUNK.sub(lambda found: f"<mark>{found[0]}</mark>" if _gives(found[0], wanted) else found[0], text)
+
+    def mark_chunk(chunk: re.Match[str]) -> str:
+        return f"<mark>{chunk[0]}</mark>" if any(word in wanted for word in _index_chunk(chunk[0])) else chunk[0]
+
+    return _CHUNK.sub(mark_chunk, text)
 
 
-def _gives(chunk: str, wanted: Container[str]) -> bool:
-    return any(word in wanted for word in _indexed_words_of(chunk))
-
-
-def _indexed_words_of(chunk: str) -> list[str]:
-    found = _known[chunk]
-    return found + _in_one(chunk) if len(found) > 1 else found
-
-
-def _in_one(chunk: str) -> list[str]:
-    """Return neighbouring parts of an identifier as one word: `re-use` as +reuse, `HTTPServer2Go` as +httpserver."""
+def _index_chunk(chunk: str) -> list[str]:
+    """Return the words of a chunk and neighbouring parts in one: `re-use` gives +reuse, `HTTPServer` +httpserver."""
+    own = _split_chunk(chunk)
+    if len(own) < 2:
+        return own
     pairs = [
-        one + other
+        first + second
         for name in chunk.split(".")
-        for one, other in pairwise(_PART.findall(name))
-        if one.isalpha() and other.isalpha() and one.isascii() and other.isascii()
+        for first, second in pairwise(_PART.findall(name))
+        if first.isalpha() and second.isalpha() and first.isascii() and second.isascii()
     ]
-    return [IN_ONE + _stem(pair.lower()[:_LONGEST]) for pair in dict.fromkeys(pairs)]
+    return own + [IN_ONE + stem(pair.lower()[:_LONGEST]) for pair in dict.fromkeys(pairs)]
 
 
-def _words_of(chunk: str) -> list[str]:
+@lru_cache(maxsize=50_000)  # texts share most of their words
+def _split_chunk(chunk: str) -> list[str]:
     if not chunk.isascii():
-        chunk = _without_accents(chunk)
+        chunk = _remove_accents(chunk)
         if any(first <= letter <= last for letter in chunk for first, last in _WITHOUT_SPACES):
-            return _pairs(chunk)
+            letters = chunk.lower()
+            return [letters[position : position + 2] for position in range(max(1, len(letters) - 1))]
     parts = _PART.findall(chunk)
     whole = chunk.strip("_-.").lower()[:_LONGEST]
     if len(parts) == 1 and len(whole) == len(parts[0]):
-        return [_stem(whole)] if _says_something(whole) else []
-    found = [whole] if len(whole) > 1 else []
-    return found + [_stem(part.lower()[:_LONGEST]) for part in parts if _says_something(part.lower())]
+        return [stem(whole)] if _says_something(whole) else []
+    in_full = [whole] if len(whole) > 1 else []
+    return in_full + [stem(part.lower()[:_LONGEST]) for part in parts if _says_something(part.lower())]
 
 
 def _says_something(word: str) -> bool:
     return len(word) > 1 and word not in STOP_WORDS
 
 
-def _pairs(chunk: str) -> list[str]:
-    letters = chunk.lower()
-    return [letters[position : position + 2] for position in range(max(1, len(letters) - 1))]
+def _remove_accents(text: str) -> str:
+    from unicodedata import combining, normalize
+
+    # A separate accent is decomposed into a space and the accent.
+    return normalize("NFKC", "".join(x for x in normalize("NFKD", text) if not (combining(x) or x.isspace())))
 
 
-def _without_accents(text: str) -> str:
-    import unicodedata
-
-    # Some accents that stand alone are composed of a space and the accent.
-    letters = [one for one in unicodedata.normalize("NFKD", text) if not (unicodedata.combining(one) or one.isspace())]
-    return unicodedata.normalize("NFKC", "".join(letters))
-
-
-def _stem(word: str) -> str:
-    return stem(word) if word.isascii() and word.isalpha() else word
-
-
-_STEP_2 = {
-    "ational": "ate",
-    "tional": "tion",
-    "enci": "ence",
-    "anci": "ance",
-    "izer": "ize",
-    "bli": "ble",
-    "alli": "al",
-    "entli": "ent",
-    "eli": "e",
-    "ousli": "ous",
-    "ization": "ize",
-    "ation": "ate",
-    "ator": "ate",
-    "alism": "al",
-    "iveness": "ive",
-    "fulness": "ful",
-    "ousness": "ous",
-    "aliti": "al",
-    "iviti": "ive",
-    "biliti": "ble",
-    "logi": "log",
-}
-_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
-_STEP_4 = (
-    "ement",
-    "ance",
-    "ence",
-    "able",
-    "ible",
-    "ment",
-    "ant",
-    "ent",
-    "ion",
-    "ism",
-    "ate",
-    "iti",
-    "ous",
-    "ive",
-    "ize",
-    "al",
-    "er",
-    "ic",
-    "ou",
+# Endings and what they become, by the steps of Porter's stemmer.
+_STEP_2 = dict(
+    pair.split(":")
+    for pair in (
+        "ational:ate tional:tion enci:ence anci:ance izer:ize bli:ble alli:al entli:ent eli:e ousli:ous ization:ize "
+        "ation:ate ator:ate alism:al iveness:ive fulness:ful ousness:ous aliti:al iviti:ive biliti:ble logi:log"
+    ).split()
 )
+_STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_STEP_4 = tuple("ement ance ence able ible ment ant ent ion ism ate iti ous ive ize al er ic ou".split())
 
 
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word."""
-    if len(word) <= 2:
+    """Return the stem of a lower-case word; anything but plain letters stays as it is."""
+    if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
     word = _past_and_progressive(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace_ending(word, _STEP_2)
-    word = _replace_ending(word, _STEP_3)
+    word = _replace_ending(_replace_ending(word, _STEP_2), _STEP_3)
     return _final_e(_long_ending(word))
 
 
@@ -217,19 +146,16 @@ def _mend(rest: str) -> str:
 
 def _replace_ending(word: str, endings: dict[str, str]) -> str:
     # The longest ending decides, even where its stem is too short to be changed.
-    for ending in sorted((ending for ending in endings if word.endswith(ending)), key=len, reverse=True):
-        rest = word[: -len(ending)]
-        return rest + endings[ending] if _measure(rest) > 0 else word
-    return word
+    ending = max((ending for ending in endings if word.endswith(ending)), key=len, default="")
+    rest = word.removesuffix(ending)
+    return rest + endings[ending] if ending and _measure(rest) > 0 else word
 
 
 def _long_ending(word: str) -> str:
-    for ending in _STEP_4:
-        if word.endswith(ending):
-            rest = word[: -len(ending)]
-            fits = _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t")))
-            return rest if fits else word
-    return word
+    ending = next((ending for ending in _STEP_4 if word.endswith(ending)), "")
+    rest = word.removesuffix(ending)
+    fits = _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t")))
+    return rest if fits else word
 
 
 def _final_e(word: str) -> str:
@@ -253,7 +179,7 @@ def _has_vowel(word: str) -> bool:
 
 def _measure(word: str) -> int:
     shape = [_is_vowel(word, position) for position in range(len(word))]
-    return sum(before and not after for before, after in itertools.pairwise(shape))
+    return sum(before and not after for before, after in pairwise(shape))
 
 
 def _is_short(word: str) -> bool:

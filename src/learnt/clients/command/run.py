@@ -9,7 +9,7 @@ import os
 
 from learnt.clients.kit.run import Call, Output, RunReport, RunRequest, failure, one_line, plain_text, split
 from learnt.errors import WrongRequest
-from learnt.text.command_line import fill_in, takes_prompt_file
+from learnt.text.templates import fill_in, takes_prompt_file
 
 
 def call(request: RunRequest) -> Call:

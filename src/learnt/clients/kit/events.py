@@ -13,7 +13,7 @@ import os
 from learnt.clients import registry
 from learnt.model import Value
 from learnt.text.clean import last_words
-from learnt.text.injected import wrote
+from learnt.text.fence import strip_prompt
 from learnt.text.triggers import beginning_and_end
 
 TYPE_CHECKING = False
@@ -166,7 +166,7 @@ def has_words(transcript: str) -> bool:
 
 
 def _prompt(payload: Mapping[str, Any]) -> str:
-    prompt = wrote(_text(payload.get("prompt")))
+    prompt = strip_prompt(_text(payload.get("prompt")))
     if prompt.lstrip().startswith("/"):
         prompt = _behind_slash_command(prompt)
     return beginning_and_end(prompt, _HALF_PROMPT)

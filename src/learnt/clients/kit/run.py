@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from learnt.clients import registry
 from learnt.model import Value
-from learnt.text import command_line
 from learnt.text.clean import fold
+from learnt.text.templates import split_command_line
 
 # A longer line of a client's stream is skipped: it holds a tool's output, never an answer.
 LINE_LIMIT = 8_000_000
@@ -144,7 +144,7 @@ def program(request: RunRequest, name: str) -> tuple[str, ...]:
 
 def split(command: str) -> tuple[str, ...]:
     """Return the words of a command line, as a shell would see them."""
-    return command_line.split(command, setting="`command` under [work] in learnt.toml")
+    return split_command_line(command, setting="`command` under [work] in learnt.toml")
 
 
 def unless(arguments: Sequence[str], named: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from learnt.clients.kit.events import COMMANDS, PATHS, command_line, first_value
 from learnt.model import Value
 from learnt.text.clean import clean
-from learnt.text.injected import told, wrote
+from learnt.text.fence import strip_answer, strip_prompt
 from learnt.text.json_values import dig, text_of
 
 # How much of one step's text is kept: its beginning and its end.
@@ -120,19 +120,26 @@ def make_result(
 ) -> Step:
     """Return the step for the output of a tool."""
     return Step(
-        kind="result", text=shorten(told(text)), call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside
+        kind="result",
+        text=shorten(strip_answer(text)),
+        call=call,
+        tool=tool,
+        failed=failed,
+        denied=denied,
+        at=at,
+        aside=aside,
     )
 
 
 def make_prompts(content: object, *, at: int) -> Iterator[Step]:
     """Yield the step for a prompt, as far as a person wrote it: some of its parts may be the client's."""
-    if words := "\n".join(filter(None, map(wrote, _parts(content)))):
+    if words := "\n".join(filter(None, map(strip_prompt, _parts(content)))):
         yield Step(kind="prompt", text=shorten(words), at=at)
 
 
 def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
     """Yield the step for what the agent said, if it said anything."""
-    if words := told(text).strip():
+    if words := strip_answer(text).strip():
         yield Step(kind="said", text=shorten(words), at=at, aside=aside)
 
 

@@ -8,7 +8,6 @@ from learnt.doors.cli.arguments import open_memory
 from learnt.doors.cli.screen import format_count, format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.project import user_settings_file
-from learnt.text.bars import bars
 from learnt.weigh.statistics import mean_of, share
 
 TYPE_CHECKING = False
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 _TOO_FEW = "too few to tell"
 _LONGEST_ERROR = 160
 _MOST_WEEKS = 520
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def stats_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +111,7 @@ def _show_weeks(title: str, weeks: Sequence[Period], noun: str) -> None:
     if not any(week.count for week in weeks):
         say(f"  no {noun} yet\n")
         return
-    say(f"  {bars([week.mean for week in weeks])}")
+    say(f"  {draw_bars([week.mean for week in weeks])}")
     say(f"  {_describe_trend(weeks, noun)}\n")
 
 
@@ -255,3 +255,11 @@ def _outcomes_record(outcomes: Outcomes) -> dict[str, Any]:
         "share_at_first": outcomes.share_at_first,
         "attempts_per_done": outcomes.attempts_per_done,
     }
+
+
+def draw_bars(numbers: Sequence[float | None]) -> str:
+    """Return one bar for each number from 0 on, the largest in full height; None is a dot."""
+    largest = max((number for number in numbers if number is not None), default=0.0) or 1.0
+    return "".join(
+        "·" if number is None else _BARS[min(len(_BARS) - 1, int(number / largest * len(_BARS)))] for number in numbers
+    )
