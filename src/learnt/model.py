@@ -95,6 +95,11 @@ class Value(metaclass=_ValueType):
         """Return the fields in their order; the values are shared, not copied."""
         return {field: getattr(self, field) for field in type(self).fields}
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], **changes: Any) -> Self:
+        """Return the value of a row, which may have more columns; `changes` are taken instead of its own."""
+        return cls(**{field: row[field] for field in cls.fields if field not in changes}, **changes)
+
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed, checked again."""
         return type(self)(**{**self.as_dict(), **changes})

@@ -12,7 +12,7 @@ from learnt.clients.registry import client_name
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
 from learnt.model import Attempt, Failure, Value
-from learnt.store import PATIENCE_MS, Store, activity, counters, fired, tasks
+from learnt.store import PATIENCE_MS, Store, activity, fired, tasks
 from learnt.store.activity import Entry, Today
 from learnt.store.fired import Fired
 from learnt.store.missteps import prevented
@@ -122,7 +122,7 @@ def count_search(store: Store, asker: str, *, now: int) -> None:
     wait_ms = store.database.wait_at_most(PATIENCE_MS)
     try:
         with store.transaction():
-            counters.add(store.database, activity.searches_by(asker, now))
+            store.database.count(activity.searches_by(asker, now))
     except LearntError:
         return
     finally:

@@ -285,8 +285,8 @@ def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
     # The spool first: it may be brought into the database at this very moment.
     waiting = context.store.waiting(task) if task else ()
     given = happened.injected(context.store.database, task, since=since)
-    for waiting_record in waiting:
-        injections = waiting_record.given.brief.injections
+    for record in waiting:
+        injections = record.given.brief.injections
         given |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return given
 

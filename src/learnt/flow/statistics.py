@@ -132,7 +132,7 @@ class Reports:
             daily_usd=calls.spent_since(database, day),
             monthly_cap_usd=self._settings.model_monthly_cap_usd,
             monthly_usd=calls.spent_since(database, month),
-            failures=tuple(calls.latest_failures(database, limit=_FAILURES_SHOWN)),
+            failures=tuple(calls.latest(database, limit=_FAILURES_SHOWN, failed_only=True)),
             provider=self._settings.model_provider,
             model=self._settings.model_name,
         )

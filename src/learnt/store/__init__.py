@@ -215,10 +215,8 @@ class Store:
 
     def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
-        if self.spool.is_empty():
-            return []
-        given = (_read_given(record) for record in self.spool.waiting())
-        return [record for record in given if record is not None and record.given.brief.task == task]
+        records = [] if self.spool.is_empty() else map(_read_given, self.spool.waiting())
+        return [record for record in records if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""

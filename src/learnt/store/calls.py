@@ -6,7 +6,8 @@ from learnt.model import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from learnt.store.database import Database, Row
+    from learnt.store.database import Database
+_OUTCOME = ("model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_ms", "reason")
 
 
 class ModelCall(Value):
@@ -42,32 +43,16 @@ class Spent(Value):
 
 def add(database: Database, call: ModelCall) -> None:
     """Write a call down."""
-    database.execute(
-        """
-        insert into model_call (project, id, purpose, provider, model, task, regeneration, result, tokens_in,
-                                tokens_out, cost_usd, duration_ms, at, reason)
-        values (:project, :id, :purpose, :provider, :model, :task, :regeneration, :result, :tokens_in,
-                :tokens_out, :cost_usd, :duration_ms, :at, :reason)
-        """,
-        **call.as_dict(),
-    )
+    database.insert("model_call", call.as_dict())
 
 
 def change(database: Database, call: ModelCall) -> None:
     """Say what came of a call."""
+    changes = ", ".join(f"{column} = :{column}" for column in _OUTCOME)
     database.execute(
-        """
-        update model_call
-           set model = :model, result = :result, tokens_in = :tokens_in, tokens_out = :tokens_out,
-               cost_usd = :cost_usd, duration_ms = :duration_ms, reason = :reason
-         where project = :project
-           and id = :id
-        """,
-        **{
-            name: value
-            for name, value in call.as_dict().items()
-            if name in ("id", "model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_ms", "reason")
-        },
+        f"update model_call set {changes} where project = :project and id = :id",
+        id=call.id,
+        **{column: getattr(call, column) for column in _OUTCOME},
     )
 
 
@@ -75,7 +60,7 @@ def get(database: Database, id: str) -> ModelCall:
     """Return a call."""
     row = database.row("select * from model_call where project = :project and id = :id", id=id)
     assert row is not None  # noqa: S101 - the caller has written it down
-    return _call(row)
+    return ModelCall.from_row(row)
 
 
 def spent_since(database: Database, at: int) -> float:
@@ -86,26 +71,26 @@ def spent_since(database: Database, at: int) -> float:
 
 def spent_on(database: Database, regeneration: str) -> float | None:
     """Return what the calls for a regeneration have cost; None when there was none."""
-    found = database.value(
-        "select sum(coalesce(cost_usd, 0)) as spent from model_call where project = :project and regeneration = :id",
-        id=regeneration,
-    )
-    return None if found is None else float(found)
+    sql = "select sum(coalesce(cost_usd, 0)) as spent from model_call where project = :project and regeneration = :id"
+    spent = database.value(sql, id=regeneration)
+    return None if spent is None else float(spent)
 
 
-def latest(database: Database, *, limit: int) -> list[ModelCall]:
-    """Return the latest calls, the newest first."""
+def latest(database: Database, *, limit: int, failed_only: bool = False) -> list[ModelCall]:
+    """Return the latest calls, the newest first; `failed_only`: only those that gave no answer."""
     rows = database.rows(
         """
         select *
           from model_call
          where project = :project
+           and (:failed_only = 0 or result != 'done')
          order by at desc, id desc
          limit :limit
         """,
+        failed_only=int(failed_only),
         limit=limit,
     )
-    return [_call(row) for row in rows]
+    return [ModelCall.from_row(row) for row in rows]
 
 
 def summed(database: Database, *, since: int) -> list[Spent]:
@@ -126,23 +111,3 @@ def summed(database: Database, *, since: int) -> list[Spent]:
     )
     whole = ("calls", "done", "tokens_in", "tokens_out")
     return [Spent(**{**row, **{name: int(row[name]) for name in whole}}) for row in rows]
-
-
-def _call(row: Row) -> ModelCall:
-    return ModelCall(**{field: row[field] for field in ModelCall.fields})
-
-
-def latest_failures(database: Database, *, limit: int) -> list[ModelCall]:
-    """Return the latest calls that gave no answer, the newest first."""
-    rows = database.rows(
-        """
-        select *
-          from model_call
-         where project = :project
-           and result != 'done'
-         order by at desc, id desc
-         limit :limit
-        """,
-        limit=limit,
-    )
-    return [_call(row) for row in rows]

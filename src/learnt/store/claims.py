@@ -13,7 +13,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from learnt.store.database import Database, Row
+    from learnt.store.database import Database
+
+
+_FIXED = ("worker", "host", "pid", "started_at")
 
 
 def take(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
@@ -37,9 +40,7 @@ def take(database: Database, claim: Claim, *, only: Sequence[str] | None = None)
         return None
     claim = claim.replace(task=row["id"])
     tasks.set_status(database, claim.task, "running", at=claim.started_at)
-    columns = ", ".join(Claim.fields)
-    places = ", ".join(f":{field}" for field in Claim.fields)
-    database.execute(f"insert into claim (project, {columns}) values (:project, {places})", **claim.as_dict())
+    database.insert("claim", claim.as_dict())
     return claim
 
 
@@ -92,19 +93,10 @@ def give_back(database: Database, *, task: str, attempt: str, lapsed_at: int | N
     if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
         return None
     database.execute("delete from claim where project = :project and task = :task", task=task)
-    return _claim(row)
+    return Claim.from_row(row)
 
 
 def all_of(database: Database) -> list[Claim]:
     """Return all claims, the oldest first."""
-    return [
-        _claim(row)
-        for row in database.rows("select * from claim where project = :project order by started_at, attempt")
-    ]
-
-
-_FIXED = ("worker", "host", "pid", "started_at")
-
-
-def _claim(row: Row) -> Claim:
-    return Claim(**{field: row[field] for field in Claim.fields})
+    rows = database.rows("select * from claim where project = :project order by started_at, attempt")
+    return [Claim.from_row(row) for row in rows]

@@ -12,11 +12,12 @@ from learnt.errors import LearntError, NewerDatabase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
     Row = dict[str, Any]
+    Condition = tuple[str, dict[str, Any]]  # of a statement, and the parameters that it names
 
 
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
@@ -25,6 +26,12 @@ MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migration
 def newest_schema(folder: str = MIGRATIONS) -> int:
     """Return the number of the last migration that this program knows."""
     return max(int(file.partition("_")[0]) for file in os.listdir(folder) if file.endswith(".sql"))
+
+
+def insert_statement(table: str, row: Collection[str], otherwise: str = "") -> str:
+    """Return the statement that inserts a row with these columns, and the project's."""
+    columns = dict.fromkeys(("project", *row))
+    return f"insert into {table} ({', '.join(columns)}) values (:{', :'.join(columns)}) {otherwise}"
 
 
 class Database:
@@ -69,9 +76,30 @@ class Database:
         row = self.row(sql, **parameters)
         return None if row is None else next(iter(row.values()))
 
+    def column(self, sql: str, **parameters: Any) -> list[Any]:
+        """Return the first column of all rows."""
+        return [next(iter(row.values())) for row in self.rows(sql, **parameters)]
+
+    def has(self, sql: str, **parameters: Any) -> bool:
+        """Say whether a query gives any row."""
+        return bool(self.rows(sql, **parameters))
+
     def execute(self, sql: str, **parameters: Any) -> int:
         """Run a statement and return how many rows it changed."""
         return self.run(sql, {"project": self.project, **parameters})[1]
+
+    def insert(self, table: str, row: Row, *, otherwise: str = "") -> int:
+        """Insert a row of this project; `otherwise` says what to do on a conflict. Return how many rows changed."""
+        return self.execute(insert_statement(table, row, otherwise), **row)
+
+    def counter(self, name: str) -> int:
+        """Return where a counter stands."""
+        return int(self.value("select value from counter where project = :project and name = :name", name=name) or 0)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Within a transaction: count on, or back."""
+        on = "on conflict (project, name) do update set value = counter.value + :value"
+        self.insert("counter", {"name": name, "value": number}, otherwise=on)
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         """Run a statement once for each set of parameters."""
@@ -92,16 +120,9 @@ class Database:
         """Within a transaction: forget the words of a learning."""
 
     def match_words(
-        self,
-        weights: Mapping[str, float],
-        *,
-        judged: str,
-        cut: str,
-        conditions: str,
-        parameters: dict[str, Any],
-        newest: int | None,
+        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
-        """Return the columns `judged` and `cut` of the `:limit` likeliest learnings that hold one of the words.
+        """Return columns of `learning` and of `learning_words` for the `:limit` likeliest that hold one of the words.
 
         `newest` bounds how many learnings, counted from the newest, are looked at; None: all.
         """

@@ -35,16 +35,8 @@ class Escalation(Value):
 
 def add(database: Database, escalation: Escalation) -> None:
     """Ask a person; a second time changes nothing."""
-    database.execute(
-        """
-        insert into escalation (project, id, subject, question, detail, status, answer, created_at, resolved_at,
-                                resolved_by)
-        values (:project, :id, :subject, :question, :detail, :status, :answer, :created_at, :resolved_at,
-                :resolved_by)
-        on conflict (project, id) do nothing
-        """,
-        **{**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)},
-    )
+    row = {**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)}
+    database.insert("escalation", row, otherwise="on conflict (project, id) do nothing")
 
 
 def get(database: Database, id: str, *, for_update: bool = False) -> Escalation:
@@ -82,23 +74,13 @@ def resolve(database: Database, escalation: Escalation) -> None:
          where project = :project
            and id = :id
         """,
-        id=escalation.id,
-        status=escalation.status,
-        answer=escalation.answer,
-        resolved_at=escalation.resolved_at,
-        resolved_by=escalation.resolved_by,
+        **{name: getattr(escalation, name) for name in ("id", "status", "answer", "resolved_at", "resolved_by")},
     )
 
 
 def add_opinion(database: Database, id: str, answer: str, *, who: str, at: int) -> None:
     """Keep what a person answered when asked whether the learnings helped."""
-    database.execute(
-        "insert into opinion (project, id, answer, who, at) values (:project, :id, :answer, :who, :at)",
-        id=id,
-        answer=answer,
-        who=who,
-        at=at,
-    )
+    database.insert("opinion", {"id": id, "answer": answer, "who": who, "at": at})
 
 
 def count_opinions(database: Database) -> dict[str, int]:
@@ -110,4 +92,4 @@ def count_opinions(database: Database) -> dict[str, int]:
 
 
 def _escalation(row: Row) -> Escalation:
-    return Escalation(**{**{field: row[field] for field in Escalation.fields}, "detail": json.loads(row["detail"])})
+    return Escalation.from_row(row, detail=json.loads(row["detail"]))

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
-from learnt.store.database import Database
+from learnt.store.database import Database, insert_statement
 from learnt.text.redact import without_password, without_password_of
 
 try:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from learnt.store.database import Row
+    from learnt.store.database import Condition, Row
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
@@ -92,30 +93,16 @@ class PostgresDatabase(Database):
         return list(values)
 
     def put_postings(self, learning: str, words: Sequence[str]) -> None:
-        times: dict[str, int] = {}
-        for word in words:
-            times[word] = times.get(word, 0) + 1
-        self.execute_many(
-            """
-            insert into posting (project, word, learning, times)
-            values (:project, :word, :learning, :times)
-            """,
-            [{"word": word, "learning": learning, "times": count} for word, count in times.items()],
-        )
+        rows = [{"word": word, "learning": learning, "times": times} for word, times in Counter(words).items()]
+        self.execute_many(insert_statement("posting", ("word", "learning", "times")), rows)
 
     def remove_postings(self, learning: str) -> None:
         self.execute("delete from posting where project = :project and learning = :id", id=learning)
 
     def match_words(
-        self,
-        weights: Mapping[str, float],
-        *,
-        judged: str,
-        cut: str,
-        conditions: str,
-        parameters: dict[str, Any],
-        newest: int | None,
+        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
+        (judged, cut), (conditions, parameters) = columns, which
         # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
         return self.rows(
             f"""
@@ -186,16 +173,14 @@ class PostgresDatabase(Database):
 
     def has_table(self, name: str) -> bool:
         # The catalogue, not `to_regclass`: that one remembers a "no" from before another process made the table.
-        return bool(
-            self.value(
-                """
-                select count(*) as found
-                  from pg_catalog.pg_tables
-                 where schemaname = any (current_schemas(false))
-                   and tablename = :name
-                """,
-                name=name,
-            )
+        return self.has(
+            """
+            select tablename
+              from pg_catalog.pg_tables
+             where schemaname = any (current_schemas(false))
+               and tablename = :name
+            """,
+            name=name,
         )
 
     def check(self) -> list[str]:

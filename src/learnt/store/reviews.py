@@ -59,7 +59,7 @@ _UNTOUCHED = f"""
 
 def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
     """Return the proposed learnings of one kind, `merged`, `revised` or `proposed`, the oldest first."""
-    rows = database.rows(
+    ids = database.column(
         f"""
         select learning.id
           from learning
@@ -72,31 +72,19 @@ def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
         kind=kind,
         limit=limit,
     )
-    return _in_order(database, [row["id"] for row in rows])
+    return _in_order(database, ids)
 
 
 def untouched(database: Database, *, limit: int) -> list[Learning]:
     """Return the active learnings that no person wrote or cared for, the newest first."""
-    rows = database.rows(
-        f"""
-        select learning.id
-          from learning
-         where {_UNTOUCHED}
-         order by learning.created_at desc, learning.id desc
-         limit :limit
-        """,
-        limit=limit,
-    )
-    return _in_order(database, [row["id"] for row in rows])
+    newest_first = "order by learning.created_at desc, learning.id desc limit :limit"
+    ids = database.column(f"select learning.id from learning where {_UNTOUCHED} {newest_first}", limit=limit)
+    return _in_order(database, ids)
 
 
 def is_untouched(database: Database, id: str) -> bool:
     """Say whether a learning is one of those."""
-    found = database.value(
-        f"select 1 as found from learning where {_UNTOUCHED} and learning.id = :id",
-        id=id,
-    )
-    return found is not None
+    return database.has(f"select learning.id from learning where {_UNTOUCHED} and learning.id = :id", id=id)
 
 
 def counts(database: Database, *, most: int) -> dict[str, int]:
@@ -110,16 +98,11 @@ def counts(database: Database, *, most: int) -> dict[str, int]:
          group by 1
         """
     )
-    untouched = database.value(
-        f"""
-        select count(*) as waiting
-          from (select 1 as one from learning where {_UNTOUCHED} limit :most) untouched
-        """,
-        most=most,
-    )
+    some = f"select 1 as one from learning where {_UNTOUCHED} limit :most"
+    untouched = database.value(f"select count(*) as waiting from ({some}) untouched", most=most)
     return {**{row["kind"]: int(row["waiting"]) for row in rows}, "new": int(untouched)}
 
 
 def _in_order(database: Database, ids: Sequence[str]) -> list[Learning]:
-    found = learnings.get_all(database, ids)
-    return [found[id] for id in ids if id in found]
+    by_id = learnings.get_all(database, ids)
+    return [by_id[id] for id in ids if id in by_id]

@@ -91,49 +91,18 @@ def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
 
 def task_lengths(database: Database, *, since: int) -> list[Day]:
     """Return how many tasks came on each day, and how many characters their texts have."""
-    rows = database.rows(
-        f"""
-        select created_at / {DAY_MS} as day, count(*) as count, sum(length(title) + length(text)) as total
-          from task
-         where project = :project
-           and type != 'session'
-           and created_at >= :since
-         group by 1
-         order by 1
-        """,
-        since=since,
-    )
-    return _days(rows)
+    lengths = "sum(length(title) + length(text))"
+    return _by_day(database, "task", "created_at", lengths, since, more="and type != 'session'")
 
 
 def brief_tokens(database: Database, *, since: int) -> list[Day]:
     """Return how many briefs were given on each day, and their tokens."""
-    rows = database.rows(
-        f"""
-        select created_at / {DAY_MS} as day, count(*) as count, sum(tokens) as total
-          from brief
-         where project = :project
-           and created_at >= :since
-         group by 1
-         order by 1
-        """,
-        since=since,
-    )
-    return _days(rows)
+    return _by_day(database, "brief", "created_at", "sum(tokens)", since)
 
 
 def spent(database: Database) -> list[Day]:
     """Return how many calls to models were made on each day, and what they cost."""
-    rows = database.rows(
-        f"""
-        select at / {DAY_MS} as day, count(*) as count, coalesce(sum(cost_usd), 0) as total
-          from model_call
-         where project = :project
-         group by 1
-         order by 1
-        """
-    )
-    return _days(rows)
+    return _by_day(database, "model_call", "at", "coalesce(sum(cost_usd), 0)", 0)
 
 
 def first_learning_at(database: Database) -> int | None:
@@ -191,9 +160,9 @@ def failure_signs(database: Database, *, limit: int) -> list[Sign]:
 
 def attempt_starts(database: Database, *, limit: int) -> list[int]:
     """Return when the latest attempts at tasks began that were not interrupted, the newest first."""
-    rows = database.rows(
+    return database.column(
         """
-        select attempt.started_at as at
+        select attempt.started_at
           from attempt
           join task on task.project = attempt.project and task.id = attempt.task
          where attempt.project = :project
@@ -204,7 +173,6 @@ def attempt_starts(database: Database, *, limit: int) -> list[int]:
         """,
         limit=limit,
     )
-    return [int(row["at"]) for row in rows]
 
 
 def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | None:
@@ -254,5 +222,17 @@ def regenerated(database: Database) -> Regenerated:
     return Regenerated(**{**row, **{name: int(row[name]) for name in whole}})
 
 
-def _days(rows: Sequence[Row]) -> list[Day]:
+def _by_day(database: Database, table: str, time: str, total: str, since: int, *, more: str = "") -> list[Day]:
+    rows = database.rows(
+        f"""
+        select {time} / {DAY_MS} as day, count(*) as count, {total} as total
+          from {table}
+         where project = :project
+           and {time} >= :since
+           {more}
+         group by 1
+         order by 1
+        """,
+        since=since,
+    )
     return [Day(day=int(row["day"]), count=int(row["count"]), total=float(row["total"])) for row in rows]

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 _FLAGS = ("skip_learnings", "queued")
 _UNCHANGED = ("task", "number", "model_reason")
-_INSERT = f"""
-    insert into task (project, {", ".join(Task.fields)})
-    values (:project, {", ".join(f":{field}" for field in Task.fields)})
+_GIVE_TITLE = """
     on conflict (project, id) do update
        set title = excluded.title,
            text = excluded.text
@@ -37,17 +35,10 @@ _UPDATE = f"""
 
 def ensure(database: Database, task: Task) -> None:
     """Insert a task on its first use, and its goal on that one's; one that had only its id for a title gets one."""
-    database.execute(_INSERT, **_row(task))
+    database.insert("task", _row(task), otherwise=_GIVE_TITLE)
     if task.goal:
-        database.execute(
-            """
-            insert into goal (project, name, created_at)
-            values (:project, :name, :created_at)
-            on conflict (project, name) do nothing
-            """,
-            name=task.goal,
-            created_at=task.created_at,
-        )
+        goal = {"name": task.goal, "created_at": task.created_at}
+        database.insert("goal", goal, otherwise="on conflict (project, name) do nothing")
 
 
 def change(database: Database, task: Task) -> None:
@@ -71,7 +62,7 @@ def set_status(database: Database, id: str, status: str, *, at: int) -> None:
 
 def _release(database: Database, id: str, *, at: int) -> None:
     """Make the tasks ready that waited for this one alone."""
-    rows = database.rows(
+    waiting = database.column(
         f"""
         select task.id
           from task
@@ -84,22 +75,15 @@ def _release(database: Database, id: str, *, at: int) -> None:
         """,
         id=id,
     )
-    for row in rows:
-        if not open_needs(database, row["id"]):
-            set_status(database, row["id"], "ready", at=at)
+    for task in waiting:
+        if not open_needs(database, task):
+            set_status(database, task, "ready", at=at)
 
 
 def need(database: Database, task: str, needs: str) -> None:
     """Let a task wait for another one."""
-    database.execute(
-        """
-        insert into prerequisite (project, task, needs)
-        values (:project, :task, :needs)
-        on conflict (project, task, needs) do nothing
-        """,
-        task=task,
-        needs=needs,
-    )
+    known = "on conflict (project, task, needs) do nothing"
+    database.insert("prerequisite", {"task": task, "needs": needs}, otherwise=known)
 
 
 def needs_no_more(database: Database, task: str) -> None:
@@ -110,10 +94,10 @@ def needs_no_more(database: Database, task: str) -> None:
 def needs(database: Database) -> dict[str, list[str]]:
     """Return what each task waits for, or waited for, in the order of their age."""
     rows = database.rows("select task, needs from prerequisite where project = :project order by task, needs")
-    found: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row["task"], []).append(row["needs"])
-    return found
+        needs.setdefault(row["task"], []).append(row["needs"])
+    return needs
 
 
 def needed_by(database: Database, task: str) -> list[Task]:
@@ -164,16 +148,8 @@ def every(
 
 def counts(database: Database) -> dict[str, int]:
     """Return how many tasks there are in the queue, by status."""
-    rows = database.rows(
-        """
-        select status, count(*) as many
-          from task
-         where project = :project
-           and queued = 1
-         group by status
-        """
-    )
-    return {row["status"]: int(row["many"]) for row in rows}
+    sql = "select status, count(*) as many from task where project = :project and queued = 1 group by status"
+    return {row["status"]: int(row["many"]) for row in database.rows(sql)}
 
 
 def find(database: Database, id: str, *, for_update: bool = False) -> Task | None:
@@ -195,17 +171,8 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Task:
 
 def attempts(database: Database, task: str) -> list[Attempt]:
     """Return the attempts at a task, the latest first."""
-    rows = database.rows(
-        """
-        select *
-          from attempt
-         where project = :project
-           and task = :task
-         order by number desc
-        """,
-        task=task,
-    )
-    return [_attempt(row) for row in rows]
+    sql = "select * from attempt where project = :project and task = :task order by number desc"
+    return [_attempt(row) for row in database.rows(sql, task=task)]
 
 
 def failures(database: Database, task: str) -> dict[str, Failure]:
@@ -290,7 +257,7 @@ def attempts_since(database: Database, at: int) -> int:
 
 def results_since(database: Database, at: int) -> list[str]:
     """Return how the attempts at tasks ended since a moment: neither turns of conversations nor interruptions."""
-    rows = database.rows(
+    return database.column(
         """
         select attempt.result
           from attempt
@@ -302,21 +269,12 @@ def results_since(database: Database, at: int) -> list[str]:
         """,
         at=at,
     )
-    return [row["result"] for row in rows]
 
 
 def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
     """Record an attempt and, if it failed, its report; a second time changes nothing."""
-    database.execute(
-        """
-        insert into attempt (project, id, task, number, result, model, model_reason, started_at, duration_ms,
-                             cost_usd, tokens_in, tokens_out, difficulty, summary, transcript, branch)
-        values (:project, :id, :task, :number, :result, :model, :model_reason, :started_at, :duration_ms,
-                :cost_usd, :tokens_in, :tokens_out, :difficulty, :summary, :transcript, :branch)
-        on conflict (project, id) do nothing
-        """,
-        **{**attempt.as_dict(), "difficulty": _rank(attempt)},
-    )
+    row = {**attempt.as_dict(), "difficulty": _rank(attempt)}
+    database.insert("attempt", row, otherwise="on conflict (project, id) do nothing")
     if failure is not None:
         _add_failure(database, failure)
 
@@ -340,10 +298,8 @@ def replace_attempt(database: Database, attempt: Attempt, failure: Failure | Non
          where project = :project
            and id = :id
         """,
-        **{
-            **{name: value for name, value in attempt.as_dict().items() if name not in _UNCHANGED},
-            "difficulty": _rank(attempt),
-        },
+        **{name: value for name, value in attempt.as_dict().items() if name not in (*_UNCHANGED, "difficulty")},
+        difficulty=_rank(attempt),
     )
     database.execute("delete from failure where project = :project and attempt = :attempt", attempt=attempt.id)
     if failure is not None:
@@ -383,9 +339,9 @@ def conversations(
 
 def transcripts(database: Database) -> set[str]:
     """Return where the conversations of the loop's own attempts are written down."""
-    rows = database.rows(
+    paths = database.column(
         """
-        select attempt.transcript as path
+        select attempt.transcript
           from attempt
           join task on task.project = attempt.project and task.id = attempt.task
          where attempt.project = :project
@@ -393,7 +349,7 @@ def transcripts(database: Database) -> set[str]:
            and task.type != 'session'
         """
     )
-    return {row["path"] for row in rows}
+    return set(paths)
 
 
 def fill_figures(database: Database, attempt: Attempt) -> None:
@@ -407,11 +363,7 @@ def fill_figures(database: Database, attempt: Attempt) -> None:
            and result = 'interrupted'
            and cost_usd is null
         """,
-        id=attempt.id,
-        cost_usd=attempt.cost_usd,
-        tokens_in=attempt.tokens_in,
-        tokens_out=attempt.tokens_out,
-        transcript=attempt.transcript,
+        **{name: getattr(attempt, name) for name in ("id", "cost_usd", "tokens_in", "tokens_out", "transcript")},
     )
 
 
@@ -455,16 +407,8 @@ class PastAttempt(Value):
 
 
 def _add_failure(database: Database, failure: Failure) -> None:
-    database.execute(
-        """
-        insert into failure (project, attempt, task, tried, reason, category, files, error, avoid, suggestion,
-                             created_at)
-        values (:project, :attempt, :task, :tried, :reason, :category, :files, :error, :avoid, :suggestion,
-                :created_at)
-        on conflict (project, attempt) do nothing
-        """,
-        **{**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)},
-    )
+    row = {**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)}
+    database.insert("failure", row, otherwise="on conflict (project, attempt) do nothing")
 
 
 def _rank(attempt: Attempt) -> int | None:
@@ -476,19 +420,16 @@ def _row(task: Task) -> dict[str, Any]:
 
 
 def _task(row: Row) -> Task:
-    fields: dict[str, Any] = {field: row[field] for field in Task.fields}
-    return Task(**{**fields, **{name: bool(row[name]) for name in _FLAGS}})
+    return Task.from_row(row, **{name: bool(row[name]) for name in _FLAGS})
 
 
 def _attempt(row: Row) -> Attempt:
-    fields = {field: row[field] for field in Attempt.fields}
     rank = row["difficulty"]
-    return Attempt(**{**fields, "difficulty": "" if rank is None else DIFFICULTIES[rank]})
+    return Attempt.from_row(row, difficulty="" if rank is None else DIFFICULTIES[rank])
 
 
 def _failure(row: Row) -> Failure:
-    fields = {field: row[field] for field in Failure.fields}
-    return Failure(**{**fields, "files": tuple(json.loads(row["files"]))})
+    return Failure.from_row(row, files=tuple(json.loads(row["files"])))
 
 
 def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
