@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from learnt.store.database import Database, Row
+    from learnt.store.database import Database
 
 _ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
 
