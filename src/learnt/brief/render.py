@@ -1,7 +1,11 @@
-"""Turn what was chosen into the text of a brief, within its budget.
+"""Turn what was chosen into the text of a brief, within its budget, and into its receipt; read a receipt back.
 
 The same arguments always give the same text, so that a brief can be rendered again from its receipt. Learnings are
 shown whole, in full or on one line, or not at all: none is cut in half.
+
+A receipt says what was considered, what was chosen and why. Learnings are kept in it as pairs of id and version, with
+the counters that were shown: the text of that version comes from the history. So the text itself need not be stored,
+and a receipt proves what an agent was told.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
+    from learnt.brief.select import Choice
     from learnt.model import Failure
 
 ATTEMPTS_SHARE = 0.6
@@ -24,7 +30,10 @@ _LONGEST_FIELDS = (500, 200, 80, 0)
 _LONGEST_OF_ALL, _LONGEST_AT_LAST = 500, 80
 _LONGEST_TOLD = 200
 _LOST_WHERE_TEXTS_MEET = 4
+_LONGEST_QUERY = 2_000
 _SENTENCE_ENDS = ".!?"
+NO_ROOM = "no room in the budget"
+GIVEN_TO = "given to "  # and then to which agent
 RENDERER = 2
 """Counts the ways in which the same content was put into words; a brief can be rendered again by its own alone."""
 EVIDENCE = (
@@ -296,3 +305,112 @@ def _stuck(content: Content) -> str:
         f"## Stuck Loop Warning\n\nThis task was tried {content.loop.failures} times in a row without success. "
         "Do not repeat an earlier approach: take another one, or propose how to cut the task into smaller ones.\n"
     )
+
+
+def write_receipt(
+    *,
+    query: str,
+    asked: dict[str, Any],
+    choices: Sequence[Choice],
+    content: Content,
+    beside: Sequence[str],
+    no_room: Sequence[str],
+    attempts: Sequence[Past],
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the receipt as a JSON object.
+
+    `asked` is what was said beside the text, `beside` the ids of what the agent is given beside the brief, `attempts`
+    all that there were.
+    """
+    told = {past.number for past in content.attempts}
+    return {
+        "query": query[:_LONGEST_QUERY],
+        "query_length": len(query),
+        **asked,
+        "considered": [_choice_entry(choice, no_room) for choice in choices],
+        "shown": [_learning_entry(shown) for shown in content.learnings],
+        "beside": list(beside),
+        "attempts": [_attempt_entry(past) for past in content.attempts],
+        "attempts_left_out": [past.number for past in attempts if past.number not in told],
+        "failed": [one.as_dict() for one in content.failed],
+        "unfinished": [one.as_dict() for one in content.unfinished],
+        "notes": list(content.notes),
+        "loop": content.loop.as_dict(),
+        "stuck": content.stuck,
+        "at": content.now_ms,
+        "render": RENDERER,
+        "settings": settings,
+    }
+
+
+def read_receipt(
+    id: str,
+    receipt: dict[str, Any],
+    *,
+    learning_at: Callable[[str, int, str], Learning],
+    failure_of: Callable[[str], Failure],
+) -> Content:
+    """Return the content of the brief, from the history of its learnings and the reports on its attempts."""
+    learnings = [
+        Shown(
+            learning=learning_at(entry["id"], entry["version"], entry["scope"]).replace(
+                times_injected=entry["used"], times_helpful=entry["helpful"], scope=entry["scope"]
+            ),
+            form=entry["form"],
+            on_trial=entry["on_trial"],
+        )
+        for entry in receipt["shown"]
+    ]
+    attempts = [
+        Past(
+            number=entry["number"],
+            result=entry["result"],
+            model=entry["model"],
+            failure=failure_of(entry["attempt"]),
+            longest=entry.get("longest", _LONGEST_OF_ALL),
+        )
+        for entry in receipt["attempts"]
+    ]
+    return Content(
+        id=id,
+        now_ms=receipt["at"],
+        learnings=tuple(learnings),
+        attempts=tuple(attempts),
+        loop=Loop(**receipt["loop"]),
+        stuck=receipt["stuck"],
+        failed=tuple(FailedBefore(**entry) for entry in receipt.get("failed", ())),
+        unfinished=tuple(Unfinished(**entry) for entry in receipt.get("unfinished", ())),
+        notes=tuple(receipt.get("notes", ())),
+    )
+
+
+def _choice_entry(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
+    hit = choice.hit
+    left_out = choice.left_out or (NO_ROOM if hit.learning.id in no_room else "")
+    return {
+        "id": hit.learning.id,
+        "score": round(hit.score, 4),
+        "relevance": round(hit.relevance, 4),
+        "confidence": hit.learning.confidence,
+        "trigger": hit.trigger,
+        "left_out": left_out,
+    }
+
+
+def _learning_entry(shown: Shown) -> dict[str, Any]:
+    learning = shown.learning
+    return {
+        "id": learning.id,
+        "version": learning.version,
+        "scope": learning.scope,
+        "form": shown.form,
+        "on_trial": shown.on_trial,
+        "used": learning.times_injected,
+        "helpful": learning.times_helpful,
+    }
+
+
+def _attempt_entry(past: Past) -> dict[str, Any]:
+    figures = {name: getattr(past, name) for name in ("number", "result", "model", "longest")}
+    return {"attempt": past.failure.attempt, **figures}

@@ -30,7 +30,7 @@ from learnt.model import (
     text_id,
 )
 from learnt.project import head_branch, head_commit
-from learnt.store import activity, claims, learnings, mined, tasks
+from learnt.store import activity, learnings, mined, tasks
 from learnt.store.happened import DebriefRecord, Turn
 from learnt.store.learnings import Change
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
@@ -141,7 +141,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     known = tasks.find(database, attempt.task)
     tasks.ensure(database, known or record.task)
     task = tasks.get(database, attempt.task, for_update=True)  # attempts are counted one after the other
-    if record.claim and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
+    if record.claim and tasks.give_back_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and how this attempt ended was recorded then. What it learnt counts.
         tasks.fill_figures(database, attempt)
         return _learn_and_mark(context, database, reading, task).replace(result="interrupted")

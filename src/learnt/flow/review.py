@@ -16,10 +16,10 @@ from learnt.flow.context import Context, check_rows
 from learnt.flow.learnings import activate, take_back, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
-from learnt.store import Store, escalations, learnings, reviews
+from learnt.store import Store, learnings, reviews
 from learnt.store.database import Database
-from learnt.store.escalations import Escalation
-from learnt.store.mined import Found, evidence_for
+from learnt.store.mined import StoredDiscovery, evidence_for
+from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
@@ -42,7 +42,7 @@ class ReviewItem(Value):
     """What the learning would replace."""
     question: str = ""
     """Why it should be removed."""
-    evidence: tuple[Found, ...] = ()
+    evidence: tuple[StoredDiscovery, ...] = ()
 
 
 class Decision(Value):
@@ -64,7 +64,7 @@ class Review:
         self._context = context
         self._store = context.store
 
-    def evidence(self, id: str) -> list[Found]:
+    def evidence(self, id: str) -> list[StoredDiscovery]:
         """Return what was seen that speaks for a learning, the oldest first."""
         return evidence_for(self._store.database, id)
 
@@ -90,7 +90,7 @@ class Review:
         """Return one thing that waits."""
         database = self._store.database
         if is_id("esc", id):
-            escalation = escalations.get(database, id)
+            escalation = reviews.get_escalation(database, id)
             if escalation.status == "open" and is_id("learn", escalation.subject):
                 return self._removal_item(escalation)
             raise _answered_already(escalation)
@@ -152,9 +152,7 @@ class Review:
             raise WrongRequest(f"`{answer}` is no answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now = self._context.clock()
         with self._store.transaction():
-            escalations.add_opinion(
-                self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now
-            )
+            reviews.add_opinion(self._store.database, new_id("opinion", now), answer, who=self._context.person, at=now)
 
     def _items_of(self, kind: str, *, limit: int) -> list[ReviewItem]:
         if limit <= 0:
@@ -170,7 +168,7 @@ class Review:
 
     def _removals(self) -> list[Escalation]:
         """Return the questions whether a learning is to be hidden, as long as it exists."""
-        every = escalations.every(self._store.database, status="open")
+        every = reviews.escalations(self._store.database, status="open")
         asked = [escalation for escalation in every if is_id("learn", escalation.subject)]
         ids = [escalation.subject for escalation in asked]
         known = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
@@ -207,14 +205,14 @@ class Review:
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
         """Hide the learning that an escalation is about, or keep it, as it is or with other words."""
-        subject = escalations.get(self._store.database, id).subject
+        subject = reviews.get_escalation(self._store.database, id).subject
         if not is_id("learn", subject):
             raise WrongRequest(f"`{id}` is about no learning", hint=f'`learnt resolve {id} "what to do"` answers it')
         hides = decision == "accept"
         holder, _ = self._context.locate(subject, writable=hides or bool(fields))
         with self._store.transaction():
             self._store.database.lock_words()
-            escalation = escalations.get(self._store.database, id, for_update=True)
+            escalation = reviews.get_escalation(self._store.database, id, for_update=True)
             if escalation.status != "open":
                 raise _answered_already(escalation)
             _find_unchanged(holder.database, subject, version)
@@ -238,9 +236,9 @@ class Review:
 
     def _reopen(self, id: str) -> None:
         """Within a transaction: let an escalation wait again."""
-        escalation = escalations.get(self._store.database, id, for_update=True)
+        escalation = reviews.get_escalation(self._store.database, id, for_update=True)
         open_again = escalation.replace(status="open", answer="", resolved_at=None, resolved_by="")
-        escalations.resolve(self._store.database, open_again)
+        reviews.resolve_escalation(self._store.database, open_again)
 
 
 def _find_unchanged(database: Database, id: str, version: int | None) -> Learning:

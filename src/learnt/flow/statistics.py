@@ -17,10 +17,10 @@ from learnt.flow.activity import (
 )
 from learnt.flow.context import Context, check_rows
 from learnt.model import Value
-from learnt.store import calls, escalations, missteps, statistics
+from learnt.store import calls, missteps, reviews, statistics
 from learnt.store.activity import Today
 from learnt.store.calls import ModelCall, Spent
-from learnt.store.statistics import Day, Effect, Ranked, Regenerated
+from learnt.store.statistics import Effect, Ranked, Regenerated
 from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.weigh import statistics as rules
 from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
@@ -142,9 +142,9 @@ class Reports:
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS
-        lengths = _daily(statistics.task_lengths(database, since=since))
+        lengths = statistics.task_lengths(database, since=since)
         tasks = [(day, count, rules.tokens_of_letters(total)) for day, count, total in lengths]
-        briefs = _daily(statistics.brief_tokens(database, since=since))
+        briefs = statistics.brief_tokens(database, since=since)
         learnt_at = statistics.first_learning_at(database)
         effects = statistics.effects(database, learnt_at=now if learnt_at is None else learnt_at)
         return Stats(
@@ -154,28 +154,24 @@ class Reports:
             task_tokens=tuple(rules.weeks(tasks, now_ms=now, count=weeks)),
             brief_tokens=tuple(rules.weeks(briefs, now_ms=now, count=weeks)),
             gone=self._find_gone_errors(now),
-            cost=tuple(rules.months(_daily(statistics.spent(database)))),
+            cost=tuple(rules.months(statistics.spent(database))),
             before=_sum_up([effect for effect in effects if not effect.after]),
             after=_sum_up([effect for effect in effects if effect.after]),
             by_month=_sum_up_months(effects),
             regenerations=statistics.regenerated(database),
-            opinions=escalations.count_opinions(database),
+            opinions=reviews.count_opinions(database),
             prevented=missteps.prevented(database),
         )
 
     def _find_gone_errors(self, now: int) -> tuple[GoneError, ...]:
         database = self._store.database
-        signs = [(sign.task, sign.text, sign.at) for sign in statistics.failure_signs(database, limit=_SIGNS_READ)]
+        signs = statistics.failure_signs(database, limit=_SIGNS_READ)
         starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
         errors = []
         for gone in rules.gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:
             id, title = statistics.learnt_from(database, gone.tasks) or ("", "")
             errors.append(GoneError(gone=gone, learning=id, title=title))
         return tuple(errors)
-
-
-def _daily(days: Iterable[Day]) -> list[tuple[int, int, float]]:
-    return [(day.day, day.count, day.total) for day in days]
 
 
 def _sum_up(effects: Iterable[Effect]) -> Outcomes:

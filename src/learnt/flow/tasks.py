@@ -8,8 +8,8 @@ from __future__ import annotations
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.learnings import alter
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
-from learnt.store import escalations, tasks
-from learnt.store.escalations import Escalation
+from learnt.store import reviews, tasks
+from learnt.store.reviews import Escalation
 from learnt.strategy.figures import PastAttempt
 from learnt.strategy.stuck import Stuck, find_stuck_task
 from learnt.text.clean import fold
@@ -163,7 +163,7 @@ class Tasks:
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("done", "cancelled"):
                 raise WrongRequest(f"`{id}` is {task.status} already", hint="there is nothing to cancel")
-            for escalation in escalations.every(self._store.database, subject=id):
+            for escalation in reviews.escalations(self._store.database, subject=id):
                 answer_escalation(self._context, escalation, "cancel")
             return set_status(self._context, task, "cancelled")
 
@@ -176,7 +176,7 @@ class Tasks:
             is_open = task.queued and task.status in ("waiting", "ready")
             if is_open and not failed_attempts(self._context, task):
                 raise WrongRequest(f"`{id}` is {task.status} already", hint="there is no failure to start anew after")
-            for escalation in escalations.every(self._store.database, subject=id):
+            for escalation in reviews.escalations(self._store.database, subject=id):
                 answer_escalation(self._context, escalation, "retry")
             return set_status(
                 self._context, task.replace(queued=True), waiting_or_ready(self._store.database, id), fresh=True
@@ -213,14 +213,14 @@ class Tasks:
                 )
                 made.append(self._insert(part, [made[-1].id] if in_order and made else before))
                 tasks.need(self._store.database, id, made[-1].id)
-            for escalation in escalations.every(self._store.database, subject=id):
+            for escalation in reviews.escalations(self._store.database, subject=id):
                 answer_escalation(self._context, escalation, "split")
             set_status(self._context, task.replace(queued=True), "waiting", fresh=True)
         return made
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
         """Return what waits for a person; `status=None`: also what was answered."""
-        return escalations.every(self._store.database, status=status, subject=subject)
+        return reviews.escalations(self._store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
         """Answer an escalation, by its id or its task's: the task goes on with it in the prompt, or is cancelled.
@@ -229,7 +229,7 @@ class Tasks:
         """
         answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self._store.transaction():
-            escalation = escalations.get(self._store.database, self._escalation_id(id), for_update=True)
+            escalation = reviews.get_escalation(self._store.database, self._escalation_id(id), for_update=True)
             if escalation.status != "open":
                 raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
             if hide and not is_id("learn", escalation.subject):
@@ -251,7 +251,7 @@ class Tasks:
         task = None if is_id("esc", id) else tasks.find(self._store.database, id)
         if task is None:
             return id
-        asked = escalations.every(self._store.database, subject=id)
+        asked = reviews.escalations(self._store.database, subject=id)
         if not asked:
             raise WrongRequest(f"`{id}` is {task.status} and asks nothing", hint="`learnt escalations` shows what does")
         return asked[-1].id
@@ -330,7 +330,7 @@ def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, a
         detail={"attempt": attempt.id, "error": stuck.error[:2_000]},
         created_at=at,
     )
-    escalations.add(database, escalation)
+    reviews.add_escalation(database, escalation)
 
 
 def next_number(database: Database, task: str) -> int:
@@ -384,7 +384,7 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
     answered = escalation.replace(
         status="resolved", answer=answer, resolved_at=context.clock(), resolved_by=context.person
     )
-    escalations.resolve(context.store.database, answered)
+    reviews.resolve_escalation(context.store.database, answered)
     return answered
 
 

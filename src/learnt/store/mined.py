@@ -23,7 +23,7 @@ class Material(Value):
     commit: str = ""
 
 
-class Found(Value):
+class StoredDiscovery(Value):
     """A discovery in the store, and what became of it."""
 
     discovery: Discovery
@@ -31,8 +31,6 @@ class Found(Value):
     learning: str
     skipped: str
     created_at: int
-    times: int = 1
-    """In how many tasks it was found."""
 
 
 def add_material(database: Database, material: Material) -> None:
@@ -160,7 +158,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     """Return what was found in a task by a rule and became no learning, the oldest first."""
     rows = database.rows(
         """
-        select *, 1 as times
+        select *
           from discovery
          where project = :project
            and task = :task
@@ -171,7 +169,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
         task=task,
         rule=rule,
     )
-    return [_as_found(row).discovery for row in rows]
+    return [_read_discovery(row).discovery for row in rows]
 
 
 def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
@@ -204,32 +202,10 @@ def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20)
     return list(found.values())
 
 
-def evidence_for(database: Database, learning: str) -> list[Found]:
+def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
     """Return the discoveries that speak for a learning, the oldest first."""
-    sql = "select *, 1 as times from discovery where project = :project and learning = :learning"
-    return [_as_found(row) for row in database.rows(f"{sql} order by created_at, id", learning=learning)]
-
-
-def skipped(database: Database, *, limit: int) -> list[Found]:
-    """Return what became no learning, the most often found first, each once."""
-    rows = database.rows(
-        """
-        select discovery.*, counted.times as times
-          from discovery
-          join (
-              select sign, count(*) as times, max(id) as id
-                from discovery
-               where project = :project
-                 and skipped != ''
-               group by sign
-          ) counted on counted.id = discovery.id
-         where discovery.project = :project
-         order by counted.times desc, discovery.created_at desc, discovery.id
-         limit :limit
-        """,
-        limit=limit,
-    )
-    return [_as_found(row) for row in rows]
+    sql = "select * from discovery where project = :project and learning = :learning"
+    return [_read_discovery(row) for row in database.rows(f"{sql} order by created_at, id", learning=learning)]
 
 
 def size_read(database: Database, source: str) -> int:
@@ -263,6 +239,6 @@ def note_read(database: Database, source: str, *, size: int, task: str, at: int)
     database.insert("already_read", row, otherwise=f"on conflict (project, id) do update set {changes}")
 
 
-def _as_found(row: Row) -> Found:
+def _read_discovery(row: Row) -> StoredDiscovery:
     discovery = Discovery.from_row(row, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
-    return Found.from_row(row, discovery=discovery)
+    return StoredDiscovery.from_row(row, discovery=discovery)

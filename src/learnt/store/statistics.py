@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database
 
+    DaySum = tuple[int, int, float]  # the day, how many, and their sum
+
 _ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
 
 
@@ -29,14 +31,6 @@ class Ranked(Value):
     recurrences: int
 
 
-class Day(Value):
-    """What fell on one day: how many, and their sum."""
-
-    day: int
-    count: int
-    total: float
-
-
 class Effect(Value):
     """The tasks that were begun on one day, before or after there was a learning."""
 
@@ -48,14 +42,6 @@ class Effect(Value):
     """Done by the first attempt."""
     attempts: int
     """At those that were done."""
-
-
-class Sign(Value):
-    """How an attempt failed."""
-
-    task: str
-    text: str
-    at: int
 
 
 class Regenerated(Value):
@@ -89,18 +75,18 @@ def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
     return [Ranked(**row) for row in rows]
 
 
-def task_lengths(database: Database, *, since: int) -> list[Day]:
+def task_lengths(database: Database, *, since: int) -> list[DaySum]:
     """Return how many tasks came on each day, and how many characters their texts have."""
     lengths = "sum(length(title) + length(text))"
     return _by_day(database, "task", "created_at", lengths, since, more="and type != 'session'")
 
 
-def brief_tokens(database: Database, *, since: int) -> list[Day]:
+def brief_tokens(database: Database, *, since: int) -> list[DaySum]:
     """Return how many briefs were given on each day, and their tokens."""
     return _by_day(database, "brief", "created_at", "sum(tokens)", since)
 
 
-def spent(database: Database) -> list[Day]:
+def spent(database: Database) -> list[DaySum]:
     """Return how many calls to models were made on each day, and what they cost."""
     return _by_day(database, "model_call", "at", "coalesce(sum(cost_usd), 0)", 0)
 
@@ -140,8 +126,8 @@ def effects(database: Database, *, learnt_at: int) -> list[Effect]:
     return [Effect(after=bool(row["later"]), **{name: int(row[name]) for name in whole}) for row in rows]
 
 
-def failure_signs(database: Database, *, limit: int) -> list[Sign]:
-    """Return how the latest attempts failed, the newest first; conversations are none."""
+def failure_signs(database: Database, *, limit: int) -> list[tuple[str, str, int]]:
+    """Return task, error and time of the latest attempts that failed, the newest first; conversations are none."""
     rows = database.rows(
         """
         select failure.task as task, failure.created_at as at,
@@ -155,7 +141,7 @@ def failure_signs(database: Database, *, limit: int) -> list[Sign]:
         """,
         limit=limit,
     )
-    return [Sign(**row) for row in rows]
+    return [(row["task"], row["text"], row["at"]) for row in rows]
 
 
 def attempt_starts(database: Database, *, limit: int) -> list[int]:
@@ -222,7 +208,7 @@ def regenerated(database: Database) -> Regenerated:
     return Regenerated(**{**row, **{name: int(row[name]) for name in whole}})
 
 
-def _by_day(database: Database, table: str, time: str, total: str, since: int, *, more: str = "") -> list[Day]:
+def _by_day(database: Database, table: str, time: str, total: str, since: int, *, more: str = "") -> list[DaySum]:
     rows = database.rows(
         f"""
         select {time} / {DAY_MS} as day, count(*) as count, {total} as total
@@ -235,4 +221,4 @@ def _by_day(database: Database, table: str, time: str, total: str, since: int, *
         """,
         since=since,
     )
-    return [Day(day=int(row["day"]), count=int(row["count"]), total=float(row["total"])) for row in rows]
+    return [(int(row["day"]), int(row["count"]), float(row["total"])) for row in rows]

@@ -1,4 +1,8 @@
-"""Tasks, the attempts at them, and the reports on those that failed."""
+"""Tasks, who holds them, the attempts at them, and the reports on those that failed.
+
+A claim is taken and given back in the transaction that changes the task, so that a task is held by one worker at most.
+A worker that gives no sign of life loses its claim when the lease runs out.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 from itertools import takewhile
 
 from learnt.errors import NotFound
-from learnt.model import DIFFICULTIES, Attempt, Failure, Task, Value
+from learnt.model import DIFFICULTIES, Attempt, Claim, Failure, Task, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +19,10 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database, Row
 
-
 _FLAGS = ("skip_learnings", "queued")
+_FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")
 _UNCHANGED = ("task", "number", "model_reason")
+_OF_CLAIM = "where project = :project and task = :task and attempt = :attempt"
 _GIVE_TITLE = """
     on conflict (project, id) do update
        set title = excluded.title,
@@ -31,6 +36,16 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
+
+
+class RecordedAttempt(Value):
+    """A past attempt with what is known of its task."""
+
+    attempt: Attempt
+    type: str
+    title: str
+    goal: str
+    sign: str
 
 
 def ensure(database: Database, task: Task) -> None:
@@ -367,7 +382,7 @@ def fill_figures(database: Database, attempt: Attempt) -> None:
     )
 
 
-def record(database: Database, *, limit: int) -> list[PastAttempt]:
+def record(database: Database, *, limit: int) -> list[RecordedAttempt]:
     """Return the latest attempts at tasks that were not interrupted, the newest first."""
     rows = database.rows(
         """
@@ -385,7 +400,7 @@ def record(database: Database, *, limit: int) -> list[PastAttempt]:
         limit=limit,
     )
     return [
-        PastAttempt(
+        RecordedAttempt(
             attempt=_attempt(row),
             type=row["task_type"],
             title=row["task_title"],
@@ -396,14 +411,64 @@ def record(database: Database, *, limit: int) -> list[PastAttempt]:
     ]
 
 
-class PastAttempt(Value):
-    """A past attempt with what is known of its task."""
+def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that still count (given and returned newest first): those since a success or a restart."""
+    return list(
+        takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
+    )
 
-    attempt: Attempt
-    type: str
-    title: str
-    goal: str
-    sign: str
+
+def take_claim(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
+    """Hold the task that has been ready longest, of all or of some; None when there is none. Its id is filled in."""
+    row = database.row(
+        f"""
+        select id
+          from task
+         where project = :project
+           and status = 'ready'
+           and queued = 1
+           and not exists (select 1 from claim where claim.project = task.project and claim.task = task.id)
+           and (:any = 1 or {database.one_of("id", "only")})
+         order by created_at, id
+         limit 1{database.skip_locked}
+        """,
+        any=int(only is None),
+        only=database.list_value(only or ()),
+    )
+    if row is None:
+        return None
+    claim = claim.replace(task=row["id"])
+    set_status(database, claim.task, "running", at=claim.started_at)
+    database.insert("claim", claim.as_dict())
+    return claim
+
+
+def renew_claim(database: Database, claim: Claim) -> bool:
+    """Hold a task longer; False when the claim is lost."""
+    held = {"task": claim.task, "attempt": claim.attempt, "held_until": claim.held_until}
+    return bool(database.execute(f"update claim set held_until = :held_until {_OF_CLAIM}", **held))
+
+
+def keep_claim(database: Database, claim: Claim) -> bool:
+    """Hold a task longer, and keep what is known of its agent; False when the claim is lost."""
+    fields = {field: value for field, value in claim.as_dict().items() if field not in _FIXED_IN_CLAIM}
+    changes = ", ".join(f"{field} = :{field}" for field in fields)
+    return bool(database.execute(f"update claim set {changes} {_OF_CLAIM}", **fields))
+
+
+def give_back_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
+    """Let go of a task; None when the claim was lost already, or has not lapsed at a moment that is given."""
+    row = database.row(f"select * from claim {_OF_CLAIM}{database.for_update}", task=task, attempt=attempt)
+    if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
+        return None
+    database.execute("delete from claim where project = :project and task = :task", task=task)
+    return Claim.from_row(row)
+
+
+def claims(database: Database) -> list[Claim]:
+    """Return all claims, the oldest first."""
+    rows = database.rows("select * from claim where project = :project order by started_at, attempt")
+    return [Claim.from_row(row) for row in rows]
 
 
 def _add_failure(database: Database, failure: Failure) -> None:
@@ -430,10 +495,3 @@ def _attempt(row: Row) -> Attempt:
 
 def _failure(row: Row) -> Failure:
     return Failure.from_row(row, files=tuple(json.loads(row["files"])))
-
-
-def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts that still count (given and returned newest first): those since a success or a restart."""
-    return list(
-        takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
-    )
