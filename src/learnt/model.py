@@ -392,7 +392,7 @@ class Task(Value):
     client: str = ""
     """Of a conversation: the client in which it is held."""
     queued: bool = False
-    """Whether `learnt work` may take it; a task that a brief or a debrief made belongs to who asked for that."""
+    """Whether `learnt work` may take it; a task that a brief or a debrief created belongs to its caller."""
     created_at: int = 0
     updated_at: int = 0
 
@@ -592,4 +592,4 @@ class Debrief(Value):
     spooled: bool = False
     """The database could not take it yet; it is kept, and taken up later."""
     new_task: bool = False
-    """Nobody had spoken of the task before."""
+    """The task was not known before."""

@@ -68,7 +68,7 @@ class Loop(Value):
     attempts: int = 0
     failures: int = 0
     anew: bool = False
-    """Whether a person let it start anew after attempts that `failures` does not count."""
+    """Whether a person restarted it after attempts that `failures` does not count."""
     recent: int = 0
     recent_done: int = 0
     model: str = ""
@@ -140,12 +140,12 @@ def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -
             left = budget_tokens - _size(kept, per_char) if left is None else left
             forms = [form for form in forms if _least_size(form, content.now_ms) <= left]
         longer = (kept.replace(learnings=(*kept.learnings, form)) for form in forms)
-        fitting = next((one for one in longer if _size(one, per_char) <= budget_tokens), None)
+        fitting = next((candidate for candidate in longer if _size(candidate, per_char) <= budget_tokens), None)
         if fitting is None:
             no_room.append(shown.learning.id)
         else:
             kept, left = fitting, None
-    # What nobody needed is passed on.
+    # What the learnings did not use goes to the attempts.
     return _with_attempts(kept, content.attempts, budget_tokens, per_char), no_room
 
 
@@ -195,9 +195,9 @@ def _learnings(learnings: Sequence[Shown], now_ms: int) -> str:
 def _entry(shown: Shown, now_ms: int) -> str:
     learning = shown.learning
     lines = [f"### {_title(learning)} [{_standing(shown)}]"]
-    told = [(field, _beyond(learning.title, getattr(learning, field))) for field in PARAGRAPHS]
-    if any(text for _, text in told):
-        lines += ["", *(f"**{field.capitalize()}**: {harmless(text)}" for field, text in told if text)]
+    paragraphs = [(field, _beyond(learning.title, getattr(learning, field))) for field in PARAGRAPHS]
+    if any(text for _, text in paragraphs):
+        lines += ["", *(f"**{field.capitalize()}**: {harmless(text)}" for field, text in paragraphs if text)]
     source = _one_line(learning.goal or learning.task or learning.origin)
     place = "" if learning.scope == "project" else f", {_one_line(learning.scope)}"
     lines += ["", f"_ID: {learning.id} | Source: {source}{place}, {age(learning.created_at, now_ms)}_", ""]
@@ -205,7 +205,7 @@ def _entry(shown: Shown, now_ms: int) -> str:
 
 
 def _beyond(title: str, text: str) -> str:
-    """Return what a text says after the title; a learning told in plain words has its first sentence as its title."""
+    """Return what a text says after the title; the title of a learning given as plain text is its first sentence."""
     said = title.rstrip(_SENTENCE_ENDS)
     if not said or not text.startswith(said):
         return text
@@ -239,10 +239,10 @@ def _failed(failed: Sequence[FailedBefore], now_ms: int) -> str:
     if not failed:
         return ""
     lines = ["## This Failed Here Before", ""]
-    for one in failed:
-        error = _one_line(one.error)[:_LONGEST_OF_ALL]
-        lines.append(f"- `{_code(one.command)}` failed {age(one.at, now_ms)}{f': {error}' if error else ''}")
-        lines.append(f"  Then this worked: `{_code(one.worked)}`")
+    for failure in failed:
+        error = _one_line(failure.error)[:_LONGEST_OF_ALL]
+        lines.append(f"- `{_code(failure.command)}` failed {age(failure.at, now_ms)}{f': {error}' if error else ''}")
+        lines.append(f"  Then this worked: `{_code(failure.worked)}`")
     return "\n".join((*lines, ""))
 
 
@@ -250,11 +250,11 @@ def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     if not unfinished:
         return ""
     lines = ["## Unfinished On This Branch", "", "The user can put one away: `learnt task cancel ID`.", ""]
-    for one in unfinished:
-        told = [_one_line(text)[:_LONGEST_TOLD] for text in (one.reason, one.suggestion) if text]
-        title = "" if one.title == one.task else f"{_one_line(one.title)[:_LONGEST_TOLD]} "
-        lines.append(f"- {title}({one.task}) failed {age(one.at, now_ms)}")
-        lines += [f"  {text}" for text in told]
+    for work in unfinished:
+        texts = [_one_line(text)[:_LONGEST_TOLD] for text in (work.reason, work.suggestion) if text]
+        title = "" if work.title == work.task else f"{_one_line(work.title)[:_LONGEST_TOLD]} "
+        lines.append(f"- {title}({work.task}) failed {age(work.at, now_ms)}")
+        lines += [f"  {text}" for text in texts]
     return "\n".join((*lines, ""))
 
 
@@ -268,14 +268,14 @@ def _attempts(attempts: Sequence[Past]) -> str:
     lines = ["## Previous Attempts", ""]
     for past in attempts:
         lines += [f"### Attempt {past.number}: {past.result}{f' ({_one_line(past.model)})' if past.model else ''}", ""]
-        lines += _told_of(past)
+        lines += _report_lines(past)
         lines.append("")
     return "\n".join(lines)
 
 
-def _told_of(past: Past) -> list[str]:
+def _report_lines(past: Past) -> list[str]:
     failure, longest = past.failure, past.longest or _LONGEST_AT_LAST
-    told = {
+    fields = {
         "Tried": failure.tried,
         "Failed because": failure.reason,
         "Files": ", ".join(failure.files),
@@ -284,8 +284,8 @@ def _told_of(past: Past) -> list[str]:
         "Suggestion": failure.suggestion,
     }
     if not past.longest:
-        told = {"Failed because": failure.reason, "Avoid": failure.avoid}
-    return [f"- {name}: {_one_line(text)[:longest]}" for name, text in told.items() if text]
+        fields = {"Failed because": failure.reason, "Avoid": failure.avoid}
+    return [f"- {name}: {_one_line(text)[:longest]}" for name, text in fields.items() if text]
 
 
 def _status(loop: Loop) -> str:
@@ -323,7 +323,7 @@ def write_receipt(
     `asked` is what was said beside the text, `beside` the ids of what the agent is given beside the brief, `attempts`
     all that there were.
     """
-    told = {past.number for past in content.attempts}
+    shown = {past.number for past in content.attempts}
     return {
         "query": query[:_LONGEST_QUERY],
         "query_length": len(query),
@@ -332,9 +332,9 @@ def write_receipt(
         "shown": [_learning_entry(shown) for shown in content.learnings],
         "beside": list(beside),
         "attempts": [_attempt_entry(past) for past in content.attempts],
-        "attempts_left_out": [past.number for past in attempts if past.number not in told],
-        "failed": [one.as_dict() for one in content.failed],
-        "unfinished": [one.as_dict() for one in content.unfinished],
+        "attempts_left_out": [past.number for past in attempts if past.number not in shown],
+        "failed": [failure.as_dict() for failure in content.failed],
+        "unfinished": [work.as_dict() for work in content.unfinished],
         "notes": list(content.notes),
         "loop": content.loop.as_dict(),
         "stuck": content.stuck,

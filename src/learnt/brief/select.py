@@ -103,8 +103,8 @@ def choose(
     ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
     reasons = {hit.learning.id: known.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
     fitting = [hit for hit in ranked if not reasons[hit.learning.id]]
-    trusted = _told_once([hit for hit in fitting if not _on_trial(hit, rules)], (), reasons)
-    trials = _told_once([hit for hit in fitting if _on_trial(hit, rules)], trusted, reasons)
+    trusted = _without_repetitions([hit for hit in fitting if not _on_trial(hit, rules)], (), reasons)
+    trials = _without_repetitions([hit for hit in fitting if _on_trial(hit, rules)], trusted, reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -157,16 +157,16 @@ def _is_tried(learning: Learning) -> bool:
     return marks >= _TRIAL_MARKS or (learning.times_injected >= _TRIAL_SHOWINGS and not learning.times_helpful)
 
 
-def _told_once(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     """Return the hits without repetitions; where two tell the same, the newer takes the better place."""
     kept: list[Hit] = []
-    told = {hit.learning.id: LearningWords(hit.learning) for hit in (*before, *hits)}
+    words_by_id = {hit.learning.id: LearningWords(hit.learning) for hit in (*before, *hits)}
     for hit in hits:
-        mine = told[hit.learning.id]
-        if any(mine.repeats(told[other.learning.id]) for other in before):
+        mine = words_by_id[hit.learning.id]
+        if any(mine.repeats(words_by_id[other.learning.id]) for other in before):
             reasons[hit.learning.id] = "repeats another"
             continue
-        place = next((place for place, other in enumerate(kept) if mine.repeats(told[other.learning.id])), None)
+        place = next((place for place, other in enumerate(kept) if mine.repeats(words_by_id[other.learning.id])), None)
         if place is None:
             kept.append(hit)
             continue

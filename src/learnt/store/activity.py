@@ -1,7 +1,7 @@
 """What learnt did inside clients: briefs, warnings and debriefs, the newest first, and how often recall was used.
 
 Each kind is read by its index on time, and what is costly (receipts, learnings) only for what is shown. A brief that
-carried a warning is told as the warning. Agents are the same whose names are, as `text/names` compares them.
+carried a warning is listed as the warning. Agents' names are compared as `text/names` does it.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def used(database: Database, *, since: int) -> dict[str, int]:
 
 
 def searches_by(asker: str, at: int | None) -> str:
-    """Return the name of the counter of somebody's searches on a day; None stands for the end of days."""
+    """Return the name of the counter of somebody's searches on a day; None gives the end of the range."""
     return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"
 
 
@@ -331,8 +331,8 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
 
 def _warned_command(receipt: str | None) -> str:
     """Return the command of which a brief warned, by its receipt."""
-    told = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
-    return str(told[0]["command"])
+    failed = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
+    return str(failed[0]["command"])
 
 
 def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:

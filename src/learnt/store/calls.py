@@ -1,17 +1,15 @@
-"""Calls to language models: each is written down before it is made, so that no spending cap can be passed unseen."""
+"""Calls to language models: each is recorded before it is made, so that no spending cap is exceeded unnoticed."""
 
 from __future__ import annotations
 
 from learnt.model import Value
+from learnt.store.database import Database
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from learnt.store.database import Database
 _OUTCOME = ("model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_ms", "reason")
 
 
 class ModelCall(Value):
-    """One call: what for, to whom, and what came of it."""
+    """One call: its purpose, its model, and the outcome."""
 
     id: str
     purpose: str
@@ -29,7 +27,7 @@ class ModelCall(Value):
 
 
 class Spent(Value):
-    """What a group of calls came to."""
+    """The sums of a group of calls."""
 
     purpose: str
     provider: str
@@ -42,12 +40,12 @@ class Spent(Value):
 
 
 def add(database: Database, call: ModelCall) -> None:
-    """Write a call down."""
+    """Record a call."""
     database.insert("model_call", call.as_dict())
 
 
 def change(database: Database, call: ModelCall) -> None:
-    """Say what came of a call."""
+    """Record the outcome of a call."""
     changes = ", ".join(f"{column} = :{column}" for column in _OUTCOME)
     database.execute(
         f"update model_call set {changes} where project = :project and id = :id",
@@ -59,7 +57,7 @@ def change(database: Database, call: ModelCall) -> None:
 def get(database: Database, id: str) -> ModelCall:
     """Return a call."""
     row = database.row("select * from model_call where project = :project and id = :id", id=id)
-    assert row is not None  # noqa: S101 - the caller has written it down
+    assert row is not None  # noqa: S101 - the caller has recorded it
     return ModelCall.from_row(row)
 
 

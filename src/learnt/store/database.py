@@ -43,7 +43,7 @@ class Database:
     for_update = ""
     # Instead of waiting for a row that another process is about to change, take the next.
     skip_locked = ""
-    # A join whose left side is to be read first, where an engine guesses wrongly without being told.
+    # A join whose left side is to be read first, where an engine would choose the wrong order by itself.
     then_join = "join"
 
     def __init__(self, path: str, project: str) -> None:
@@ -60,7 +60,7 @@ class Database:
         raise NotImplementedError(self.engine)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         raise NotImplementedError(self.engine)
 
     def rows(self, sql: str, **parameters: Any) -> list[Row]:
@@ -148,16 +148,16 @@ class Database:
         return wait_ms
 
     def lock_words(self) -> None:
-        """Within a transaction: let other writers of the word index wait until it ends."""
+        """Within a transaction: make other writers of the word index wait until it ends."""
 
     def lock_queue(self) -> None:
-        """Within a transaction: let others that tie tasks together wait until it ends."""
+        """Within a transaction: make other processes that link tasks wait until it ends."""
 
     def lock_spending(self) -> None:
-        """Within a transaction: let others that are about to spend wait until it ends."""
+        """Within a transaction: make other processes that are about to spend wait until it ends."""
 
     def now_ms(self, here: int) -> int:
-        """Return the time that all who share this database go by; `here` is what the own clock says."""
+        """Return the time that all users of this database share; `here` is the local clock's."""
         return here
 
     def lock_schema(self) -> None:
@@ -236,4 +236,4 @@ class Transaction:
         try:
             self._database.run("rollback", {})
         except LearntError:
-            return  # the connection is gone, and the transaction with it: the first error tells the story
+            return  # the connection is gone, and the transaction with it: the first error is the one to report

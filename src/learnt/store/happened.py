@@ -1,8 +1,8 @@
 """What happened between learnings and agents: briefs with their injections, attempts, marks.
 
 Each kind of record is a value with a JSON body, which is applied the same way whether the database takes it at once or
-a replay of the spool brings it later; applying one again changes nothing. The bodies lie on disks: old ones must stay
-readable.
+a replay of the spool brings it later; applying it again changes nothing. Bodies lie on users' disks: old ones must
+stay readable.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class Turn(Value):
 
 
 class DebriefRecord(Value):
-    """An agent's output, without secrets, before anything is made of it."""
+    """An agent's output, without secrets, before it is read."""
 
     kind = "debrief"
     attempt: Attempt
@@ -142,7 +142,7 @@ class DebriefRecord(Value):
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether it is a turn with neither words nor a result, such as one that was broken off."""
+        """Whether it is a turn with neither words nor a result, such as an interrupted one."""
         return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
 
     def as_body(self) -> Body:

@@ -160,8 +160,8 @@ def remove(database: Database, id: str) -> None:
     row = database.row(f"select {_CUT} from learning_words where project = :project and learning = :id", id=id)
     if row is None:
         return
-    held = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
-    _count(database, sorted(held), learnings=-1, length=-row["length"])
+    indexed = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
+    _count(database, sorted(indexed), learnings=-1, length=-row["length"])
     for table in ("learning_words", "learning_trigger"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
     database.remove_postings(id)
@@ -227,7 +227,7 @@ def with_triggers(
     anchor occurs.
     """
     conditions = which.conditions(database)
-    found: dict[str, str] = {}
+    triggered: dict[str, str] = {}
     for kind in (kind for kind, occurring in anchors.items() if occurring):
         of_kind = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
         patterns = database.rows(
@@ -242,8 +242,8 @@ def with_triggers(
         )
         holding = [row["pattern"] for row in patterns if holds(kind, row["pattern"])]
         for row in _with_patterns(database, of_kind, holding, conditions) if holding else ():
-            found.setdefault(row["id"], f"{kind}: {row['pattern']}")
-    return found
+            triggered.setdefault(row["id"], f"{kind}: {row['pattern']}")
+    return triggered
 
 
 def _with_patterns(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _FIELDS = tuple(field for field in Learning.fields if field != "scope")
 _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
-# What an event need not tell: it holds the time and the version itself.
-_UNTOLD = ("id", "updated_at", "version", "scope")
+# Left out of an event's values: it has the time and the version itself.
+_NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # What follows from the fields, kept so that it can be looked up.
 _DERIVED = ("sameness", "title_sameness")
 _SEARCHED = (*index.FIELDS, "triggers")
@@ -38,7 +38,7 @@ _UPDATE = f"""
 _MOST_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
 
-# What a learning is before anything is said of it: the event of its birth tells the rest.
+# A learning before any field is set: the event of its creation holds the difference.
 _BLANK = Learning(id="learn_0", title="-")
 
 
@@ -53,7 +53,7 @@ class Change(Value):
 
 
 def add(database: Database, learning: Learning, change: Change) -> None:
-    """Insert a learning and the event of its birth."""
+    """Insert a learning and the event of its creation."""
     database.lock_words()
     database.insert("learning", _row(learning))
     index.put(database, learning)
@@ -406,7 +406,7 @@ def renew_stamp(database: Database) -> None:
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:
     old, new = as_record(before), as_record(after)
-    changed = [name for name in new if name not in _UNTOLD and new[name] != old[name]]
+    changed = [name for name in new if name not in _NOT_IN_EVENTS and new[name] != old[name]]
     return {name: old[name] for name in changed}, {name: new[name] for name in changed}
 
 

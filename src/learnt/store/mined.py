@@ -48,7 +48,7 @@ def material_of(database: Database, task: str) -> list[Material]:
 
 
 def drop_material(database: Database, task: str) -> bool:
-    """Let go of what was mined; False when another process has done so before."""
+    """Delete what was mined; False when another process has done so before."""
     return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
@@ -142,9 +142,9 @@ def times(database: Database, discovery: Discovery) -> int:
 
 
 def sign_of(discovery: Discovery) -> str:
-    """Return by what the same discovery is known again: case, white space and punctuation do not matter."""
-    told = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
-    letters = "".join(letter for letter in told.lower() if letter.isalnum())
+    """Return what identifies the same discovery: case, white space and punctuation do not matter."""
+    text = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
+    letters = "".join(letter for letter in text.lower() if letter.isalnum())
     return digest(f"{discovery.rule} {letters}")[:16]
 
 
@@ -196,10 +196,10 @@ def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20)
         rule=rule,
         limit=limit,
     )
-    found: dict[str, list[str]] = {}
+    by_task: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row["task"], []).append(row["text"])
-    return list(found.values())
+        by_task.setdefault(row["task"], []).append(row["text"])
+    return list(by_task.values())
 
 
 def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
@@ -228,7 +228,7 @@ def read_at(database: Database, source: str) -> int:
 
 
 def forget_read(database: Database, source: str) -> None:
-    """Let a source count as one that was never mined."""
+    """Treat a source as never mined."""
     database.execute("delete from already_read where project = :project and id = :id", id=source)
 
 

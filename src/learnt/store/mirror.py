@@ -66,7 +66,7 @@ class Mirror(Store):
     """The local copy of a server's store, as hooks use it."""
 
     _guard: Locked | None = None
-    """Held as long as the file is open: throwing it away waits for it."""
+    """Held while the file is open: deleting the file waits for it."""
 
     def record(self, happening: Happening) -> bool:
         """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
@@ -100,7 +100,7 @@ class Mirror(Store):
         return self.database.counter(_REFRESHED_AT)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         if self._guard is not None:
             self._guard.__exit__(None, None, None)
@@ -115,7 +115,7 @@ class Mirror(Store):
         database = None
         try:
             if not self._guard.__enter__():
-                raise missing  # it is being made
+                raise missing  # it is being rebuilt
             database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
             if database.schema_number() != newest_schema() or not database.counter(_REFRESHED_AT):
                 raise missing
@@ -129,7 +129,7 @@ class Mirror(Store):
 
 
 def refresh(server: Store, *, examine: bool = True) -> None:
-    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used.
+    """Bring the mirror of a server up to date, as far as hooks read it; rebuild one that is missing or unusable.
 
     `examine`: look for damage in all of it first, which takes longer than to find that nothing changed.
     """
@@ -211,7 +211,7 @@ def _rebuild(server: Store) -> None:
 
 
 class _Filling(Mirror):
-    """A mirror while it is made."""
+    """A mirror while it is built."""
 
     def _open(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
@@ -243,7 +243,7 @@ def _fill(mirror: _Filling, source: Database, waiting: list[SpoolRecord], *, now
 
 
 def _as_of_now(source: Database) -> None:
-    """Within a transaction: let all that is read be of one moment."""
+    """Within a transaction: read everything as of one moment."""
     source.execute("set transaction isolation level repeatable read, read only")
 
 

@@ -129,7 +129,7 @@ def prevented(database: Database, since: int | None = None) -> dict[str, int]:
 
 
 def apply_failure(database: Database, body: Body) -> None:
-    """Record that a command failed, and that a warning of it, if there was one, was in vain."""
+    """Record that a command failed, and that an earlier warning of it did not help."""
     failure = MisstepRecord.from_row(body)
     database.execute(
         """

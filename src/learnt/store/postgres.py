@@ -9,10 +9,16 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
 from learnt.store.database import Database, insert_statement
+from learnt.store.purge import TEXT_COLUMNS
 from learnt.text.redact import without_password, without_password_of
+
+if TYPE_CHECKING:
+    from learnt.store.database import Condition, Row
 
 try:
     import psycopg
@@ -22,13 +28,6 @@ except ImportError as error:
         f"PostgreSQL is configured, but its driver cannot be loaded: {error}",
         hint="install it with `pip install 'learnt[postgres]'`",
     ) from None
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from learnt.store.database import Condition, Row
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
@@ -82,7 +81,7 @@ class PostgresDatabase(Database):
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
             with self._connect().cursor() as cursor:
-                cursor.executemany(self._translate(sql), [{"project": self.project, **one} for one in parameters])
+                cursor.executemany(self._translate(sql), [{"project": self.project, **row} for row in parameters])
         except psycopg.Error as error:
             raise self._as_our_error(error) from None
 
@@ -187,8 +186,6 @@ class PostgresDatabase(Database):
         return []  # the server checks its own pages, and its keys cannot be switched off
 
     def scrub(self) -> None:
-        from learnt.store.purge import TEXT_COLUMNS
-
         self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
 
     def versions(self) -> dict[str, str]:

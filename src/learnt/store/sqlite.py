@@ -104,7 +104,7 @@ class SqliteDatabase(Database):
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
-            self._connection.executemany(sql, ({"project": self.project, **one} for one in parameters))
+            self._connection.executemany(sql, ({"project": self.project, **row} for row in parameters))
         except apsw.Error as error:
             raise self._as_our_error(error) from None
 

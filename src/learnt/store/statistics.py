@@ -5,16 +5,13 @@ What belongs to a time is summed by day, counted in UTC from 1970 on; weeks and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from learnt.model import Value
+from learnt.store.database import Database
 from learnt.text.times import DAY_MS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from learnt.store.database import Database
-
-    DaySum = tuple[int, int, float]  # the day, how many, and their sum
+DaySum = tuple[int, int, float]  # the day, how many, and their sum
 
 _ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
 

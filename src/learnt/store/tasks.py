@@ -49,7 +49,7 @@ class RecordedAttempt(Value):
 
 
 def ensure(database: Database, task: Task) -> None:
-    """Insert a task on its first use, and its goal on that one's; one that had only its id for a title gets one."""
+    """Insert a task, and its goal, unless they are known; a task that had only its id for a title gets one."""
     database.insert("task", _row(task), otherwise=_GIVE_TITLE)
     if task.goal:
         goal = {"name": task.goal, "created_at": task.created_at}
@@ -96,13 +96,13 @@ def _release(database: Database, id: str, *, at: int) -> None:
 
 
 def need(database: Database, task: str, needs: str) -> None:
-    """Let a task wait for another one."""
+    """Make a task wait for another."""
     known = "on conflict (project, task, needs) do nothing"
     database.insert("prerequisite", {"task": task, "needs": needs}, otherwise=known)
 
 
 def needs_no_more(database: Database, task: str) -> None:
-    """Let a task wait for nothing."""
+    """Remove what a task waits for."""
     database.execute("delete from prerequisite where project = :project and task = :task", task=task)
 
 
@@ -199,8 +199,8 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
     """Return the tasks that failed on a branch and are not done, each with its last report, the latest first.
 
-    What another task of the same title has done since is done. Of an attempt that told no result nobody knows whether
-    it failed. What a sub-agent could not do is for the agent that asked it: only that one's own failure is told.
+    What another task of the same title has done since is done. An attempt without a result may not
+    have failed. A sub-agent reports to the agent that started it: only that agent's own failure counts.
     """
     rows = database.rows(
         """
@@ -266,7 +266,7 @@ def archive_failures(database: Database, *, done_before: int, at: int) -> int:
 def attempts_since(database: Database, at: int) -> int:
     """Return how many attempts there were after a moment."""
     return int(
-        database.value("select count(*) as made from attempt where project = :project and started_at > :at", at=at)
+        database.value("select count(*) as attempts from attempt where project = :project and started_at > :at", at=at)
     )
 
 
@@ -457,7 +457,7 @@ def keep_claim(database: Database, claim: Claim) -> bool:
 
 
 def give_back_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
-    """Let go of a task; None when the claim was lost already, or has not lapsed at a moment that is given."""
+    """Give back a task; None when the claim was lost already, or when it has not lapsed at the given moment."""
     row = database.row(f"select * from claim {_OF_CLAIM}{database.for_update}", task=task, attempt=attempt)
     if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
         return None
