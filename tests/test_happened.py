@@ -21,10 +21,7 @@ from learnt.model import (
     Task,
     new_id,
 )
-from learnt.store.happened import (
-    AttemptRecord,
-    BriefRecord,
-)
+from learnt.store.happened import BriefRecord
 from learnt.store.spool import SpoolRecord
 
 TASK = Task(id="task_1", title="Add password reset", goal="accounts", created_at=1, updated_at=1)
@@ -38,6 +35,18 @@ def _brief(memory: Memory, learning: str, *, held_out: bool = False) -> Brief:
 
 def _body(brief: Brief) -> dict[str, Any]:
     return BriefRecord(task=TASK, brief=brief).as_body()
+
+
+class AttemptRecord:
+    """What older versions recorded when an attempt ended."""
+
+    kind = "attempt"
+
+    def __init__(self, *, task: Task, attempt: Attempt, failure: Failure | None = None) -> None:
+        self._parts = {"task": task, "attempt": attempt, "failure": failure}
+
+    def as_body(self) -> dict[str, Any]:
+        return {name: part and part.as_dict() for name, part in self._parts.items()}
 
 
 def _rows(memory: Memory, table: str) -> int:

@@ -11,10 +11,10 @@ import pytest
 from learnt import Memory, TryAgain
 from learnt.flow.background import LOCK
 from learnt.learnings_file.write import remove_learning
-from learnt.store import calls, escalations
+from learnt.store import calls, reviews
 from learnt.store.calls import ModelCall
-from learnt.store.escalations import Escalation
 from learnt.store.purge import TEXT_COLUMNS
+from learnt.store.reviews import Escalation
 from learnt.store.spool import SpoolRecord
 from learnt.system.locks import Locked
 from tests.conftest import Clock, Done
@@ -145,7 +145,7 @@ def test_what_was_asked_of_people_and_of_models_about_it_goes_too(memory: Memory
     with memory.context.store.transaction():
         calls.add(memory.context.store.database, call)
         for one in (about, beside):
-            escalations.add(memory.context.store.database, one)
+            reviews.add_escalation(memory.context.store.database, one)
     assert texts_of(memory).count(SECRET) > 8
 
     memory.purge(learning.id)

@@ -18,7 +18,8 @@ from learnt import Memory
 from learnt.flow import background
 from learnt.model import Learning, text_id
 from learnt.project import head_branch
-from learnt.store import counters, mined
+from learnt.store import mined
+from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.system.detached import INTERNAL
 from learnt.system.locks import Locked
 from tests.conftest import Clock
@@ -86,7 +87,7 @@ def test_each_turn_replaces_the_debrief_of_its_conversation(memory: Memory, alon
     assert (learning.recurrences, len(memory.history(learning.id))) == (0, 1), "said again is not learnt again"
     (material,) = mined.material_of(memory.context.store.database, TASK)
     assert material.text.endswith("It is mended.")
-    assert counters.value(memory.context.store.database, counters.TASKS_SINCE_UPDATE) == 1
+    assert memory.context.store.database.counter(TASKS_SINCE_UPDATE) == 1
 
 
 def test_what_people_made_of_a_learning_stays_when_its_conversation_goes_on(memory: Memory, alone: None) -> None:

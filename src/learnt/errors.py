@@ -12,8 +12,8 @@
     │   └── NewerDatabase       never opened, never written
     └── TryAgain                the database cannot take it now      exit 3
 
-A class exists only where some caller acts differently on it. Whoever raises knows the remedy, so the
-remedy travels along as the hint.
+A class exists only where some caller acts differently on it. The code that raises knows the remedy and
+gives it as the hint.
 """
 
 import errno

@@ -96,6 +96,11 @@ class Value(metaclass=_ValueType):
         """Return the fields in their order; the values are shared, not copied."""
         return {field: getattr(self, field) for field in type(self).fields}
 
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any], **changes: Any) -> Self:
+        """Return the value of a row, which may have more columns; `changes` are taken instead of its own."""
+        return cls(**{field: row[field] for field in cls.fields if field not in changes}, **changes)
+
     def replace(self, **changes: Any) -> Self:
         """Return a copy with some fields changed, checked again."""
         return type(self)(**{**self.as_dict(), **changes})
@@ -388,7 +393,7 @@ class Task(Value):
     client: str = ""
     """Of a conversation: the client in which it is held."""
     queued: bool = False
-    """Whether `learnt work` may take it; a task that a brief or a debrief made belongs to who asked for that."""
+    """Whether `learnt work` may take it; a task that a brief or a debrief created belongs to its caller."""
     created_at: int = 0
     updated_at: int = 0
 
@@ -588,4 +593,4 @@ class Debrief(Value):
     spooled: bool = False
     """The database could not take it yet; it is kept, and taken up later."""
     new_task: bool = False
-    """Nobody had spoken of the task before."""
+    """The task was not known before."""

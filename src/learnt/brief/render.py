@@ -1,7 +1,11 @@
-"""Turn what was chosen into the text of a brief, within its budget.
+"""Turn what was chosen into the text of a brief, within its budget, and into its receipt; read a receipt back.
 
 The same arguments always give the same text, so that a brief can be rendered again from its receipt. Learnings are
 shown whole, in full or on one line, or not at all: none is cut in half.
+
+A receipt says what was considered, what was chosen and why. Learnings are kept in it as pairs of id and version, with
+the counters that were shown: the text of that version comes from the history. So the text itself need not be stored,
+and a receipt proves what an agent was told.
 """
 
 from __future__ import annotations
@@ -13,8 +17,10 @@ from learnt.text.tokens import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
+    from learnt.brief.select import Choice
     from learnt.model import Failure
 
 ATTEMPTS_SHARE = 0.6
@@ -24,7 +30,10 @@ _LONGEST_FIELDS = (500, 200, 80, 0)
 _LONGEST_OF_ALL, _LONGEST_AT_LAST = 500, 80
 _LONGEST_TOLD = 200
 _LOST_WHERE_TEXTS_MEET = 4
+_LONGEST_QUERY = 2_000
 _SENTENCE_ENDS = ".!?"
+NO_ROOM = "no room in the budget"
+GIVEN_TO = "given to "  # and then to which agent
 RENDERER = 2
 """Counts the ways in which the same content was put into words; a brief can be rendered again by its own alone."""
 EVIDENCE = (
@@ -59,7 +68,7 @@ class Loop(Value):
     attempts: int = 0
     failures: int = 0
     anew: bool = False
-    """Whether a person let it start anew after attempts that `failures` does not count."""
+    """Whether a person restarted it after attempts that `failures` does not count."""
     recent: int = 0
     recent_done: int = 0
     model: str = ""
@@ -131,12 +140,12 @@ def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -
             left = budget_tokens - _size(kept, per_char) if left is None else left
             forms = [form for form in forms if _least_size(form, content.now_ms) <= left]
         longer = (kept.replace(learnings=(*kept.learnings, form)) for form in forms)
-        fitting = next((one for one in longer if _size(one, per_char) <= budget_tokens), None)
+        fitting = next((candidate for candidate in longer if _size(candidate, per_char) <= budget_tokens), None)
         if fitting is None:
             no_room.append(shown.learning.id)
         else:
             kept, left = fitting, None
-    # What nobody needed is passed on.
+    # What the learnings did not use goes to the attempts.
     return _with_attempts(kept, content.attempts, budget_tokens, per_char), no_room
 
 
@@ -186,9 +195,9 @@ def _learnings(learnings: Sequence[Shown], now_ms: int) -> str:
 def _entry(shown: Shown, now_ms: int) -> str:
     learning = shown.learning
     lines = [f"### {_title(learning)} [{_standing(shown)}]"]
-    told = [(field, _beyond(learning.title, getattr(learning, field))) for field in PARAGRAPHS]
-    if any(text for _, text in told):
-        lines += ["", *(f"**{field.capitalize()}**: {harmless(text)}" for field, text in told if text)]
+    paragraphs = [(field, _beyond(learning.title, getattr(learning, field))) for field in PARAGRAPHS]
+    if any(text for _, text in paragraphs):
+        lines += ["", *(f"**{field.capitalize()}**: {harmless(text)}" for field, text in paragraphs if text)]
     source = _one_line(learning.goal or learning.task or learning.origin)
     place = "" if learning.scope == "project" else f", {_one_line(learning.scope)}"
     lines += ["", f"_ID: {learning.id} | Source: {source}{place}, {age(learning.created_at, now_ms)}_", ""]
@@ -196,7 +205,7 @@ def _entry(shown: Shown, now_ms: int) -> str:
 
 
 def _beyond(title: str, text: str) -> str:
-    """Return what a text says after the title; a learning told in plain words has its first sentence as its title."""
+    """Return what a text says after the title; the title of a learning given as plain text is its first sentence."""
     said = title.rstrip(_SENTENCE_ENDS)
     if not said or not text.startswith(said):
         return text
@@ -230,10 +239,10 @@ def _failed(failed: Sequence[FailedBefore], now_ms: int) -> str:
     if not failed:
         return ""
     lines = ["## This Failed Here Before", ""]
-    for one in failed:
-        error = _one_line(one.error)[:_LONGEST_OF_ALL]
-        lines.append(f"- `{_code(one.command)}` failed {age(one.at, now_ms)}{f': {error}' if error else ''}")
-        lines.append(f"  Then this worked: `{_code(one.worked)}`")
+    for failure in failed:
+        error = _one_line(failure.error)[:_LONGEST_OF_ALL]
+        lines.append(f"- `{_code(failure.command)}` failed {age(failure.at, now_ms)}{f': {error}' if error else ''}")
+        lines.append(f"  Then this worked: `{_code(failure.worked)}`")
     return "\n".join((*lines, ""))
 
 
@@ -241,11 +250,11 @@ def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     if not unfinished:
         return ""
     lines = ["## Unfinished On This Branch", "", "The user can put one away: `learnt task cancel ID`.", ""]
-    for one in unfinished:
-        told = [_one_line(text)[:_LONGEST_TOLD] for text in (one.reason, one.suggestion) if text]
-        title = "" if one.title == one.task else f"{_one_line(one.title)[:_LONGEST_TOLD]} "
-        lines.append(f"- {title}({one.task}) failed {age(one.at, now_ms)}")
-        lines += [f"  {text}" for text in told]
+    for work in unfinished:
+        texts = [_one_line(text)[:_LONGEST_TOLD] for text in (work.reason, work.suggestion) if text]
+        title = "" if work.title == work.task else f"{_one_line(work.title)[:_LONGEST_TOLD]} "
+        lines.append(f"- {title}({work.task}) failed {age(work.at, now_ms)}")
+        lines += [f"  {text}" for text in texts]
     return "\n".join((*lines, ""))
 
 
@@ -259,14 +268,14 @@ def _attempts(attempts: Sequence[Past]) -> str:
     lines = ["## Previous Attempts", ""]
     for past in attempts:
         lines += [f"### Attempt {past.number}: {past.result}{f' ({_one_line(past.model)})' if past.model else ''}", ""]
-        lines += _told_of(past)
+        lines += _report_lines(past)
         lines.append("")
     return "\n".join(lines)
 
 
-def _told_of(past: Past) -> list[str]:
+def _report_lines(past: Past) -> list[str]:
     failure, longest = past.failure, past.longest or _LONGEST_AT_LAST
-    told = {
+    fields = {
         "Tried": failure.tried,
         "Failed because": failure.reason,
         "Files": ", ".join(failure.files),
@@ -275,8 +284,8 @@ def _told_of(past: Past) -> list[str]:
         "Suggestion": failure.suggestion,
     }
     if not past.longest:
-        told = {"Failed because": failure.reason, "Avoid": failure.avoid}
-    return [f"- {name}: {_one_line(text)[:longest]}" for name, text in told.items() if text]
+        fields = {"Failed because": failure.reason, "Avoid": failure.avoid}
+    return [f"- {name}: {_one_line(text)[:longest]}" for name, text in fields.items() if text]
 
 
 def _status(loop: Loop) -> str:
@@ -296,3 +305,112 @@ def _stuck(content: Content) -> str:
         f"## Stuck Loop Warning\n\nThis task was tried {content.loop.failures} times in a row without success. "
         "Do not repeat an earlier approach: take another one, or propose how to cut the task into smaller ones.\n"
     )
+
+
+def write_receipt(
+    *,
+    query: str,
+    asked: dict[str, Any],
+    choices: Sequence[Choice],
+    content: Content,
+    beside: Sequence[str],
+    no_room: Sequence[str],
+    attempts: Sequence[Past],
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the receipt as a JSON object.
+
+    `asked` is what was said beside the text, `beside` the ids of what the agent is given beside the brief, `attempts`
+    all that there were.
+    """
+    shown = {past.number for past in content.attempts}
+    return {
+        "query": query[:_LONGEST_QUERY],
+        "query_length": len(query),
+        **asked,
+        "considered": [_choice_entry(choice, no_room) for choice in choices],
+        "shown": [_learning_entry(shown) for shown in content.learnings],
+        "beside": list(beside),
+        "attempts": [_attempt_entry(past) for past in content.attempts],
+        "attempts_left_out": [past.number for past in attempts if past.number not in shown],
+        "failed": [failure.as_dict() for failure in content.failed],
+        "unfinished": [work.as_dict() for work in content.unfinished],
+        "notes": list(content.notes),
+        "loop": content.loop.as_dict(),
+        "stuck": content.stuck,
+        "at": content.now_ms,
+        "render": RENDERER,
+        "settings": settings,
+    }
+
+
+def read_receipt(
+    id: str,
+    receipt: dict[str, Any],
+    *,
+    learning_at: Callable[[str, int, str], Learning],
+    failure_of: Callable[[str], Failure],
+) -> Content:
+    """Return the content of the brief, from the history of its learnings and the reports on its attempts."""
+    learnings = [
+        Shown(
+            learning=learning_at(entry["id"], entry["version"], entry["scope"]).replace(
+                times_injected=entry["used"], times_helpful=entry["helpful"], scope=entry["scope"]
+            ),
+            form=entry["form"],
+            on_trial=entry["on_trial"],
+        )
+        for entry in receipt["shown"]
+    ]
+    attempts = [
+        Past(
+            number=entry["number"],
+            result=entry["result"],
+            model=entry["model"],
+            failure=failure_of(entry["attempt"]),
+            longest=entry.get("longest", _LONGEST_OF_ALL),
+        )
+        for entry in receipt["attempts"]
+    ]
+    return Content(
+        id=id,
+        now_ms=receipt["at"],
+        learnings=tuple(learnings),
+        attempts=tuple(attempts),
+        loop=Loop(**receipt["loop"]),
+        stuck=receipt["stuck"],
+        failed=tuple(FailedBefore(**entry) for entry in receipt.get("failed", ())),
+        unfinished=tuple(Unfinished(**entry) for entry in receipt.get("unfinished", ())),
+        notes=tuple(receipt.get("notes", ())),
+    )
+
+
+def _choice_entry(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
+    hit = choice.hit
+    left_out = choice.left_out or (NO_ROOM if hit.learning.id in no_room else "")
+    return {
+        "id": hit.learning.id,
+        "score": round(hit.score, 4),
+        "relevance": round(hit.relevance, 4),
+        "confidence": hit.learning.confidence,
+        "trigger": hit.trigger,
+        "left_out": left_out,
+    }
+
+
+def _learning_entry(shown: Shown) -> dict[str, Any]:
+    learning = shown.learning
+    return {
+        "id": learning.id,
+        "version": learning.version,
+        "scope": learning.scope,
+        "form": shown.form,
+        "on_trial": shown.on_trial,
+        "used": learning.times_injected,
+        "helpful": learning.times_helpful,
+    }
+
+
+def _attempt_entry(past: Past) -> dict[str, Any]:
+    figures = {name: getattr(past, name) for name in ("number", "result", "model", "longest")}
+    return {"attempt": past.failure.attempt, **figures}

@@ -1,4 +1,7 @@
-"""Choose the few learnings that a brief carries, and say of every other why it was left out.
+"""Which categories of learnings an agent sees, and which few learnings a brief carries.
+
+A learning without a category is `general`, and so is one whose category is named for no agent: otherwise it would reach
+nobody. Every agent sees what is general. An agent that is not named sees everything, and so does a person.
 
 A brief stays silent rather than guess: a learning must have a trigger that holds, or share enough of the task's telling
 words. Pinned ones come first, then triggers, then what fits and is trusted. Of several that tell the same, the newest
@@ -8,15 +11,17 @@ itself.
 
 from __future__ import annotations
 
-from learnt.model import PARAGRAPHS, Hit, Value
-from learnt.text.titles import share_most_words
+from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
+from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from learnt.model import Learning
+
+    Mapped = Mapping[str, tuple[str, ...]]
 
 _TRIAL_RELEVANCE = 0.5
 _TRIAL_MARKS = 3
@@ -40,6 +45,49 @@ class Choice(Value):
     left_out: str = ""
 
 
+def named(agents: Mapped) -> set[str]:
+    """Return the categories that are named for an agent, beside the general one."""
+    return {category for categories in agents.values() for category in categories} - {GENERAL, EVERYTHING}
+
+
+def seen_by(agent: str, agents: Mapped) -> tuple[str, ...]:
+    """Return the categories that an agent sees, in the order of its entry, the general one last unless it is named."""
+    categories = agents.get(key_of(agent), (EVERYTHING,))
+    if EVERYTHING in categories:
+        return (*sorted(named(agents)), GENERAL)
+    return tuple(dict.fromkeys((*categories, GENERAL)))
+
+
+def hidden_from(agent: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
+    """Return those of some categories, as learnings spell them, that an agent does not see."""
+    hidden = named(agents) - set(seen_by(agent, agents))
+    return tuple(category for category in categories if key_of(category) in hidden)
+
+
+def is_restricted(agent: str, agents: Mapped) -> bool:
+    """Say whether there is something that an agent does not see."""
+    return bool(named(agents) - set(seen_by(agent, agents)))
+
+
+def spellings(category: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
+    """Return how learnings spell a category, given all categories that they have; some have an empty one."""
+    if category == GENERAL:
+        others = named(agents)
+        return ("", *(spelling for spelling in categories if key_of(spelling) not in others))
+    return tuple(spelling for spelling in categories if key_of(spelling) == category)
+
+
+def unnamed(agents: Mapped, categories: Iterable[str]) -> list[str]:
+    """Return those of some categories that count as general because they are named for no agent."""
+    return [category for category in categories if key_of(category) not in named(agents) | {GENERAL}]
+
+
+def without_learnings(wanted: Iterable[str], categories: Collection[str]) -> list[str]:
+    """Return the wanted categories that no learning has."""
+    present = {*map(key_of, categories), GENERAL, EVERYTHING}
+    return [category for category in wanted if category not in present]
+
+
 def choose(
     hits: Sequence[Hit],
     rules: Rules,
@@ -54,8 +102,8 @@ def choose(
     ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
     reasons = {hit.learning.id: known.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
     fitting = [hit for hit in ranked if not reasons[hit.learning.id]]
-    trusted = _told_once([hit for hit in fitting if not _on_trial(hit, rules)], (), reasons)
-    trials = _told_once([hit for hit in fitting if _on_trial(hit, rules)], trusted, reasons)
+    trusted = _without_repetitions([hit for hit in fitting if not _on_trial(hit, rules)], (), reasons)
+    trials = _without_repetitions([hit for hit in fitting if _on_trial(hit, rules)], trusted, reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -108,16 +156,16 @@ def _is_tried(learning: Learning) -> bool:
     return marks >= _TRIAL_MARKS or (learning.times_injected >= _TRIAL_SHOWINGS and not learning.times_helpful)
 
 
-def _told_once(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     """Return the hits without repetitions; where two tell the same, the newer takes the better place."""
     kept: list[Hit] = []
-    told = {hit.learning.id: _Told(hit.learning) for hit in (*before, *hits)}
+    words_by_id = {hit.learning.id: LearningWords(hit.learning) for hit in (*before, *hits)}
     for hit in hits:
-        mine = told[hit.learning.id]
-        if any(mine.repeats(told[other.learning.id]) for other in before):
+        mine = words_by_id[hit.learning.id]
+        if any(mine.repeats(words_by_id[other.learning.id]) for other in before):
             reasons[hit.learning.id] = "repeats another"
             continue
-        place = next((place for place, other in enumerate(kept) if mine.repeats(told[other.learning.id])), None)
+        place = next((place for place, other in enumerate(kept) if mine.repeats(words_by_id[other.learning.id])), None)
         if place is None:
             kept.append(hit)
             continue
@@ -129,7 +177,7 @@ def _told_once(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, st
     return kept
 
 
-class _Told:
+class LearningWords:
     """The words of a learning, to compare it by; cut when they are first needed."""
 
     def __init__(self, learning: Learning) -> None:
@@ -143,7 +191,7 @@ class _Told:
             self._words = set(words(self._learning.title)), set(words(paragraphs))
         return self._words
 
-    def repeats(self, other: _Told) -> bool:
+    def repeats(self, other: LearningWords) -> bool:
         """Say whether two learnings tell the same: most words are the same, and so are most beyond the titles.
 
         A title is often but the first sentence of what follows; what follows makes the difference.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learnt.brief.receipt import GIVEN_TO, NO_ROOM
+from learnt.brief.render import GIVEN_TO, NO_ROOM
 from learnt.doors.cli.screen import paint
 
 TYPE_CHECKING = False

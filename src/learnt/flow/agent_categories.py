@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
-from learnt.brief.categories import unnamed, without_learnings
+from learnt.brief.select import unnamed, without_learnings
 from learnt.config import Configuration
 from learnt.model import Value
 from learnt.settings import AGENTS

@@ -12,7 +12,7 @@ import time
 
 from learnt.errors import LearntError, NoStore, WrongRequest
 from learnt.model import Value
-from learnt.store import counters, regenerations
+from learnt.store import regenerations
 from learnt.system import detached
 from learnt.system.detached import INTERNAL
 from learnt.system.files import rotate, write_private
@@ -58,7 +58,7 @@ def state(store: Store, settings: Settings) -> State:
     last = next(iter(latest(store, limit=1)), None)
     return State(
         running_since=last.started_at if last and last.result == "running" else None,
-        tasks_since=counters.value(store.database, counters.TASKS_SINCE_UPDATE),
+        tasks_since=store.database.counter(regenerations.TASKS_SINCE_UPDATE),
         every=settings.learnings_regenerate_every if settings.learnings_enabled else 0,
         last=last,
     )
@@ -109,7 +109,7 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
     # Of many that finish a task at once, one starts it. For a while, an update counts that has not begun yet.
     before = max(now - _TIME_TO_START_MS, files.last.started_at if files.last else 0)
     with store.transaction():
-        first = counters.claim(store.database, counters.UPDATE_STARTED_AT, now=now, before=before)
+        first = regenerations.claim_update(store.database, now=now, before=before)
     if first:
         _start(store.place.folder, _LOG, "-m", "learnt", "update", "-C", root)
 

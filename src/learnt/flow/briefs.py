@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
-from learnt.brief.categories import hidden_from, is_restricted
-from learnt.brief.receipt import GIVEN_TO, read_receipt, write_receipt
-from learnt.brief.render import RENDERER, Content, Loop, Past, Shown, fit, render
-from learnt.brief.select import Choice, Rules, choose
+from learnt.brief.render import GIVEN_TO, RENDERER, Content, Loop, Past, Shown, fit, read_receipt, render, write_receipt
+from learnt.brief.select import Choice, Rules, choose, hidden_from, is_restricted
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.model import (
@@ -285,8 +283,8 @@ def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
     # The spool first: it may be brought into the database at this very moment.
     waiting = context.store.waiting(task) if task else ()
     given = happened.injected(context.store.database, task, since=since)
-    for waiting_record in waiting:
-        injections = waiting_record.given.brief.injections
+    for record in waiting:
+        injections = record.given.brief.injections
         given |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return given
 

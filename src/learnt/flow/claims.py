@@ -12,8 +12,8 @@ from learnt.flow.briefs import injected
 from learnt.flow.context import Context
 from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
-from learnt.store import claims, escalations, happened, tasks
-from learnt.store.escalations import Escalation
+from learnt.store import happened, reviews, tasks
+from learnt.store.reviews import Escalation
 from learnt.strategy.choose_model import Facts, ModelChoice, choose
 from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, make_figures
 from learnt.strategy.stuck import Stuck, find_stuck_run
@@ -44,7 +44,7 @@ class Work:
 
     def claims(self) -> list[Claim]:
         """Return which worker holds which task now."""
-        return claims.all_of(self._store.database)
+        return tasks.claims(self._store.database)
 
     def has_store(self) -> bool:
         """Say whether the store still exists: an agent may have deleted it."""
@@ -70,13 +70,13 @@ class Work:
             held_until=self._lease(now),
         )
         with self._store.transaction():
-            return claims.take(self._store.database, claim, only=only)
+            return tasks.take_claim(self._store.database, claim, only=only)
 
     def keep(self, claim: Claim) -> Claim | None:
         """Give a sign of life, with what is known of the agent; None when the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
-            return renewed if claims.keep(self._store.database, renewed) else None
+            return renewed if tasks.keep_claim(self._store.database, renewed) else None
 
     def hand_over(self, claim: Claim, reason: str) -> Escalation:
         """Release a task that cannot be begun, and ask a person to look at it."""
@@ -92,14 +92,14 @@ class Work:
             with self._store.transaction():
                 task = tasks.get(self._store.database, claim.task, for_update=True)
                 set_status(self._context, task, "escalated")
-                escalations.add(self._store.database, escalation)
+                reviews.add_escalation(self._store.database, escalation)
         return escalation
 
     def renew(self, claim: Claim) -> Claim | None:
         """Give a sign of life; None when the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
-            return renewed if claims.renew(self._store.database, renewed) else None
+            return renewed if tasks.renew_claim(self._store.database, renewed) else None
 
     def note_branch(self, task: str, branch: str) -> None:
         """Keep on which branch the work at a task is."""
@@ -118,7 +118,7 @@ class Work:
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
             lapsed_at = now if only_if_lapsed else None
-            held = claims.give_back(self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
+            held = tasks.give_back_claim(self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
             if held is None:
                 return False
             attempt = Attempt(
@@ -182,7 +182,7 @@ class Work:
             created_at=self._context.clock(),
         )
         with self._store.transaction():
-            escalations.add(self._store.database, escalation)
+            reviews.add_escalation(self._store.database, escalation)
         return escalation
 
     def _lease(self, now: int) -> int:

@@ -30,9 +30,10 @@ from learnt.model import (
     text_id,
 )
 from learnt.project import head_branch, head_commit
-from learnt.store import activity, claims, counters, learnings, mined, tasks
+from learnt.store import activity, learnings, mined, tasks
 from learnt.store.happened import DebriefRecord, Turn
 from learnt.store.learnings import Change
+from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, ends_of
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
@@ -140,7 +141,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     known = tasks.find(database, attempt.task)
     tasks.ensure(database, known or record.task)
     task = tasks.get(database, attempt.task, for_update=True)  # attempts are counted one after the other
-    if record.claim and claims.give_back(database, task=task.id, attempt=attempt.id) is None:
+    if record.claim and tasks.give_back_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and how this attempt ended was recorded then. What it learnt counts.
         tasks.fill_figures(database, attempt)
         return _learn_and_mark(context, database, reading, task).replace(result="interrupted")
@@ -289,7 +290,7 @@ def _keep_material(context: Context, before: Task, attempt: Attempt, record: Deb
     mined.add_material(database, material)
     is_finished = before.status != "done" and tasks.get(database, before.id).status == "done"
     if (is_new and attempt.number == 1) if before.type == "session" else is_finished:
-        counters.add(database, counters.TASKS_SINCE_UPDATE)
+        database.count(TASKS_SINCE_UPDATE)
 
 
 def _keep_transcript(database: Database, earlier: Attempt, transcript: str) -> None:

@@ -15,7 +15,7 @@ from learnt.clients.kit.events import has_words, hears_before_call
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
 from learnt.model import NO_REPORT, Hit, Task, Value, new_id, text_id
 from learnt.project import head_branch
-from learnt.store import claims, learnings, tasks
+from learnt.store import learnings, tasks
 from learnt.store.happened import ForgottenRecord
 from learnt.store.index import Filter
 from learnt.system.locks import Locked
@@ -135,7 +135,7 @@ class Conversation:
             self._task = tasks.find(self.database, self.id) or self._new_task()
             if self._is_of_loop:
                 # Each attempt is a conversation of its own, which begins with its claim.
-                started = [claim.started_at for claim in claims.all_of(self.database) if claim.task == self.id]
+                started = [claim.started_at for claim in tasks.claims(self.database) if claim.task == self.id]
                 self._task = self._task.replace(fresh_since=max((*started, self._task.fresh_since)))
         return self._task
 

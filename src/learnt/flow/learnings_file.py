@@ -25,7 +25,7 @@ from learnt.flow.model_calls import NO_HURRY_S, asks_a_model
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
 from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
-from learnt.store import calls, counters, learnings, mined, regenerations
+from learnt.store import calls, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
 from learnt.text.redact import redact
 from learnt.text.times import MONTH_MS
@@ -210,7 +210,7 @@ class LearningsFile:
 
     def _update(self, window: int | None, cause: str, deadline: float) -> Update:
         begun = self._begin(cause)
-        counted = counters.value(self._store.database, counters.TASKS_SINCE_UPDATE)
+        counted = self._store.database.counter(regenerations.TASKS_SINCE_UPDATE)
         try:
             read_files(self._context)  # what prevents writing them must not cost a call to a model
             reports = self._mine(window, begun, deadline)
@@ -268,8 +268,8 @@ class LearningsFile:
 
     def _count_down(self, counted: int) -> None:
         """Within a transaction: start to count tasks again, but keep those that were finished meanwhile."""
-        counters.add(self._store.database, counters.TASKS_SINCE_UPDATE, -counted)
-        counters.reset(self._store.database, counters.UPDATE_STARTED_AT)
+        self._store.database.count(regenerations.TASKS_SINCE_UPDATE, -counted)
+        regenerations.release_update(self._store.database)
 
     def _write(self, begun: Regeneration, window: int | None = None, counted: int = 0, *, agent: str = "") -> Update:
         """Change the store and write the files; begin again if somebody changes a file meanwhile."""

@@ -30,11 +30,11 @@ from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
-from learnt.store import escalations, learnings, mined, session_database, tasks
+from learnt.store import learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
-from learnt.store.escalations import Escalation
 from learnt.store.learnings import Change
 from learnt.store.mined import Material
+from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.templates import read_template
@@ -378,7 +378,7 @@ class _Intake:
             detail={"task": self._task.id, "by": settings.model_name or settings.model_provider},
             created_at=self._context.clock(),
         )
-        escalations.add(self._database, escalation)
+        reviews.add_escalation(self._database, escalation)
         self.note("escalated", escalation.id)
 
 

@@ -12,11 +12,11 @@ from learnt.clients.registry import client_name
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
 from learnt.model import Attempt, Failure, Value
-from learnt.store import PATIENCE_MS, Store, activity, calls, counters, escalations, fired, missteps, statistics, tasks
+from learnt.store import PATIENCE_MS, Store, activity, calls, fired, missteps, reviews, statistics, tasks
 from learnt.store.activity import Entry, Today
 from learnt.store.calls import ModelCall, Spent
 from learnt.store.fired import Fired
-from learnt.store.statistics import Day, Effect, Ranked, Regenerated
+from learnt.store.statistics import Effect, Ranked, Regenerated
 from learnt.text.times import DAY_MS, MONTH_MS, ago
 from learnt.weigh import statistics as rules
 from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
@@ -197,7 +197,7 @@ class Reports:
             daily_usd=calls.spent_since(database, day),
             monthly_cap_usd=self._settings.model_monthly_cap_usd,
             monthly_usd=calls.spent_since(database, month),
-            failures=tuple(calls.latest_failures(database, limit=_FAILURES_SHOWN)),
+            failures=tuple(calls.latest(database, limit=_FAILURES_SHOWN, failed_only=True)),
             provider=self._settings.model_provider,
             model=self._settings.model_name,
         )
@@ -207,9 +207,9 @@ class Reports:
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS
-        lengths = _as_tuples(statistics.task_lengths(database, since=since))
+        lengths = statistics.task_lengths(database, since=since)
         task_tokens = [(day, count, rules.tokens_of_letters(total)) for day, count, total in lengths]
-        brief_tokens = _as_tuples(statistics.brief_tokens(database, since=since))
+        brief_tokens = statistics.brief_tokens(database, since=since)
         learnt_at = statistics.first_learning_at(database)
         effects = statistics.effects(database, learnt_at=now if learnt_at is None else learnt_at)
         months = dict.fromkeys(month_of(effect.day) for effect in effects)
@@ -220,20 +220,20 @@ class Reports:
             task_tokens=tuple(rules.weeks(task_tokens, now_ms=now, count=weeks)),
             brief_tokens=tuple(rules.weeks(brief_tokens, now_ms=now, count=weeks)),
             gone=self._find_gone_errors(now),
-            cost=tuple(rules.months(_as_tuples(statistics.spent(database)))),
+            cost=tuple(rules.months(statistics.spent(database))),
             before=_sum_up(effect for effect in effects if not effect.after),
             after=_sum_up(effect for effect in effects if effect.after),
             by_month={
                 month: _sum_up(effect for effect in effects if month_of(effect.day) == month) for month in months
             },
             regenerations=statistics.regenerated(database),
-            opinions=escalations.count_opinions(database),
+            opinions=reviews.count_opinions(database),
             prevented=missteps.prevented(database),
         )
 
     def _find_gone_errors(self, now: int) -> tuple[GoneError, ...]:
         database = self._store.database
-        signs = [(sign.task, sign.text, sign.at) for sign in statistics.failure_signs(database, limit=_SIGNS_READ)]
+        signs = statistics.failure_signs(database, limit=_SIGNS_READ)
         starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
         errors = []
         for gone in rules.gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:
@@ -256,15 +256,11 @@ def count_search(store: Store, asker: str, *, now: int) -> None:
     wait_ms = store.database.wait_at_most(PATIENCE_MS)
     try:
         with store.transaction():
-            counters.add(store.database, activity.searches_by(asker, now))
+            store.database.count(activity.searches_by(asker, now))
     except LearntError:
         return
     finally:
         store.database.wait_at_most(wait_ms)
-
-
-def _as_tuples(days: Iterable[Day]) -> list[tuple[int, int, float]]:
-    return [(day.day, day.count, day.total) for day in days]
 
 
 def _sum_up(effects: Iterable[Effect]) -> Outcomes:

@@ -16,10 +16,10 @@ from learnt.flow.context import Context, check_rows
 from learnt.flow.learnings import activate, take_back, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
-from learnt.store import Store, escalations, learnings, reviews
+from learnt.store import Store, learnings, reviews
 from learnt.store.database import Database
-from learnt.store.escalations import Escalation
-from learnt.store.mined import Found, evidence_for
+from learnt.store.mined import StoredDiscovery, evidence_for
+from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 from learnt.weigh import confidence
 
@@ -42,7 +42,7 @@ class ReviewItem(Value):
     """What the learning would replace."""
     question: str = ""
     """Why it should be removed."""
-    evidence: tuple[Found, ...] = ()
+    evidence: tuple[StoredDiscovery, ...] = ()
 
 
 class Decision(Value):
@@ -64,7 +64,7 @@ class Review:
         self._context = context
         self._store = context.store
 
-    def evidence(self, id: str) -> list[Found]:
+    def evidence(self, id: str) -> list[StoredDiscovery]:
         """Return the discoveries that support a learning, the oldest first."""
         return evidence_for(self._store.database, id)
 
@@ -90,7 +90,7 @@ class Review:
         """Return one thing that waits."""
         database = self._store.database
         if is_id("esc", id):
-            escalation = escalations.get(database, id)
+            escalation = reviews.get_escalation(database, id)
             if escalation.status == "open" and is_id("learn", escalation.subject):
                 return self._removal_item(escalation)
             raise _answered_already(escalation)
@@ -130,9 +130,9 @@ class Review:
         holder, _ = self._context.locate(decided.learning.id, writable=bool(decided.events))
         with self._store.transaction():
             if is_id("esc", decided.item):
-                escalation = escalations.get(self._store.database, decided.item, for_update=True)
+                escalation = reviews.get_escalation(self._store.database, decided.item, for_update=True)
                 reopened = escalation.replace(status="open", answer="", resolved_at=None, resolved_by="")
-                escalations.resolve(self._store.database, reopened)
+                reviews.resolve_escalation(self._store.database, reopened)
             with self._within(holder):
                 for id in reversed(decided.events):
                     event = learnings.get_event(holder.database, id)
@@ -146,7 +146,7 @@ class Review:
             raise WrongRequest(f"`{answer}` is not an answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now, person = self._context.clock(), self._context.person
         with self._store.transaction():
-            escalations.add_opinion(self._store.database, new_id("opinion", now), answer, who=person, at=now)
+            reviews.add_opinion(self._store.database, new_id("opinion", now), answer, who=person, at=now)
 
     def _items_of(self, kind: str, *, limit: int) -> list[ReviewItem]:
         if limit <= 0:
@@ -159,7 +159,7 @@ class Review:
 
     def _removals(self) -> list[Escalation]:
         """Return the questions whether a learning is to be hidden, as long as it exists."""
-        every = escalations.every(self._store.database, status="open")
+        every = reviews.escalations(self._store.database, status="open")
         ids = [escalation.subject for escalation in every if is_id("learn", escalation.subject)]
         known = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
         return [escalation for escalation in every if escalation.subject in known]
@@ -196,14 +196,14 @@ class Review:
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
         """Hide the learning that an escalation is about, or keep it, as it is or with other words."""
-        subject = escalations.get(self._store.database, id).subject
+        subject = reviews.get_escalation(self._store.database, id).subject
         if not is_id("learn", subject):
             raise WrongRequest(f"`{id}` is about no learning", hint=f'`learnt resolve {id} "what to do"` answers it')
         hides = decision == "accept"
         holder, _ = self._context.locate(subject, writable=hides or bool(fields))
         with self._store.transaction():
             self._store.database.lock_words()
-            escalation = escalations.get(self._store.database, id, for_update=True)
+            escalation = reviews.get_escalation(self._store.database, id, for_update=True)
             if escalation.status != "open":
                 raise _answered_already(escalation)
             _find_unchanged(holder.database, subject, version)

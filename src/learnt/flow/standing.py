@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from learnt.brief.categories import named, seen_by, spellings
+from learnt.brief.select import named, seen_by, spellings
 from learnt.brief.standing import Considered, StandingRules, choose
 from learnt.model import CONTENT, Value
 from learnt.store import learnings

@@ -8,8 +8,8 @@ from __future__ import annotations
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.learnings import alter
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
-from learnt.store import escalations, tasks
-from learnt.store.escalations import Escalation
+from learnt.store import reviews, tasks
+from learnt.store.reviews import Escalation
 from learnt.strategy.figures import PastAttempt
 from learnt.strategy.stuck import Stuck, find_stuck_task
 from learnt.text.clean import fold
@@ -182,7 +182,7 @@ class Tasks:
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
         """Return what waits for a person; `status=None`: also what was answered."""
-        return escalations.every(self._store.database, status=status, subject=subject)
+        return reviews.escalations(self._store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
         """Answer an escalation, by its id or its task's: the task goes on with it in the prompt, or is cancelled.
@@ -191,7 +191,7 @@ class Tasks:
         """
         answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self._store.transaction():
-            escalation = escalations.get(self._store.database, self._escalation_id(id), for_update=True)
+            escalation = reviews.get_escalation(self._store.database, self._escalation_id(id), for_update=True)
             if escalation.status != "open":
                 raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
             if hide and not is_id("learn", escalation.subject):
@@ -213,14 +213,14 @@ class Tasks:
         task = None if is_id("esc", id) else tasks.find(self._store.database, id)
         if task is None:
             return id
-        asked = escalations.every(self._store.database, subject=id)
+        asked = reviews.escalations(self._store.database, subject=id)
         if not asked:
             raise WrongRequest(f"`{id}` is {task.status} and asks nothing", hint="`learnt escalations` shows what does")
         return asked[-1].id
 
     def _answer_open(self, task: str, answer: str) -> None:
         """Within a transaction: answer the open escalations of a task."""
-        for escalation in escalations.every(self._store.database, subject=task):
+        for escalation in reviews.escalations(self._store.database, subject=task):
             answer_escalation(self._context, escalation, answer)
 
     def _insert(self, after: Sequence[str], **fields: Any) -> Task:
@@ -296,7 +296,7 @@ def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, a
             detail={"attempt": attempt.id, "error": stuck.error[:2_000]},
             created_at=at,
         )
-        escalations.add(database, escalation)
+        reviews.add_escalation(database, escalation)
 
 
 def next_number(database: Database, task: str) -> int:
@@ -354,7 +354,7 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
     answered = escalation.replace(
         status="resolved", answer=answer, resolved_at=context.clock(), resolved_by=context.person
     )
-    escalations.resolve(context.store.database, answered)
+    reviews.resolve_escalation(context.store.database, answered)
     return answered
 
 

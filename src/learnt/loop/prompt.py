@@ -14,7 +14,7 @@ from string import Template
 from learnt.errors import LearntError, WrongRequest
 from learnt.mine.ask import TEMPLATE, TEMPLATES
 from learnt.model import Task, Value
-from learnt.store.escalations import Escalation
+from learnt.store.reviews import Escalation
 from learnt.text.clean import clean, fold
 from learnt.text.fence import fenced, harmless, without_tags
 from learnt.text.templates import read_template

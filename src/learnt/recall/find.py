@@ -60,13 +60,15 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
     wanted = _most_telling(_as_indexed(everything, counts.frequencies), counts.frequencies)
     triggers = index.with_triggers(database, signs.anchors(), signs.show, which)
     most = max(_LEAST_CANDIDATES, *(4 * part.limit for part in parts))
-    found = {candidate.id: candidate for candidate in _by_words(database, wanted, counts, which, most=most)}
-    is_cut = len(found) >= most
-    aside = [id for id in triggers if id not in found]
-    found.update((candidate.id, candidate) for candidate in (index.words_of(database, aside) if aside else ()))
+    candidates = {candidate.id: candidate for candidate in _by_words(database, wanted, counts, which, most=most)}
+    is_cut = len(candidates) >= most
+    aside = [id for id in triggers if id not in candidates]
+    candidates.update((candidate.id, candidate) for candidate in (index.words_of(database, aside) if aside else ()))
     hits = []
     for part in parts:
-        fitting = {id: found[id] for id in found if part.which.takes(found[id], triggered=id in triggers)}
+        fitting = {
+            id: candidates[id] for id in candidates if part.which.takes(candidates[id], triggered=id in triggers)
+        }
         if is_cut and len(fitting) < part.least:
             fitting.update((candidate.id, candidate) for candidate in _crowded_out(database, wanted, counts, part))
         hits.append(_best(database, fitting.values(), triggers, wanted, counts, limit=part.limit))
@@ -223,14 +225,14 @@ def _shares(candidate: Candidate, worth: Mapping[str, float], counts: Counts) ->
     return {word: worth[word] * count * (_SATURATION + 1) / (count + damping) for word, count in times.items()}
 
 
-def _relevance(found: Iterable[str], weights: Mapping[str, float]) -> float:
+def _relevance(matched: Iterable[str], weights: Mapping[str, float]) -> float:
     """Return, from 0 to 1, how much of what the text is about was found.
 
     The mean of two shares: of everything that the text says, and of what it says most tellingly. The first alone would
     leave long tasks with nothing, the second would take every long learning for relevant.
     """
     everything = sorted(weights.values(), reverse=True)
-    got = sorted((weights[word] for word in found if word in weights), reverse=True)
+    got = sorted((weights[word] for word in matched if word in weights), reverse=True)
     if not got:
         return 0.0
     whole = sum(got) / sum(everything)
@@ -239,7 +241,7 @@ def _relevance(found: Iterable[str], weights: Mapping[str, float]) -> float:
 
 
 def _matched_fields(words: Mapping[str, Sequence[str]], worth: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(field for field, found in words.items() if any(word in worth for word in found))
+    return tuple(field for field, present in words.items() if any(word in worth for word in present))
 
 
 def _text_of(learning: Learning, field: str) -> str:

@@ -77,7 +77,7 @@ class Place(Value):
         return Spool(self.folder, f"spool.{crc32(f'{without_password(self.address)} {self.project}'.encode()):08x}")
 
     def exists(self) -> bool:
-        """Say whether there is something to open; a server is taken at its word."""
+        """Say whether there is something to open; of a server only its address is known."""
         try:
             return bool(self.address) or os.stat(self.path).st_size > 0  # an empty one was never finished
         except (FileNotFoundError, NotADirectoryError):
@@ -98,13 +98,13 @@ class Store:
         self.spool = place.spool()
         self.version = version
         self.clock = clock
-        # How what happened takes effect, beyond what the store itself knows: some of it asks for rules.
+        # For kinds of records that need rules beyond the store.
         self._appliers = appliers or {}
         self._database: Database | None = None
 
     @property
     def database(self) -> Database:
-        """The connection, made on first use; the schema is then up to date."""
+        """The connection, opened on first use; the schema is then up to date."""
         if self._database is None:
             self._database = self._open()
             self.take_up_spool()
@@ -117,7 +117,7 @@ class Store:
         return self.database.transaction()
 
     def grew_by(self, learnings: int) -> None:
-        """After a change: where it brought many learnings, let the database take note, so that it finds them fast."""
+        """After a change that added many learnings: update the database's statistics, so that searches stay fast."""
         if learnings >= _MANY:
             self.database.analyze()
 
@@ -138,14 +138,14 @@ class Store:
         return True
 
     def keep(self, happening: Happening) -> str:
-        """Keep what happened on the disk and make nothing of it yet; return the operation's id."""
+        """Write what happened to the disk without applying it yet; return the operation's id."""
         record = self._new_record(happening)
         self.make_folder()
         self.spool.append(record)
         return record.op
 
     def record_first(self, happening: Happening) -> tuple[str, object]:
-        """Keep what happened on the disk before anything is made of it, then let it take effect if it can.
+        """Write what happened to the disk first, then apply it if possible.
 
         Return the operation's id and what its applier returned; None unless this process applied it.
         """
@@ -210,15 +210,13 @@ class Store:
         return waiting > 0 and not (self.place.in_hurry and waiting > _LONG_SPOOL)
 
     def age_s(self) -> int | None:
-        """Return how many seconds ago a copy was like what it copies; None for what is no copy."""
+        """Return how many seconds ago a copy was last in step with its original; None for an original."""
         return None
 
     def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
-        if self.spool.is_empty():
-            return []
-        given = (_read_given(record) for record in self.spool.waiting())
-        return [record for record in given if record is not None and record.given.brief.task == task]
+        records = [] if self.spool.is_empty() else map(_read_given, self.spool.waiting())
+        return [record for record in records if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
         """Return what an integrity check finds wrong, in the files and in the history."""
@@ -248,7 +246,7 @@ class Store:
         return aside
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         if self._database is not None:
             self._database.close()
             self._database = None

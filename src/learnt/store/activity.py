@@ -1,7 +1,7 @@
 """What learnt did inside clients: briefs, warnings and debriefs, the newest first, and how often recall was used.
 
 Each kind is read by its index on time, and what is costly (receipts, learnings) only for what is shown. A brief that
-carried a warning is told as the warning. Agents are the same when `key_of` their names is.
+carried a warning is listed as the warning. Agents' names are compared as `text/names` does it.
 """
 
 from __future__ import annotations
@@ -60,6 +60,11 @@ _OF_CLIENT = """
                limit 1),
              '')
 """
+_AGENTS = """
+    select agent from brief where project = :project
+    union select agent from warning where project = :project
+    union select agent from task where project = :project
+"""
 _CARRIED_A_WARNING = f"({_NAMED_BY_A_WARNING} or {_WARNED_BEFORE})"
 
 
@@ -105,8 +110,8 @@ class Today(Value):
 def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[Entry]:
     """Return what was done last, the newest first; empty words mean any."""
     whose = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
-    found = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
-    shown = sorted(found, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
+    entries = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
+    shown = sorted(entries, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
     given = _read_given(database, [entry.id for entry in shown if entry.what != "debrief"])
     taught = _taught(database, [entry.id for entry in shown if entry.what == "debrief"])
     return [entry.replace(learnings=(taught if entry.what == "debrief" else given).get(entry.id, 0)) for entry in shown]
@@ -114,17 +119,13 @@ def latest(database: Database, *, limit: int, what: str = "", client: str = "", 
 
 def names(database: Database) -> tuple[list[str], list[str]]:
     """Return the clients and the agents of which anything is known, by name."""
-    clients = """
-        select client as name from brief where project = :project
+    clients = database.column(
+        """
+        select client from brief where project = :project
         union select client from task where project = :project
-    """
-    agents = """
-        select agent as name from brief where project = :project
-        union select agent from warning where project = :project
-        union select agent from task where project = :project
-    """
-    found = [sorted(str(row["name"] or "") for row in database.rows(query)) for query in (clients, agents)]
-    return [one for one in found[0] if one], [one for one in found[1] if one]
+        """
+    )
+    return sorted(filter(None, clients)), sorted(filter(None, database.column(_AGENTS)))
 
 
 def used(database: Database, *, since: int) -> dict[str, int]:
@@ -147,11 +148,11 @@ def used(database: Database, *, since: int) -> dict[str, int]:
             end=searches_by(asker, None),
         )
         counts[asker] = counts.get(asker, 0) + int(searches or 0)
-    return {asker: count for asker, count in sorted(counts.items(), key=lambda one: (-one[1], one[0])) if count}
+    return {asker: count for asker, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count}
 
 
 def searches_by(asker: str, at: int | None) -> str:
-    """Return the name of the counter of somebody's searches on a day; None stands for the end of days."""
+    """Return the name of the counter of somebody's searches on a day; None gives the end of the range."""
     return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"
 
 
@@ -190,18 +191,9 @@ def today(database: Database, *, since: int) -> Today:
 
 def latest_brief(database: Database, task: str) -> str:
     """Return the id of the latest brief, of a task if one is named; empty where there is none."""
-    found = database.value(
-        f"""
-        select id
-          from brief
-         where project = :project
-           {"and task = :task" if task else ""}
-         order by created_at desc, id desc
-         limit 1
-        """,
-        **({"task": task} if task else {}),
-    )
-    return str(found or "")
+    which = "project = :project and task = :task" if task else "project = :project"
+    sql = f"select id from brief where {which} order by created_at desc, id desc limit 1"
+    return str(database.value(sql, **({"task": task} if task else {})) or "")
 
 
 def client_of(database: Database, task: str) -> str:
@@ -268,16 +260,7 @@ def _spellings(database: Database, agent: str) -> list[str]:
     """Return how an agent's name is spelt in what was done."""
     if not agent:
         return []
-    rows = database.rows(
-        """
-        select agent from brief where project = :project
-         union
-        select agent from warning where project = :project
-         union
-        select agent from task where project = :project
-        """
-    )
-    return [row["agent"] for row in rows if key_of(row["agent"]) == key_of(agent)]
+    return [name for name in database.column(_AGENTS) if key_of(name) == key_of(agent)]
 
 
 def _briefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
@@ -348,8 +331,8 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
 
 def _warned_command(receipt: str | None) -> str:
     """Return the command of which a brief warned, by its receipt."""
-    told = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
-    return str(told[0]["command"])
+    failed = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
+    return str(failed[0]["command"])
 
 
 def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:

@@ -6,16 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.store import counters, learnings, migrate
+from learnt.store import learnings, migrate
 from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import SqliteDatabase
-
-if TYPE_CHECKING:
-    from learnt.store.database import Row
 
 # Built from the learnings: each engine has its own.
 _INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
@@ -91,15 +87,9 @@ def restore(target: Database, source: Database) -> None:
         for table in tables:
             if table not in _INDEX_TABLES:
                 for row in source.rows(f"select * from {table}"):
-                    _insert(target, table, {**row, "project": target.project})
+                    target.insert(table, {**row, "project": target.project})
         learnings.index_project(target)
-        counters.renew(target, counters.LEARNINGS_STAMP)
-
-
-def _insert(database: Database, table: str, row: Row) -> None:
-    columns = ", ".join(row)
-    values = ", ".join(f":{column}" for column in row)
-    database.execute(f"insert into {table} ({columns}) values ({values})", **row)
+        learnings.renew_stamp(target)
 
 
 def _purge(database: Database, delete: Callable[[Database], bool]) -> bool:
@@ -148,7 +138,7 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
             source.execute("set transaction isolation level repeatable read")
             for table in _tables(target):
                 for row in source.rows(f"select * from {table} where project = :project"):
-                    _insert(target, table, {**row, "project": target.project})
+                    target.insert(table, {**row, "project": target.project})
         target.run("pragma wal_checkpoint(truncate)", {})
     finally:
         target.close()

@@ -1,16 +1,15 @@
-"""Calls to language models: each is written down before it is made, so that no spending cap can be passed unseen."""
+"""Calls to language models: each is recorded before it is made, so that no spending cap is exceeded unnoticed."""
 
 from __future__ import annotations
 
 from learnt.model import Value
+from learnt.store.database import Database
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from learnt.store.database import Database, Row
+_OUTCOME = ("model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_ms", "reason")
 
 
 class ModelCall(Value):
-    """One call: what for, to whom, and what came of it."""
+    """One call: its purpose, its model, and the outcome."""
 
     id: str
     purpose: str
@@ -28,7 +27,7 @@ class ModelCall(Value):
 
 
 class Spent(Value):
-    """What a group of calls came to."""
+    """The sums of a group of calls."""
 
     purpose: str
     provider: str
@@ -41,41 +40,25 @@ class Spent(Value):
 
 
 def add(database: Database, call: ModelCall) -> None:
-    """Write a call down."""
-    database.execute(
-        """
-        insert into model_call (project, id, purpose, provider, model, task, regeneration, result, tokens_in,
-                                tokens_out, cost_usd, duration_ms, at, reason)
-        values (:project, :id, :purpose, :provider, :model, :task, :regeneration, :result, :tokens_in,
-                :tokens_out, :cost_usd, :duration_ms, :at, :reason)
-        """,
-        **call.as_dict(),
-    )
+    """Record a call."""
+    database.insert("model_call", call.as_dict())
 
 
 def change(database: Database, call: ModelCall) -> None:
-    """Say what came of a call."""
+    """Record the outcome of a call."""
+    changes = ", ".join(f"{column} = :{column}" for column in _OUTCOME)
     database.execute(
-        """
-        update model_call
-           set model = :model, result = :result, tokens_in = :tokens_in, tokens_out = :tokens_out,
-               cost_usd = :cost_usd, duration_ms = :duration_ms, reason = :reason
-         where project = :project
-           and id = :id
-        """,
-        **{
-            name: value
-            for name, value in call.as_dict().items()
-            if name in ("id", "model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_ms", "reason")
-        },
+        f"update model_call set {changes} where project = :project and id = :id",
+        id=call.id,
+        **{column: getattr(call, column) for column in _OUTCOME},
     )
 
 
 def get(database: Database, id: str) -> ModelCall:
     """Return a call."""
     row = database.row("select * from model_call where project = :project and id = :id", id=id)
-    assert row is not None  # noqa: S101 - the caller has written it down
-    return _call(row)
+    assert row is not None  # noqa: S101 - the caller has recorded it
+    return ModelCall.from_row(row)
 
 
 def spent_since(database: Database, at: int) -> float:
@@ -86,26 +69,26 @@ def spent_since(database: Database, at: int) -> float:
 
 def spent_on(database: Database, regeneration: str) -> float | None:
     """Return what the calls for a regeneration have cost; None when there was none."""
-    found = database.value(
-        "select sum(coalesce(cost_usd, 0)) as spent from model_call where project = :project and regeneration = :id",
-        id=regeneration,
-    )
-    return None if found is None else float(found)
+    sql = "select sum(coalesce(cost_usd, 0)) as spent from model_call where project = :project and regeneration = :id"
+    spent = database.value(sql, id=regeneration)
+    return None if spent is None else float(spent)
 
 
-def latest(database: Database, *, limit: int) -> list[ModelCall]:
-    """Return the latest calls, the newest first."""
+def latest(database: Database, *, limit: int, failed_only: bool = False) -> list[ModelCall]:
+    """Return the latest calls, the newest first; `failed_only`: only those that gave no answer."""
     rows = database.rows(
         """
         select *
           from model_call
          where project = :project
+           and (:failed_only = 0 or result != 'done')
          order by at desc, id desc
          limit :limit
         """,
+        failed_only=int(failed_only),
         limit=limit,
     )
-    return [_call(row) for row in rows]
+    return [ModelCall.from_row(row) for row in rows]
 
 
 def summed(database: Database, *, since: int) -> list[Spent]:
@@ -126,23 +109,3 @@ def summed(database: Database, *, since: int) -> list[Spent]:
     )
     whole = ("calls", "done", "tokens_in", "tokens_out")
     return [Spent(**{**row, **{name: int(row[name]) for name in whole}}) for row in rows]
-
-
-def _call(row: Row) -> ModelCall:
-    return ModelCall(**{field: row[field] for field in ModelCall.fields})
-
-
-def latest_failures(database: Database, *, limit: int) -> list[ModelCall]:
-    """Return the latest calls that gave no answer, the newest first."""
-    rows = database.rows(
-        """
-        select *
-          from model_call
-         where project = :project
-           and result != 'done'
-         order by at desc, id desc
-         limit :limit
-        """,
-        limit=limit,
-    )
-    return [_call(row) for row in rows]

@@ -12,11 +12,12 @@ from learnt.errors import LearntError, NewerDatabase
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
     Row = dict[str, Any]
+    Condition = tuple[str, dict[str, Any]]  # of a statement, and the parameters that it names
 
 
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
@@ -25,6 +26,12 @@ MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migration
 def newest_schema(folder: str = MIGRATIONS) -> int:
     """Return the number of the last migration that this program knows."""
     return max(int(file.partition("_")[0]) for file in os.listdir(folder) if file.endswith(".sql"))
+
+
+def insert_statement(table: str, row: Collection[str], otherwise: str = "") -> str:
+    """Return the statement that inserts a row with these columns, and the project's."""
+    columns = dict.fromkeys(("project", *row))
+    return f"insert into {table} ({', '.join(columns)}) values (:{', :'.join(columns)}) {otherwise}"
 
 
 class Database:
@@ -36,7 +43,7 @@ class Database:
     for_update = ""
     # Instead of waiting for a row that another process is about to change, take the next.
     skip_locked = ""
-    # A join whose left side is to be read first, where an engine guesses wrongly without being told.
+    # A join whose left side is to be read first, where an engine would choose the wrong order by itself.
     then_join = "join"
 
     def __init__(self, path: str, project: str) -> None:
@@ -53,7 +60,7 @@ class Database:
         raise NotImplementedError(self.engine)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         raise NotImplementedError(self.engine)
 
     def rows(self, sql: str, **parameters: Any) -> list[Row]:
@@ -69,9 +76,30 @@ class Database:
         row = self.row(sql, **parameters)
         return None if row is None else next(iter(row.values()))
 
+    def column(self, sql: str, **parameters: Any) -> list[Any]:
+        """Return the first column of all rows."""
+        return [next(iter(row.values())) for row in self.rows(sql, **parameters)]
+
+    def has(self, sql: str, **parameters: Any) -> bool:
+        """Say whether a query gives any row."""
+        return bool(self.rows(sql, **parameters))
+
     def execute(self, sql: str, **parameters: Any) -> int:
         """Run a statement and return how many rows it changed."""
         return self.run(sql, {"project": self.project, **parameters})[1]
+
+    def insert(self, table: str, row: Row, *, otherwise: str = "") -> int:
+        """Insert a row of this project; `otherwise` says what to do on a conflict. Return how many rows changed."""
+        return self.execute(insert_statement(table, row, otherwise), **row)
+
+    def counter(self, name: str) -> int:
+        """Return where a counter stands."""
+        return int(self.value("select value from counter where project = :project and name = :name", name=name) or 0)
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Within a transaction: count on, or back."""
+        on = "on conflict (project, name) do update set value = counter.value + :value"
+        self.insert("counter", {"name": name, "value": number}, otherwise=on)
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         """Run a statement once for each set of parameters."""
@@ -92,16 +120,9 @@ class Database:
         """Within a transaction: forget the words of a learning."""
 
     def match_words(
-        self,
-        weights: Mapping[str, float],
-        *,
-        judged: str,
-        cut: str,
-        conditions: str,
-        parameters: dict[str, Any],
-        newest: int | None,
+        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
-        """Return the columns `judged` and `cut` of the `:limit` likeliest learnings that hold one of the words.
+        """Return columns of `learning` and of `learning_words` for the `:limit` likeliest that hold one of the words.
 
         `newest` bounds how many learnings, counted from the newest, are looked at; None: all.
         """
@@ -127,16 +148,16 @@ class Database:
         return wait_ms
 
     def lock_words(self) -> None:
-        """Within a transaction: let other writers of the word index wait until it ends."""
+        """Within a transaction: make other writers of the word index wait until it ends."""
 
     def lock_queue(self) -> None:
-        """Within a transaction: let others that tie tasks together wait until it ends."""
+        """Within a transaction: make other processes that link tasks wait until it ends."""
 
     def lock_spending(self) -> None:
-        """Within a transaction: let others that are about to spend wait until it ends."""
+        """Within a transaction: make other processes that are about to spend wait until it ends."""
 
     def now_ms(self, here: int) -> int:
-        """Return the time that all who share this database go by; `here` is what the own clock says."""
+        """Return the time that all users of this database share; `here` is the local clock's."""
         return here
 
     def lock_schema(self) -> None:
@@ -215,4 +236,4 @@ class Transaction:
         try:
             self._database.run("rollback", {})
         except LearntError:
-            return  # the connection is gone, and the transaction with it: the first error tells the story
+            return  # the connection is gone, and the transaction with it: the first error is the one to report

@@ -62,12 +62,12 @@ def read(folder: str) -> dict[str, Fired]:
         names = sorted(os.listdir(place))
     except OSError:
         return {}
-    found = {}
+    events = {}
     for name in names:
         fired = _read_one(os.path.join(place, name)) if name.endswith(_ENDING) else None
         if fired is not None:
-            found[name.removesuffix(_ENDING)] = fired
-    return found
+            events[name.removesuffix(_ENDING)] = fired
+    return events
 
 
 def _write(path: str, content: bytes) -> None:

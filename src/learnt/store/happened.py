@@ -1,8 +1,8 @@
 """What happened between learnings and agents: briefs with their injections, attempts, marks.
 
 Each kind of record is a value with a JSON body, which is applied the same way whether the database takes it at once or
-a replay of the spool brings it later; applying one again changes nothing. The bodies lie on disks: old ones must stay
-readable.
+a replay of the spool brings it later; applying it again changes nothing. Bodies lie on users' disks: old ones must
+stay readable.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 _OF_A_NEW_TASK = ("agent", "type", "client", "parent")
+_NOT_OF_THE_ROW = ("injections", "text")
 _VERIFIED = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
@@ -49,7 +50,7 @@ class Mark(Value):
 
 
 class BriefRecord(Value):
-    """A task, if it is for one, was given a brief."""
+    """A brief was given, mostly for a task."""
 
     kind = "brief"
     task: Task | None
@@ -57,14 +58,15 @@ class BriefRecord(Value):
 
     @property
     def given(self) -> BriefRecord:
-        """The brief that was given: this one."""
+        """This brief, as `WarningRecord.given` is that of a warning."""
         return self
 
     def as_body(self) -> Body:
         """Return it as it is spooled."""
-        injections = [injection.as_dict() for injection in self.brief.injections]
-        fields = {name: value for name, value in self.brief.as_dict().items() if name != "text"}
-        return {"task": self.task and self.task.as_dict(), "brief": {**fields, "injections": injections}}
+        brief = self.brief.as_dict()
+        del brief["text"]
+        brief["injections"] = [injection.as_dict() for injection in self.brief.injections]
+        return {"task": self.task and self.task.as_dict(), "brief": brief}
 
     @classmethod
     def from_body(cls, body: Body) -> BriefRecord:
@@ -91,34 +93,15 @@ class WarningRecord(Value):
 
     def as_body(self) -> Body:
         """Return it as it is spooled."""
-        warning = {name: value for name, value in self.as_dict().items() if name != "given"}
+        warning = self.as_dict()
+        del warning["given"]
         return {"given": self.given.as_body(), "warning": {**warning, "denied": int(self.denied)}}
 
     @classmethod
     def from_body(cls, body: Body) -> WarningRecord:
         """Return what was spooled."""
-        warning = {name: body["warning"][name] for name in cls.fields if name != "given"}
-        return cls(given=BriefRecord.from_body(body["given"]), **{**warning, "denied": bool(warning["denied"])})
-
-
-class AttemptRecord(Value):
-    """An attempt ended, and what is reported of it if it failed; written by older versions."""
-
-    kind = "attempt"
-    task: Task
-    attempt: Attempt
-    failure: Failure | None = None
-
-    def as_body(self) -> Body:
-        """Return it as it is spooled."""
-        failure = self.failure and self.failure.as_dict()
-        return {"task": self.task.as_dict(), "attempt": self.attempt.as_dict(), "failure": failure}
-
-    @classmethod
-    def from_body(cls, body: Body) -> AttemptRecord:
-        """Return what was spooled."""
-        failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
-        return cls(task=Task(**body["task"]), attempt=Attempt(**body["attempt"]), failure=failure or None)
+        warning = body["warning"]
+        return cls.from_row(warning, given=BriefRecord.from_body(body["given"]), denied=bool(warning["denied"]))
 
 
 class Turn(Value):
@@ -133,18 +116,9 @@ class Turn(Value):
     asked: str | None = None
     """What was asked first."""
 
-    def as_body(self) -> Body:
-        """Return it as it is spooled: what is not known is left out."""
-        return {name: value for name, value in self.as_dict().items() if value is not None}
-
-    @classmethod
-    def from_body(cls, body: Body) -> Turn:
-        """Return what was spooled."""
-        return cls(**{name: body[name] for name in cls.fields if name in body})
-
 
 class DebriefRecord(Value):
-    """An agent's output, without secrets, before anything is made of it."""
+    """An agent's output, without secrets, before it is read."""
 
     kind = "debrief"
     attempt: Attempt
@@ -163,30 +137,29 @@ class DebriefRecord(Value):
 
     @property
     def verified(self) -> dict[str, Any]:
-        """What a verification found to say of the failure: it overrides what the output says."""
-        found = {} if self.failure is None else {name: getattr(self.failure, name) for name in _VERIFIED}
-        return {name: value for name, value in found.items() if value}
+        """What a verification says of the failure: it overrides what the output says."""
+        return {} if self.failure is None else {name: value for name, value in _verified(self.failure) if value}
 
     @property
     def tells_nothing(self) -> bool:
-        """Whether it is a turn with neither words nor a result, such as one that was broken off."""
+        """Whether it is a turn with neither words nor a result, such as an interrupted one."""
         return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
 
     def as_body(self) -> Body:
         """Return it as it is spooled."""
         task = {name: getattr(self.task, name) for name in _OF_A_NEW_TASK}
-        said = {"result": self.result, "output": self.output, "task": task, "at": self.at}
-        body = {"attempt": self.attempt.as_dict(), **said}
+        output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
+        body = {"attempt": self.attempt.as_dict(), **output}
         if self.turn is not None:
-            return {**body, "turn": self.turn.as_body()}
-        found = self.failure and {name: getattr(self.failure, name) for name in _VERIFIED}
-        return {**body, "claim": self.claim, "failure": found and {**found, "files": list(found["files"])}}
+            known = {name: value for name, value in self.turn.as_dict().items() if value is not None}
+            return {**body, "turn": known}
+        return {**body, "claim": self.claim, "failure": self.failure and dict(_verified(self.failure))}
 
     @classmethod
     def from_body(cls, body: Body) -> DebriefRecord:
         """Return what was spooled."""
         attempt, at = Attempt(**body["attempt"]), body["at"]
-        found = body.get("failure")
+        failure, turn = body.get("failure"), body.get("turn")
         return cls(
             attempt=attempt,
             result=body["result"],
@@ -194,10 +167,8 @@ class DebriefRecord(Value):
             task=Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]),
             at=at,
             claim=bool(body.get("claim")),
-            failure=Failure(attempt=attempt.id, task=attempt.task, **{**found, "files": tuple(found["files"])})
-            if found
-            else None,
-            turn=Turn.from_body(body["turn"]) if body.get("turn") is not None else None,
+            failure=_read_failure({"attempt": attempt.id, "task": attempt.task, **failure}) if failure else None,
+            turn=None if turn is None else Turn(**{name: turn[name] for name in Turn.fields if name in turn}),
         )
 
 
@@ -205,62 +176,46 @@ class MisstepRecord(Value):
     """A command failed in a conversation."""
 
     kind = "misstep"
+    as_body = Value.as_dict
     sign: str
     command: str
-    repeats: tuple[str, ...]
+    repeats: Sequence[str]
     """The signs of the missteps that it repeats."""
     task: str
     at: int
     error: str
-
-    def as_body(self) -> Body:
-        """Return it as it is spooled."""
-        return {**self.as_dict(), "repeats": list(self.repeats)}
-
-    @classmethod
-    def from_body(cls, body: Body) -> MisstepRecord:
-        """Return what was spooled."""
-        return cls(**{**_fields_in(cls, body), "repeats": tuple(body["repeats"])})
 
 
 class SuccessRecord(Value):
     """A command succeeded in a conversation, perhaps in place of others that had failed."""
 
     kind = "success"
+    as_body = Value.as_dict
     sign: str
     command: str
-    repeats: tuple[str, ...]
+    repeats: Sequence[str]
     """The signs of the missteps that it repeats."""
     task: str
     at: int
     replaces: Mapping[str, tuple[str, Sequence[str]]]
     """By the sign of each that it was run in place of: what was asked for, and which words were wrong."""
 
-    def as_body(self) -> Body:
-        """Return it as it is spooled."""
-        return {**self.as_dict(), "repeats": list(self.repeats)}
-
-    @classmethod
-    def from_body(cls, body: Body) -> SuccessRecord:
-        """Return what was spooled."""
-        return cls(**{**_fields_in(cls, body), "repeats": tuple(body["repeats"])})
-
 
 class ForgottenRecord(Value):
     """A conversation lost what it was given."""
 
     kind = "forgotten"
+    as_body = Value.as_dict
     task: str
     at: int
 
-    def as_body(self) -> Body:
-        """Return it as it is spooled."""
-        return self.as_dict()
 
-    @classmethod
-    def from_body(cls, body: Body) -> ForgottenRecord:
-        """Return what was spooled."""
-        return cls(**_fields_in(cls, body))
+def _verified(failure: Failure) -> list[tuple[str, Any]]:
+    return [(name, getattr(failure, name)) for name in _VERIFIED]
+
+
+def _read_failure(body: Body) -> Failure:
+    return Failure(**{**body, "files": tuple(body["files"])})
 
 
 def apply_brief(database: Database, body: Body) -> None:
@@ -273,28 +228,18 @@ def put_brief(database: Database, record: BriefRecord) -> None:
     brief = record.brief
     if record.task:
         tasks.ensure(database, record.task)
-    database.execute(
-        """
-        insert into brief (project, id, task, agent, tokens, text_hash, client, occasion, asked_by, duration_ms,
-                           receipt, created_at)
-        values (:project, :id, :task, :agent, :tokens, :text_hash, :client, :occasion, :asked_by, :duration_ms,
-                :receipt, :created_at)
-        on conflict (project, id) do nothing
-        """,
-        **{
-            **{name: value for name, value in brief.as_dict().items() if name not in ("injections", "text")},
-            "receipt": json.dumps(brief.receipt, ensure_ascii=False),
-        },
-    )
+    row = {name: value for name, value in brief.as_dict().items() if name not in _NOT_OF_THE_ROW}
+    row["receipt"] = json.dumps(brief.receipt, ensure_ascii=False)
+    database.insert("brief", row, otherwise="on conflict (project, id) do nothing")
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):  # one order for all writers
         _put_injection(database, injection)
 
 
 def apply_attempt(database: Database, body: Body) -> None:
-    """Record an attempt and, if it failed, its report."""
-    record = AttemptRecord.from_body(body)
-    tasks.ensure(database, record.task)
-    tasks.add_attempt(database, record.attempt, record.failure)
+    """Record an attempt and, if it failed, its report, as older versions spooled them."""
+    failure = body["failure"] and _read_failure(body["failure"])
+    tasks.ensure(database, Task(**body["task"]))
+    tasks.add_attempt(database, Attempt(**body["attempt"]), failure or None)
 
 
 APPLY: dict[str, Callable[[Database, Body], None]] = {"brief": apply_brief, "attempt": apply_attempt}
@@ -305,8 +250,7 @@ def get_brief(database: Database, id: str) -> Brief:
     row = database.row("select * from brief where project = :project and id = :id", id=id)
     if row is None:
         raise NotFound(f"no brief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
-    fields = {field: row[field] for field in Brief.fields if field in row}
-    return Brief(**{**fields, "receipt": json.loads(row["receipt"])})
+    return Brief.from_row(row, receipt=json.loads(row["receipt"]), injections=(), text="")
 
 
 def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool]:
@@ -344,7 +288,7 @@ def given_to(database: Database, task: str) -> dict[str, str]:
 
 def agents(database: Database, *, limit: int) -> list[str]:
     """Return the agents that the latest briefs went to, each once."""
-    rows = database.rows(
+    return database.column(
         """
         select agent, max(created_at) as latest
           from (
@@ -360,49 +304,23 @@ def agents(database: Database, *, limit: int) -> list[str]:
         """,
         limit=limit,
     )
-    return [row["agent"] for row in rows]
 
 
 def add_mark(database: Database, mark: Mark) -> bool:
     """Record a mark on an injection; return False when there was one already."""
-    return bool(
-        database.execute(
-            """
-            insert into mark (project, learning, task, helpful, at, who)
-            values (:project, :learning, :task, :helpful, :at, :who)
-            on conflict (project, learning, task) do nothing
-            """,
-            **{**mark.as_dict(), "helpful": int(mark.helpful)},
-        )
-    )
+    row = {**mark.as_dict(), "helpful": int(mark.helpful)}
+    return bool(database.insert("mark", row, otherwise="on conflict (project, learning, task) do nothing"))
 
 
 def remove_mark(database: Database, mark: Mark) -> None:
     """Take a mark back, so that there can be another one."""
-    database.execute(
-        "delete from mark where project = :project and learning = :learning and task = :task",
-        learning=mark.learning,
-        task=mark.task,
-    )
-
-
-def marked_at(database: Database, task: str, at: int) -> set[str]:
-    """Return the learnings that were marked for a task at a moment."""
-    rows = database.rows(
-        "select learning from mark where project = :project and task = :task and at = :at", task=task, at=at
-    )
-    return {row["learning"] for row in rows}
+    sql = "delete from mark where project = :project and learning = :learning and task = :task"
+    database.execute(sql, learning=mark.learning, task=mark.task)
 
 
 def _put_injection(database: Database, injection: Injection) -> None:
-    is_new = database.execute(
-        """
-        insert into injection (project, learning, task, brief, injected_at, held_out)
-        values (:project, :learning, :task, :brief, :injected_at, :held_out)
-        on conflict (project, learning, task) do nothing
-        """,
-        **{**injection.as_dict(), "held_out": int(injection.held_out)},
-    )
+    row = {**injection.as_dict(), "held_out": int(injection.held_out)}
+    is_new = database.insert("injection", row, otherwise="on conflict (project, learning, task) do nothing")
     if not is_new:
         database.execute(
             """
@@ -439,9 +357,9 @@ def count_use(database: Database, id: str, *, at: int) -> None:
 
 def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> bool:
     """Say whether one of these tasks was given a learning since a moment."""
-    found = database.value(
+    return database.has(
         f"""
-        select 1 as found
+        select learning
           from injection
          where project = :project
            and {database.one_of("task", "tasks")}
@@ -452,8 +370,3 @@ def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> 
         tasks=database.list_value(of_tasks),
         since=since,
     )
-    return found is not None
-
-
-def _fields_in(kind: type[Value], body: Body) -> dict[str, Any]:
-    return {name: body[name] for name in kind.fields}

@@ -10,6 +10,7 @@ import json
 
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
+from learnt.store.database import insert_statement
 from learnt.text.triggers import anchor_of
 from learnt.text.words import indexed_words, words
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from learnt.store.database import Database, Row
+    from learnt.store.database import Condition, Database, Row
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
 _CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
@@ -88,7 +89,7 @@ class Filter(Value):
         excluded = candidate.id in self.exclude_ids or (bool(self.exclude_task) and candidate.task == self.exclude_task)
         return excluded == self.only_excluded
 
-    def conditions(self, database: Database) -> tuple[str, dict[str, Any]]:
+    def conditions(self, database: Database) -> Condition:
         """Return the filter as the condition of a statement, and the parameters that it names."""
         compared = {**{field: f"learning.{field} = :{field}" for field in _EQUAL}, **_COMPARED}
         given = {field: getattr(self, field) for field in compared if getattr(self, field) is not None}
@@ -147,15 +148,8 @@ def put(database: Database, learning: Learning) -> None:
     everything = [word for field in FIELDS for word in cut[field]]
     # Only words that stand there make a learning long: the other ways to find an identifier do not.
     length = sum(len(words(_text_of(learning, field))) for field in FIELDS)
-    database.execute(
-        f"""
-        insert into learning_words (project, learning, {", ".join(FIELDS)}, length)
-        values (:project, :learning, {", ".join(f":{field}" for field in FIELDS)}, :length)
-        """,
-        learning=learning.id,
-        length=length,
-        **{field: " ".join(cut[field]) for field in FIELDS},
-    )
+    cut_words = {field: " ".join(cut[field]) for field in FIELDS}
+    database.insert("learning_words", {"learning": learning.id, **cut_words, "length": length})
     database.put_postings(learning.id, everything)
     _count(database, sorted(set(everything)), learnings=1, length=length)
     _put_triggers(database, learning)
@@ -166,8 +160,8 @@ def remove(database: Database, id: str) -> None:
     row = database.row(f"select {_CUT} from learning_words where project = :project and learning = :id", id=id)
     if row is None:
         return
-    held = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
-    _count(database, sorted(held), learnings=-1, length=-row["length"])
+    indexed = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
+    _count(database, sorted(indexed), learnings=-1, length=-row["length"])
     for table in ("learning_words", "learning_trigger"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
     database.remove_postings(id)
@@ -190,8 +184,7 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
 def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
     """Return the ids of some learnings that fit, in no order."""
     where, parameters = which.conditions(database)
-    rows = database.rows(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
-    return [row["id"] for row in rows]
+    return database.column(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
 
 
 def with_words(
@@ -201,17 +194,12 @@ def with_words(
 
     `newest` bounds how many learnings, counted from the newest, are looked at, as long as they give enough.
     """
+    columns = (_JUDGED, _CUT)
     where, parameters = which.conditions(database)
     parameters["limit"] = limit
-
-    def find(newest: int | None) -> list[Row]:
-        return database.match_words(
-            weights, judged=_JUDGED, cut=_CUT, conditions=where, parameters=parameters, newest=newest
-        )
-
-    rows = find(newest)
+    rows = database.match_words(weights, columns, (where, parameters), newest)
     if newest is not None and len(rows) < limit:  # what the conditions ask for is older
-        rows = find(None)
+        rows = database.match_words(weights, columns, (where, parameters), None)
     return [Candidate(row) for row in rows]
 
 
@@ -239,7 +227,7 @@ def with_triggers(
     anchor occurs.
     """
     conditions = which.conditions(database)
-    found: dict[str, str] = {}
+    triggered: dict[str, str] = {}
     for kind in (kind for kind, occurring in anchors.items() if occurring):
         of_kind = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
         patterns = database.rows(
@@ -254,12 +242,12 @@ def with_triggers(
         )
         holding = [row["pattern"] for row in patterns if holds(kind, row["pattern"])]
         for row in _with_patterns(database, of_kind, holding, conditions) if holding else ():
-            found.setdefault(row["id"], f"{kind}: {row['pattern']}")
-    return found
+            triggered.setdefault(row["id"], f"{kind}: {row['pattern']}")
+    return triggered
 
 
 def _with_patterns(
-    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: tuple[str, dict[str, Any]]
+    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: Condition
 ) -> list[Row]:
     where, parameters = conditions
     return database.rows(
@@ -284,37 +272,21 @@ def _with_patterns(
 
 
 def _count(database: Database, distinct: list[str], *, learnings: int, length: int) -> None:
-    database.execute_many(
-        """
-        insert into word (project, word, learnings)
-        values (:project, :word, :step)
-        on conflict (project, word) do update set learnings = word.learnings + :step
-        """,
-        [{"word": word, "step": learnings} for word in distinct],
-    )
-    database.execute(
-        """
-        insert into corpus (project, learnings, words)
-        values (:project, :step, :length)
-        on conflict (project) do update set learnings = corpus.learnings + :step, words = corpus.words + :length
-        """,
-        step=learnings,
-        length=length,
-    )
+    count_on = "on conflict (project, word) do update set learnings = word.learnings + :learnings"
+    rows = [{"word": word, "learnings": learnings} for word in distinct]
+    database.execute_many(insert_statement("word", ("word", "learnings"), count_on), rows)
+    sums = "learnings = corpus.learnings + :learnings, words = corpus.words + :words"
+    corpus = {"learnings": learnings, "words": length}
+    database.insert("corpus", corpus, otherwise=f"on conflict (project) do update set {sums}")
 
 
 def _put_triggers(database: Database, learning: Learning) -> None:
-    database.execute_many(
-        """
-        insert into learning_trigger (project, learning, kind, pattern, anchor)
-        values (:project, :learning, :kind, :pattern, :anchor)
-        """,
-        [
-            {"learning": learning.id, "kind": kind, "pattern": pattern, "anchor": anchor_of(kind, pattern)}
-            for kind, patterns in learning.triggers.as_dict().items()
-            for pattern in patterns
-        ],
-    )
+    rows = [
+        {"learning": learning.id, "kind": kind, "pattern": pattern, "anchor": anchor_of(kind, pattern)}
+        for kind, patterns in learning.triggers.as_dict().items()
+        for pattern in patterns
+    ]
+    database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
 
 
 def _text_of(learning: Learning, field: str) -> str:

@@ -6,12 +6,13 @@ Every change of a learning goes together with its event, in one transaction of t
 from __future__ import annotations
 
 import json
+import os
 
 from learnt.errors import NotFound
-from learnt.model import PROGRAM, Event, Learning, Value, new_id
+from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
 from learnt.store.index import Filter
-from learnt.text.records import as_record, read_triggers, triggers_record
+from learnt.text.records import as_record, triggers_record
 from learnt.text.titles import sameness
 
 TYPE_CHECKING = False
@@ -23,25 +24,21 @@ if TYPE_CHECKING:
 
 _FIELDS = tuple(field for field in Learning.fields if field != "scope")
 _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
-# What an event need not tell: it holds the time and the version itself.
-_UNTOLD = ("id", "updated_at", "version", "scope")
+# Left out of an event's values: it has the time and the version itself.
+_NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # What follows from the fields, kept so that it can be looked up.
 _DERIVED = ("sameness", "title_sameness")
-_WRITTEN = (*_COLUMNS, *_DERIVED)
-
-_INSERT = f"""
-    insert into learning (project, {", ".join(_WRITTEN)})
-    values (:project, {", ".join(f":{column}" for column in _WRITTEN)})
-"""
+_SEARCHED = (*index.FIELDS, "triggers")
 _UPDATE = f"""
     update learning
-       set {", ".join(f"{column} = :{column}" for column in _WRITTEN if column != "id")}
+       set {", ".join(f"{column} = :{column}" for column in (*_COLUMNS, *_DERIVED) if column != "id")}
      where project = :project
        and id = :id
 """
 _MOST_IN_A_FILE = 5_000
+_STAMP = "stamp of learnings"
 
-# What a learning is before anything is said of it: the event of its birth tells the rest.
+# A learning before any field is set: the event of its creation holds the difference.
 _BLANK = Learning(id="learn_0", title="-")
 
 
@@ -56,9 +53,9 @@ class Change(Value):
 
 
 def add(database: Database, learning: Learning, change: Change) -> None:
-    """Insert a learning and the event of its birth."""
+    """Insert a learning and the event of its creation."""
     database.lock_words()
-    database.execute(_INSERT, **_row(learning))
+    database.insert("learning", _row(learning))
     index.put(database, learning)
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
@@ -76,7 +73,7 @@ def change(
         return before, before
     after = after.replace(version=before.version + 1, updated_at=max(change.at, before.updated_at))
     database.execute(_UPDATE, **_row(after))
-    if any(name in new for name in (*index.FIELDS, "triggers")):
+    if any(name in new for name in _SEARCHED):
         index.put(database, after)
     renew_stamp(database)
     _append_event(database, after, change, old=old, new=new)
@@ -86,25 +83,18 @@ def change(
 def put_copy(database: Database, learning: Learning) -> None:
     """Keep a learning as it is in another database that keeps its history; index it again if it says something else."""
     present = find(database, learning.id)
-    database.execute(_INSERT if present is None else _UPDATE, **_row(learning))
-    if present is None or any(
-        getattr(present, name) != getattr(learning, name) for name in (*index.FIELDS, "triggers")
-    ):
+    if present is None:
+        database.insert("learning", _row(learning))
+    else:
+        database.execute(_UPDATE, **_row(learning))
+    if present is None or any(getattr(present, name) != getattr(learning, name) for name in _SEARCHED):
         index.put(database, learning)
 
 
 def find(database: Database, id: str, *, for_update: bool = False) -> Learning | None:
     """Return a learning, or None."""
-    row = database.row(
-        f"""
-        select *
-          from learning
-         where project = :project
-           and id = :id
-        {database.for_update if for_update else ""}
-        """,
-        id=id,
-    )
+    lock = database.for_update if for_update else ""
+    row = database.row(f"select * from learning where project = :project and id = :id{lock}", id=id)
     return None if row is None else _learning(row)
 
 
@@ -118,17 +108,8 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
 
 def history(database: Database, id: str) -> list[Event]:
     """Return the events of a learning, oldest first: they are only ever added, and numbered from 1."""
-    rows = database.rows(
-        """
-        select *
-          from event
-         where project = :project
-           and subject = :id
-         order by version
-        """,
-        id=id,
-    )
-    return [_event(row) for row in rows]
+    sql = "select * from event where project = :project and subject = :id order by version"
+    return [_event(row) for row in database.rows(sql, id=id)]
 
 
 def get_event(database: Database, id: str) -> Event:
@@ -219,22 +200,13 @@ def same_as(database: Database, text: str) -> Learning | None:
 
 def with_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings, of whatever status, with a title that is the same but for case and punctuation."""
-    rows = database.rows(
-        """
-        select *
-          from learning
-         where project = :project
-           and title_sameness = :sameness
-         order by created_at, id
-        """,
-        sameness=sameness(title),
-    )
-    return [_learning(row) for row in rows]
+    sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
+    return [_learning(row) for row in database.rows(sql, sameness=sameness(title))]
 
 
 def cared_for(database: Database) -> frozenset[str]:
     """Return the learnings that a person reworded, moved or brought back."""
-    rows = database.rows(
+    subjects = database.column(
         """
         select distinct subject
           from event
@@ -244,23 +216,13 @@ def cared_for(database: Database) -> frozenset[str]:
         """,
         program=PROGRAM,
     )
-    return frozenset(row["subject"] for row in rows)
+    return frozenset(subjects)
 
 
 def has_proposal(database: Database, id: str) -> bool:
     """Say whether a proposed learning would replace this one alone."""
-    return bool(
-        database.value(
-            """
-            select 1 as found
-              from learning
-             where project = :project
-               and status = 'proposed'
-               and replaces = :replaces
-            """,
-            replaces=json.dumps([id]),
-        )
-    )
+    sql = "select id from learning where project = :project and status = 'proposed' and replaces = :replaces"
+    return database.has(sql, replaces=json.dumps([id]))
 
 
 def for_file(
@@ -293,10 +255,9 @@ def for_file(
 
 def goals(database: Database) -> list[str]:
     """Return the goals that active learnings serve."""
-    rows = database.rows(
+    return database.column(
         "select distinct goal from learning where project = :project and status = 'active' order by goal"
     )
-    return [row["goal"] for row in rows]
 
 
 def stamp(database: Database) -> int:
@@ -305,15 +266,13 @@ def stamp(database: Database) -> int:
     It is renewed in the transaction of the change, under the lock that writers of learnings share, so it costs no
     waiting. It does not cover how often a learning was shown: see `uses`.
     """
-    from learnt.store import counters
-
-    return counters.value(database, counters.LEARNINGS_STAMP)
+    return database.counter(_STAMP)
 
 
 def categories(database: Database) -> list[str]:
     """Return the categories that learnings have, as they are spelt; the empty one is left out."""
     # From one to the next in the index: the learnings themselves are many, and their categories few.
-    rows = database.rows(
+    return database.column(
         """
         with recursive found (category) as (
             select min(category) from learning where project = :project and category > ''
@@ -327,7 +286,6 @@ def categories(database: Database) -> list[str]:
          where category is not null
         """
     )
-    return [row["category"] for row in rows]
 
 
 def foremost(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
@@ -337,9 +295,9 @@ def foremost(database: Database, which: Filter, *, limit: int, helpful_only: boo
     helped more often than not.
     """
     # Each category by itself: an index has its learnings in this order.
-    rows = [row for one in which.in_categories for row in _foremost_of(database, which, one, limit)]
-    taken = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
-    best = sorted(taken, key=lambda row: tuple(row.values()), reverse=True)[:limit]
+    rows = [row for category in which.in_categories for row in _foremost_of(database, which, category, limit)]
+    fitting = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
+    best = sorted(fitting, key=lambda row: tuple(row.values()), reverse=True)[:limit]
     return list(get_all(database, [row["id"] for row in best]).values()) if best else []
 
 
@@ -380,16 +338,9 @@ def index_project(database: Database) -> None:
     """Index all learnings of this project."""
     for learning in each(database, Filter(status=None)):
         index.put(database, learning)
-        database.execute(
-            """
-            update learning
-               set sameness = :sameness, title_sameness = :title_sameness
-             where project = :project
-               and id = :id
-            """,
-            id=learning.id,
-            **_derived(learning),
-        )
+        change = "sameness = :sameness, title_sameness = :title_sameness"
+        sql = f"update learning set {change} where project = :project and id = :id"
+        database.execute(sql, id=learning.id, **_derived(learning))
 
 
 def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
@@ -416,85 +367,56 @@ def quiet(database: Database, *, before: int, after: str = "", limit: int) -> li
 
 def latest_summary_at(database: Database) -> int:
     """Return when the last learning was proposed that would replace others, 0 if none ever was."""
-    return int(
-        database.value(
-            "select max(created_at) as latest from learning where project = :project and replaces != '[]'",
-        )
-        or 0
-    )
+    sql = "select max(created_at) as latest from learning where project = :project and replaces != '[]'"
+    return int(database.value(sql) or 0)
 
 
 def superseded_by(database: Database, id: str) -> list[str]:
     """Return the ids of the learnings that this one replaces."""
-    rows = database.rows(
-        """
-        select id
-          from learning
-         where project = :project
-           and superseded_by = :id
-         order by id
-        """,
-        id=id,
+    return database.column(
+        "select id from learning where project = :project and superseded_by = :id order by id", id=id
     )
-    return [row["id"] for row in rows]
 
 
 def without_event(database: Database) -> int:
     """Return how many learnings lack the event of their last change; there must be none."""
-    return int(
-        database.value(
-            """
-            select count(*) as lost
-              from learning
-             where project = :project
-               and not exists (
-                   select 1
-                     from event
-                    where event.project = learning.project
-                      and event.subject = learning.id
-                      and event.version = learning.version
-               )
-            """
-        )
+    lost = database.value(
+        """
+        select count(*) as lost
+          from learning
+         where project = :project
+           and not exists (
+               select 1
+                 from event
+                where event.project = learning.project
+                  and event.subject = learning.id
+                  and event.version = learning.version
+           )
+        """
     )
+    return int(lost)
 
 
 def renew_stamp(database: Database) -> None:
     """Within a transaction: say that some learning is about to change."""
-    from learnt.store import counters  # a brief changes no learning, and need not load it
-
-    counters.renew(database, counters.LEARNINGS_STAMP)
+    # By chance, not by counting on: a database that was restored would count to the same numbers again.
+    row = {"name": _STAMP, "value": int.from_bytes(os.urandom(7), "big")}
+    database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
 
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:
     old, new = as_record(before), as_record(after)
-    changed = [name for name in new if name not in _UNTOLD and new[name] != old[name]]
+    changed = [name for name in new if name not in _NOT_IN_EVENTS and new[name] != old[name]]
     return {name: old[name] for name in changed}, {name: new[name] for name in changed}
 
 
 def _append_event(
     database: Database, learning: Learning, change: Change, *, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    event = Event(
-        id=new_id("event", change.at),
-        subject=learning.id,
-        version=learning.version,
-        at=change.at,
-        who=change.who,
-        what=change.what,
-        old=old,
-        new=new,
-        reason=change.reason,
-        undoes=change.undoes,
-    )
+    of_learning: dict[str, Any] = {"subject": learning.id, "version": learning.version, "old": old, "new": new}
+    event = Event(id=new_id("event", change.at), **of_learning, **change.as_dict())
     as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
-    database.execute(
-        """
-        insert into event (project, subject, version, id, at, who, what, old, new, reason, undoes)
-        values (:project, :subject, :version, :id, :at, :who, :what, :old, :new, :reason, :undoes)
-        """,
-        **{**event.as_dict(), **as_json},
-    )
+    database.insert("event", {**event.as_dict(), **as_json})
 
 
 def _row(learning: Learning) -> dict[str, Any]:
@@ -517,11 +439,10 @@ def _learning(row: Row) -> Learning:
     fields = {field: row[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
     fields["tags"] = tuple(json.loads(row["tags"]))
     fields["replaces"] = tuple(json.loads(row["replaces"]))
-    fields["triggers"] = read_triggers(json.loads(row["triggers"]))
+    fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in json.loads(row["triggers"]).items()})
     fields["pinned"] = bool(row["pinned"])
     return Learning(**fields)
 
 
 def _event(row: Row) -> Event:
-    fields = {field: row[field] for field in Event.fields}
-    return Event(**{**fields, "old": json.loads(row["old"]), "new": json.loads(row["new"])})
+    return Event.from_row(row, old=json.loads(row["old"]), new=json.loads(row["new"]))

@@ -23,7 +23,7 @@ class Material(Value):
     commit: str = ""
 
 
-class Found(Value):
+class StoredDiscovery(Value):
     """A discovery in the store, and what became of it."""
 
     discovery: Discovery
@@ -31,42 +31,24 @@ class Found(Value):
     learning: str
     skipped: str
     created_at: int
-    times: int = 1
-    """In how many tasks it was found."""
 
 
 def add_material(database: Database, material: Material) -> None:
     """Keep what is to be mined; of an attempt, what was kept last counts."""
-    database.execute(
-        """
-        insert into material (project, attempt, task, text, git_commit, created_at)
-        values (:project, :attempt, :task, :text, :commit, :created_at)
-        on conflict (project, attempt) do update set text = :text, git_commit = :commit, created_at = :created_at
-        """,
-        **material.as_dict(),
-    )
+    row = material.as_dict()
+    row["git_commit"] = row.pop("commit")
+    changes = "text = :text, git_commit = :git_commit, created_at = :created_at"
+    database.insert("material", row, otherwise=f"on conflict (project, attempt) do update set {changes}")
 
 
 def material_of(database: Database, task: str) -> list[Material]:
     """Return what waits to be mined of a task, the oldest first."""
-    rows = database.rows(
-        """
-        select *
-          from material
-         where project = :project
-           and task = :task
-         order by created_at, attempt
-        """,
-        task=task,
-    )
-    return [
-        Material(**{**{field: row[field] for field in Material.fields if field in row}, "commit": row["git_commit"]})
-        for row in rows
-    ]
+    sql = "select * from material where project = :project and task = :task order by created_at, attempt"
+    return [Material.from_row(row, commit=row["git_commit"]) for row in database.rows(sql, task=task)]
 
 
 def drop_material(database: Database, task: str) -> bool:
-    """Let go of what was mined; False when another process has done so before."""
+    """Delete what was mined; False when another process has done so before."""
     return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
@@ -95,9 +77,9 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
 
     `goal`: only those of a goal, or with an empty one, of none.
     """
-    rows = database.rows(
+    return database.column(
         """
-        select attempt.task as task, max(attempt.started_at) as at
+        select attempt.task, max(attempt.started_at) as at
           from attempt
           join task on task.project = attempt.project and task.id = attempt.task
          where attempt.project = :project
@@ -112,14 +94,13 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
         goal=goal or "",
         limit=limit,
     )
-    return [row["task"] for row in rows]
 
 
 def goals(database: Database) -> list[str]:
     """Return the goals of tasks with material that waits."""
-    rows = database.rows(
+    return database.column(
         """
-        select distinct task.goal as goal
+        select distinct task.goal
           from material
           join task on task.project = material.project and task.id = material.task
          where material.project = :project
@@ -127,45 +108,31 @@ def goals(database: Database) -> list[str]:
          order by 1
         """
     )
-    return [row["goal"] for row in rows]
 
 
 def began(database: Database, tasks: Sequence[str]) -> int:
     """Return when the first attempt at one of these tasks began; 0 when there are none."""
-    found = database.value(
-        f"select min(started_at) as began from attempt where project = :project and {database.one_of('task', 'tasks')}",
-        tasks=database.list_value(tasks),
-    )
-    return int(found or 0)
+    of_these = database.one_of("task", "tasks")
+    sql = f"select min(started_at) as began from attempt where project = :project and {of_these}"
+    return int(database.value(sql, tasks=database.list_value(tasks)) or 0)
 
 
 def add(database: Database, discovery: Discovery, *, at: int, learning: str = "", skipped: str = "") -> int:
     """Keep a discovery, once for each task; return in how many tasks it was found by now."""
     sign = sign_of(discovery)
-    fields = {name: value for name, value in discovery.as_dict().items() if name != "commit"}
-    database.execute(
-        """
-        insert into discovery (project, id, type, rule, text, failed, error, worked, excerpt, files, task, attempt,
-                               git_commit, sign, learning, skipped, created_at)
-        values (:project, :id, :type, :rule, :text, :failed, :error, :worked, :excerpt, :files, :task, :attempt,
-                :git_commit, :sign, :learning, :skipped, :at)
-        on conflict (project, sign, task) do update set learning = :learning, skipped = :skipped
-        """,
-        **{**fields, "files": json.dumps(discovery.files, ensure_ascii=False)},
-        id=text_id("disc", f"{sign} {discovery.task}"),
-        git_commit=discovery.commit,
-        sign=sign,
-        learning=learning,
-        skipped=skipped,
-        at=at,
-    )
+    outcome = {"sign": sign, "learning": learning, "skipped": skipped, "created_at": at}
+    row = {"id": text_id("disc", f"{sign} {discovery.task}"), **discovery.as_dict(), **outcome}
+    row["git_commit"] = row.pop("commit")
+    row["files"] = json.dumps(discovery.files, ensure_ascii=False)
+    changes = "learning = :learning, skipped = :skipped"
+    database.insert("discovery", row, otherwise=f"on conflict (project, sign, task) do update set {changes}")
     return times(database, discovery)
 
 
 def is_kept(database: Database, discovery: Discovery) -> bool:
     """Say whether a discovery of a task is in the store."""
-    sql = "select 1 as found from discovery where project = :project and sign = :sign and task = :task"
-    return bool(database.value(sql, sign=sign_of(discovery), task=discovery.task))
+    sql = "select id from discovery where project = :project and sign = :sign and task = :task"
+    return database.has(sql, sign=sign_of(discovery), task=discovery.task)
 
 
 def times(database: Database, discovery: Discovery) -> int:
@@ -175,26 +142,23 @@ def times(database: Database, discovery: Discovery) -> int:
 
 
 def sign_of(discovery: Discovery) -> str:
-    """Return by what the same discovery is known again: case, white space and punctuation do not matter."""
-    told = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
-    letters = "".join(letter for letter in told.lower() if letter.isalnum())
+    """Return what identifies the same discovery: case, white space and punctuation do not matter."""
+    text = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
+    letters = "".join(letter for letter in text.lower() if letter.isalnum())
     return digest(f"{discovery.rule} {letters}")[:16]
 
 
 def learning_of(database: Database, discovery: Discovery) -> str:
     """Return the learning that the same discovery became when it was made before; empty for none."""
-    found = database.value(
-        "select max(learning) as learning from discovery where project = :project and sign = :sign",
-        sign=sign_of(discovery),
-    )
-    return found or ""
+    sql = "select max(learning) as learning from discovery where project = :project and sign = :sign"
+    return database.value(sql, sign=sign_of(discovery)) or ""
 
 
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     """Return what was found in a task by a rule and became no learning, the oldest first."""
     rows = database.rows(
         """
-        select *, 1 as times
+        select *
           from discovery
          where project = :project
            and task = :task
@@ -205,7 +169,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
         task=task,
         rule=rule,
     )
-    return [_as_found(row).discovery for row in rows]
+    return [_read_discovery(row).discovery for row in rows]
 
 
 def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
@@ -232,52 +196,21 @@ def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20)
         rule=rule,
         limit=limit,
     )
-    found: dict[str, list[str]] = {}
+    by_task: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row["task"], []).append(row["text"])
-    return list(found.values())
+        by_task.setdefault(row["task"], []).append(row["text"])
+    return list(by_task.values())
 
 
-def evidence_for(database: Database, learning: str) -> list[Found]:
+def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
     """Return the discoveries that speak for a learning, the oldest first."""
-    rows = database.rows(
-        """
-        select *, 1 as times
-          from discovery
-         where project = :project
-           and learning = :learning
-         order by created_at, id
-        """,
-        learning=learning,
-    )
-    return [_as_found(row) for row in rows]
-
-
-def skipped(database: Database, *, limit: int) -> list[Found]:
-    """Return what became no learning, the most often found first, each once."""
-    rows = database.rows(
-        """
-        select discovery.*, counted.times as times
-          from discovery
-          join (
-              select sign, count(*) as times, max(id) as id
-                from discovery
-               where project = :project
-                 and skipped != ''
-               group by sign
-          ) counted on counted.id = discovery.id
-         where discovery.project = :project
-         order by counted.times desc, discovery.created_at desc, discovery.id
-         limit :limit
-        """,
-        limit=limit,
-    )
-    return [_as_found(row) for row in rows]
+    sql = "select * from discovery where project = :project and learning = :learning"
+    return [_read_discovery(row) for row in database.rows(f"{sql} order by created_at, id", learning=learning)]
 
 
 def size_read(database: Database, source: str) -> int:
     """Return how much of a source was mined already; 0 for none of it."""
-    return int(database.value("select size from already_read where project = :project and id = :id", id=source) or 0)
+    return sizes_read(database, [source]).get(source, 0)
 
 
 def sizes_read(database: Database, sources: Sequence[str]) -> dict[str, int]:
@@ -295,26 +228,17 @@ def read_at(database: Database, source: str) -> int:
 
 
 def forget_read(database: Database, source: str) -> None:
-    """Let a source count as one that was never mined."""
+    """Treat a source as never mined."""
     database.execute("delete from already_read where project = :project and id = :id", id=source)
 
 
 def note_read(database: Database, source: str, *, size: int, task: str, at: int) -> None:
     """Keep how much of a source was mined."""
-    database.execute(
-        """
-        insert into already_read (project, id, size, task, read_at)
-        values (:project, :id, :size, :task, :at)
-        on conflict (project, id) do update set size = :size, read_at = :at
-        """,
-        id=source,
-        size=size,
-        task=task,
-        at=at,
-    )
+    row = {"id": source, "size": size, "task": task, "read_at": at}
+    changes = "size = :size, read_at = :read_at"
+    database.insert("already_read", row, otherwise=f"on conflict (project, id) do update set {changes}")
 
 
-def _as_found(row: Row) -> Found:
-    fields = {name: row[name] for name in Discovery.fields if name not in ("files", "commit")}
-    discovery = Discovery(**fields, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
-    return Found(discovery=discovery, **{name: row[name] for name in Found.fields if name != "discovery"})
+def _read_discovery(row: Row) -> StoredDiscovery:
+    discovery = Discovery.from_row(row, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
+    return StoredDiscovery.from_row(row, discovery=discovery)

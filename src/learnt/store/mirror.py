@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
-from learnt.store import Store, counters, learnings
-from learnt.store.database import newest_schema
+from learnt.store import Store, learnings
+from learnt.store.database import insert_statement, newest_schema
 from learnt.store.spool import SpoolRecord
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.locks import Locked
@@ -66,7 +66,7 @@ class Mirror(Store):
     """The local copy of a server's store, as hooks use it."""
 
     _guard: Locked | None = None
-    """Held as long as the file is open: throwing it away waits for it."""
+    """Held while the file is open: deleting the file waits for it."""
 
     def record(self, happening: Happening) -> bool:
         """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
@@ -97,10 +97,10 @@ class Mirror(Store):
     @property
     def refreshed_at(self) -> int:
         """When it was like the server, in UTC milliseconds."""
-        return counters.value(self.database, _REFRESHED_AT)
+        return self.database.counter(_REFRESHED_AT)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         super().close()
         if self._guard is not None:
             self._guard.__exit__(None, None, None)
@@ -115,9 +115,9 @@ class Mirror(Store):
         database = None
         try:
             if not self._guard.__enter__():
-                raise missing  # it is being made
+                raise missing  # it is being rebuilt
             database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
-            if database.schema_number() != newest_schema() or not counters.value(database, _REFRESHED_AT):
+            if database.schema_number() != newest_schema() or not database.counter(_REFRESHED_AT):
                 raise missing
             database.run("pragma synchronous = normal", {})  # what a power cut takes away is in the spool
         except BaseException:
@@ -129,7 +129,7 @@ class Mirror(Store):
 
 
 def refresh(server: Store, *, examine: bool = True) -> None:
-    """Make the mirror of a server like it, as far as hooks read it; make one if there is none that can be used.
+    """Bring the mirror of a server up to date, as far as hooks read it; rebuild one that is missing or unusable.
 
     `examine`: look for damage in all of it first, which takes longer than to find that nothing changed.
     """
@@ -211,7 +211,7 @@ def _rebuild(server: Store) -> None:
 
 
 class _Filling(Mirror):
-    """A mirror while it is made."""
+    """A mirror while it is built."""
 
     def _open(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
@@ -243,7 +243,7 @@ def _fill(mirror: _Filling, source: Database, waiting: list[SpoolRecord], *, now
 
 
 def _as_of_now(source: Database) -> None:
-    """Within a transaction: let all that is read be of one moment."""
+    """Within a transaction: read everything as of one moment."""
     source.execute("set transaction isolation level repeatable read, read only")
 
 
@@ -297,12 +297,12 @@ def _put_tasks(target: Database, source: Database, since: int) -> None:
 
 
 def _signs(database: Database) -> set[str]:
-    return {row["sign"] for row in database.rows("select sign from misstep where project = :project")}
+    return set(database.column("select sign from misstep where project = :project"))
 
 
 def _signs_waiting(server: Store) -> set[str]:
     """Return the signs of what failed here, and the server does not know yet."""
-    return {one.body["sign"] for one in server.spool.waiting() if one.kind == "misstep"}
+    return {record.body["sign"] for record in server.spool.waiting() if record.kind == "misstep"}
 
 
 def _put_missteps(target: Database, source: Database, since: int) -> None:
@@ -321,28 +321,20 @@ def _finish(target: Database, source: Database, now: int) -> None:
 
 def _insert(target: Database, table: str, rows: list[Row]) -> None:
     if rows:
-        columns = rows[0].keys()
-        values = ", ".join(f":{column}" for column in columns)
-        sql = f"insert into {table} ({', '.join(columns)}) values ({values})"
+        sql = insert_statement(table, rows[0])
         target.execute_many(sql, [{**row, "project": target.project} for row in rows])
 
 
 def _put(target: Database, table: str, keys: tuple[str, ...], row: Row, *, only_if: str = "true") -> None:
     row = {**row, "project": target.project}
     growing = _GROWING.get(table, ())
-    told = ", ".join(
+    changes = ", ".join(
         f"{column} = max({table}.{column}, excluded.{column})" if column in growing else f"{column} = excluded.{column}"
         for column in row
         if column not in ("project", *keys)
     )
-    target.execute(
-        f"""
-        insert into {table} ({", ".join(row)})
-        values ({", ".join(f":{column}" for column in row)})
-        on conflict (project, {", ".join(keys)}) do update set {told} where {only_if}
-        """,
-        **row,
-    )
+    conflict = f"on conflict (project, {', '.join(keys)}) do update set {changes} where {only_if}"
+    target.insert(table, row, otherwise=conflict)
 
 
 def _path(place: Place) -> str:

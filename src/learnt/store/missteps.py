@@ -93,9 +93,9 @@ def unsettled(database: Database, task: str) -> list[Misstep]:
 
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
     """Say whether a conversation was warned of a misstep since a moment."""
-    found = database.value(
+    return database.has(
         """
-        select 1 as found
+        select sign
           from warning
          where project = :project
            and task = :task
@@ -106,7 +106,6 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
         sign=sign,
         since=since,
     )
-    return found is not None
 
 
 def prevented(database: Database, since: int | None = None) -> dict[str, int]:
@@ -130,8 +129,8 @@ def prevented(database: Database, since: int | None = None) -> dict[str, int]:
 
 
 def apply_failure(database: Database, body: Body) -> None:
-    """Record that a command failed, and that a warning of it, if there was one, was in vain."""
-    failure = MisstepRecord.from_body(body)
+    """Record that a command failed, and that an earlier warning of it did not help."""
+    failure = MisstepRecord.from_row(body)
     database.execute(
         """
         insert into misstep (project, sign, command, error, task, failed_at)
@@ -140,10 +139,7 @@ def apply_failure(database: Database, body: Body) -> None:
            set failures = misstep.failures + 1,
                error = case when excluded.failed_at >= misstep.failed_at then excluded.error else misstep.error end,
                task = case when excluded.failed_at >= misstep.failed_at then excluded.task else misstep.task end,
-               failed_at = case
-                   when excluded.failed_at >= misstep.failed_at then excluded.failed_at
-                   else misstep.failed_at
-               end
+               failed_at = case when excluded.failed_at >= misstep.failed_at then :at else misstep.failed_at end
         """,
         sign=failure.sign,
         command=failure.command,
@@ -169,7 +165,7 @@ def apply_failure(database: Database, body: Body) -> None:
 
 def apply_success(database: Database, body: Body) -> None:
     """Record that a command succeeded: where it failed before, and for those that it was run in place of."""
-    success = SuccessRecord.from_body(body)
+    success = SuccessRecord.from_row(body)
     at = success.at
     for sign in sorted({success.sign, *success.repeats}):
         _note_own_success(database, sign, at)
@@ -264,13 +260,12 @@ def apply_forgotten(database: Database, body: Body) -> None:
     """Record that a conversation has lost what it was given."""
     database.execute(
         "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at",
-        **ForgottenRecord.from_body(body).as_dict(),
+        **ForgottenRecord.from_row(body).as_dict(),
     )
 
 
 def _misstep(row: Row) -> Misstep:
-    fields = {field: row[field] for field in Misstep.fields}
-    return Misstep(**{**fields, "wrong": tuple(json.loads(row["wrong"]))})
+    return Misstep.from_row(row, wrong=tuple(json.loads(row["wrong"])))
 
 
 APPLY: dict[str, Callable[[Database, Body], None]] = {

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from learnt.errors import InvalidValue, LearntError, TryAgain
-from learnt.store.database import Database
+from learnt.store.database import Database, insert_statement
+from learnt.store.purge import TEXT_COLUMNS
 from learnt.text.redact import without_password, without_password_of
+
+if TYPE_CHECKING:
+    from learnt.store.database import Condition, Row
 
 try:
     import psycopg
@@ -21,13 +28,6 @@ except ImportError as error:
         f"PostgreSQL is configured, but its driver cannot be loaded: {error}",
         hint="install it with `pip install 'learnt[postgres]'`",
     ) from None
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from learnt.store.database import Row
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
@@ -81,7 +81,7 @@ class PostgresDatabase(Database):
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
             with self._connect().cursor() as cursor:
-                cursor.executemany(self._translate(sql), [{"project": self.project, **one} for one in parameters])
+                cursor.executemany(self._translate(sql), [{"project": self.project, **row} for row in parameters])
         except psycopg.Error as error:
             raise self._as_our_error(error) from None
 
@@ -92,30 +92,16 @@ class PostgresDatabase(Database):
         return list(values)
 
     def put_postings(self, learning: str, words: Sequence[str]) -> None:
-        times: dict[str, int] = {}
-        for word in words:
-            times[word] = times.get(word, 0) + 1
-        self.execute_many(
-            """
-            insert into posting (project, word, learning, times)
-            values (:project, :word, :learning, :times)
-            """,
-            [{"word": word, "learning": learning, "times": count} for word, count in times.items()],
-        )
+        rows = [{"word": word, "learning": learning, "times": times} for word, times in Counter(words).items()]
+        self.execute_many(insert_statement("posting", ("word", "learning", "times")), rows)
 
     def remove_postings(self, learning: str) -> None:
         self.execute("delete from posting where project = :project and learning = :id", id=learning)
 
     def match_words(
-        self,
-        weights: Mapping[str, float],
-        *,
-        judged: str,
-        cut: str,
-        conditions: str,
-        parameters: dict[str, Any],
-        newest: int | None,
+        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
+        (judged, cut), (conditions, parameters) = columns, which
         # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
         return self.rows(
             f"""
@@ -186,24 +172,20 @@ class PostgresDatabase(Database):
 
     def has_table(self, name: str) -> bool:
         # The catalogue, not `to_regclass`: that one remembers a "no" from before another process made the table.
-        return bool(
-            self.value(
-                """
-                select count(*) as found
-                  from pg_catalog.pg_tables
-                 where schemaname = any (current_schemas(false))
-                   and tablename = :name
-                """,
-                name=name,
-            )
+        return self.has(
+            """
+            select tablename
+              from pg_catalog.pg_tables
+             where schemaname = any (current_schemas(false))
+               and tablename = :name
+            """,
+            name=name,
         )
 
     def check(self) -> list[str]:
         return []  # the server checks its own pages, and its keys cannot be switched off
 
     def scrub(self) -> None:
-        from learnt.store.purge import TEXT_COLUMNS
-
         self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
 
     def versions(self) -> dict[str, str]:

@@ -7,18 +7,14 @@ id: no file brings it back.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
-from learnt.model import PARAGRAPHS
+from learnt.model import PARAGRAPHS, Brief
 from learnt.store import index, learnings, missteps, regenerations
+from learnt.store.database import Database
+from learnt.store.missteps import Misstep
 from learnt.text.redact import PURGED, long_enough
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from learnt.model import Brief
-    from learnt.store.database import Database
-    from learnt.store.missteps import Misstep
 
 TEXT_COLUMNS = {
     "task": ("title", "text"),
@@ -83,10 +79,16 @@ def signs_in(database: Database, brief: Brief) -> list[str]:
     """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
     rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
     if not rows:
-        told = [failure["command"] for failure in brief.receipt.get("failed", ()) if failure["command"] != PURGED]
+        warned = [failure["command"] for failure in brief.receipt.get("failed", ()) if failure["command"] != PURGED]
         rows = database.rows(
-            f"select sign from misstep where project = :project and {database.one_of('command', 'told')} order by sign",
-            told=database.list_value(told),
+            f"""
+            select sign
+              from misstep
+             where project = :project
+               and {database.one_of("command", "names")}
+             order by sign
+            """,
+            names=database.list_value(warned),
         )
     return [row["sign"] for row in rows]
 
@@ -106,16 +108,16 @@ def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[
     are about something else. `commands`: how a brief that warned of them wrote them.
     """
     known = forget_missteps(database, signs)
-    told = {*commands, *(misstep.command for misstep in known)} - {PURGED}
+    warned = {*commands, *(misstep.command for misstep in known)} - {PURGED}
     gone = len(known) + database.execute(
-        f"delete from misstep where project = :project and {database.one_of('command', 'told')}",
-        told=database.list_value(sorted(told)),
+        f"delete from misstep where project = :project and {database.one_of('command', 'warned')}",
+        warned=database.list_value(sorted(warned)),
     )
     for sign in signs:
         gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
-    for id, receipt in _receipts_with(database, told):
-        gone += _purge_receipt(database, id, receipt, told)
-    gone += black_out(database, told)
+    for id, receipt in _receipts_with(database, warned):
+        gone += _purge_receipt(database, id, receipt, warned)
+    gone += black_out(database, warned)
     # Of another misstep, this may be what worked then: blacked out, that is no advice.
     database.execute(
         "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",

@@ -1,10 +1,14 @@
-"""The making of learnings files: every rendering is kept, with what changed and what it cost."""
+"""Updates of learnings files: every rendering is kept, with what changed and what it cost.
+
+Two counters tell when the next update is due, and which process has started it.
+"""
 
 from __future__ import annotations
 
 import json
 
 from learnt.model import Value, digest
+from learnt.store.database import insert_statement
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,44 +41,48 @@ class Regeneration(Value):
     finished_at: int | None = None
 
 
+TASKS_SINCE_UPDATE = "tasks since update"
+_UPDATE_STARTED_AT = "update started at"
 _OF_ANY_TEXT = ""
 """Stands for all texts of a learning that was purged; no text has this sign."""
-_FIELDS = ", ".join(Regeneration.fields)
-_VALUES = ", ".join(f":{field}" for field in Regeneration.fields)
-_CHANGES = ", ".join(f"{field} = :{field}" for field in Regeneration.fields if field != "id")
+
+
+def claim_update(database: Database, *, now: int, before: int) -> bool:
+    """Within a transaction: note that an update starts; False when another process has started one since `before`."""
+    claim = "on conflict (project, name) do update set value = :value where counter.value <= :before"
+    row = {"name": _UPDATE_STARTED_AT, "value": now}
+    return bool(database.execute(insert_statement("counter", row, claim), **row, before=before))
+
+
+def release_update(database: Database) -> None:
+    """Within a transaction: let the next update start at any time."""
+    sql = "update counter set value = 0 where project = :project and name = :name"
+    database.execute(sql, name=_UPDATE_STARTED_AT)
 
 
 def put(database: Database, regeneration: Regeneration) -> None:
     """Keep how far the making of a file has come."""
-    fields = regeneration.as_dict()
-    fields |= {name: json.dumps(fields[name], ensure_ascii=False) for name in ("bullets", "loose")}
-    database.execute(
-        f"""
-        insert into regeneration (project, {_FIELDS})
-        values (:project, {_VALUES})
-        on conflict (project, id) do update set {_CHANGES}
-        """,
-        **fields,
-    )
+    row = regeneration.as_dict()
+    row |= {name: json.dumps(row[name], ensure_ascii=False) for name in ("bullets", "loose")}
+    changes = ", ".join(f"{column} = :{column}" for column in row if column != "id")
+    database.insert("regeneration", row, otherwise=f"on conflict (project, id) do update set {changes}")
     for learning, text, _ in regeneration.bullets:
         _remember(database, learning, _sign(text))
 
 
 def is_running_elsewhere(database: Database, *, host: str, since: int) -> bool:
     """Say whether one runs on another machine that was begun since a moment; while it runs, its reason is its host."""
-    return bool(
-        database.value(
-            """
-            select 1 as found
-              from regeneration
-             where project = :project
-               and result = 'running'
-               and reason != :host
-               and started_at >= :since
-            """,
-            host=host,
-            since=since,
-        )
+    return database.has(
+        """
+        select id
+          from regeneration
+         where project = :project
+           and result = 'running'
+           and reason != :host
+           and started_at >= :since
+        """,
+        host=host,
+        since=since,
     )
 
 
@@ -121,9 +129,9 @@ def was_shown(database: Database, learning: str, text: str) -> bool:
 
     One that a person has imported since counts as any other.
     """
-    found = database.value(
+    return database.has(
         """
-        select 1 as found
+        select sign
           from rendered_line
          where project = :project
            and learning = :learning
@@ -141,7 +149,6 @@ def was_shown(database: Database, learning: str, text: str) -> bool:
         sign=_sign(text),
         any_text=_OF_ANY_TEXT,
     )
-    return found is not None
 
 
 def forget(database: Database, learning: str) -> None:
@@ -149,12 +156,12 @@ def forget(database: Database, learning: str) -> None:
     rows = database.rows(
         "select * from regeneration where project = :project and bullets like :learning", learning=f'%"{learning}"%'
     )
-    for made in map(_regeneration, rows):
-        lines = [line for line in made.text.split("\n") if f"<!-- {learning} -->" not in line]
-        bullets = [bullet for bullet in made.bullets if bullet[0] != learning]
+    for regeneration in map(_regeneration, rows):
+        lines = [line for line in regeneration.text.split("\n") if f"<!-- {learning} -->" not in line]
+        bullets = [bullet for bullet in regeneration.bullets if bullet[0] != learning]
         database.execute(
             "update regeneration set text = :text, bullets = :bullets where project = :project and id = :id",
-            id=made.id,
+            id=regeneration.id,
             text="\n".join(lines),
             bullets=json.dumps(bullets, ensure_ascii=False),
         )
@@ -162,15 +169,8 @@ def forget(database: Database, learning: str) -> None:
 
 
 def _remember(database: Database, learning: str, sign: str) -> None:
-    database.execute(
-        """
-        insert into rendered_line (project, learning, sign)
-        values (:project, :learning, :sign)
-        on conflict (project, learning, sign) do nothing
-        """,
-        learning=learning,
-        sign=sign,
-    )
+    known = "on conflict (project, learning, sign) do nothing"
+    database.insert("rendered_line", {"learning": learning, "sign": sign}, otherwise=known)
 
 
 def _sign(text: str) -> str:
@@ -178,7 +178,5 @@ def _sign(text: str) -> str:
 
 
 def _regeneration(row: Row) -> Regeneration:
-    fields = {field: row[field] for field in Regeneration.fields}
-    bullets = tuple((line[0], line[1], line[2]) for line in json.loads(row["bullets"]))
-    loose = tuple((piece[0], piece[1], piece[2]) for piece in json.loads(row["loose"]))
-    return Regeneration(**{**fields, "bullets": bullets, "loose": loose})
+    pairs = {name: tuple(map(tuple, json.loads(row[name]))) for name in ("bullets", "loose")}
+    return Regeneration.from_row(row, **pairs)

@@ -1,16 +1,23 @@
-"""What waits for a person's review: proposals, and learnings that no person has cared for yet."""
+"""What waits for a person: proposals, learnings that no person has cared for yet, and escalations.
+
+Also kept here: people's opinions on whether the learnings helped.
+"""
 
 from __future__ import annotations
 
-from learnt.model import PROGRAM
+import json
+
+from learnt.errors import NotFound
+from learnt.model import PROGRAM, Value, check_choice, check_id
 from learnt.store import learnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from learnt.model import Learning
-    from learnt.store.database import Database
+    from learnt.store.database import Database, Row
 
 # By which changes a person shows that they have seen a learning.
 TOUCHES = ("like", "edit", "pin", "unpin", "hide", "restore", "archive", "supersede")
@@ -57,9 +64,27 @@ _UNTOUCHED = f"""
 """
 
 
+class Escalation(Value):
+    """Something that only a person may decide."""
+
+    id: str
+    subject: str
+    question: str
+    detail: Mapping[str, Any] = {}
+    status: str = "open"
+    answer: str = ""
+    created_at: int = 0
+    resolved_at: int | None = None
+    resolved_by: str = ""
+
+    def check(self) -> None:
+        check_id("esc", self.id)
+        check_choice("status", self.status, ("open", "resolved"))
+
+
 def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
     """Return the proposed learnings of one kind, `merged`, `revised` or `proposed`, the oldest first."""
-    rows = database.rows(
+    ids = database.column(
         f"""
         select learning.id
           from learning
@@ -72,31 +97,19 @@ def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
         kind=kind,
         limit=limit,
     )
-    return _in_order(database, [row["id"] for row in rows])
+    return _in_order(database, ids)
 
 
 def untouched(database: Database, *, limit: int) -> list[Learning]:
     """Return the active learnings that no person wrote or cared for, the newest first."""
-    rows = database.rows(
-        f"""
-        select learning.id
-          from learning
-         where {_UNTOUCHED}
-         order by learning.created_at desc, learning.id desc
-         limit :limit
-        """,
-        limit=limit,
-    )
-    return _in_order(database, [row["id"] for row in rows])
+    newest_first = "order by learning.created_at desc, learning.id desc limit :limit"
+    ids = database.column(f"select learning.id from learning where {_UNTOUCHED} {newest_first}", limit=limit)
+    return _in_order(database, ids)
 
 
 def is_untouched(database: Database, id: str) -> bool:
     """Say whether a learning is one of those."""
-    found = database.value(
-        f"select 1 as found from learning where {_UNTOUCHED} and learning.id = :id",
-        id=id,
-    )
-    return found is not None
+    return database.has(f"select learning.id from learning where {_UNTOUCHED} and learning.id = :id", id=id)
 
 
 def counts(database: Database, *, most: int) -> dict[str, int]:
@@ -110,16 +123,71 @@ def counts(database: Database, *, most: int) -> dict[str, int]:
          group by 1
         """
     )
-    untouched = database.value(
-        f"""
-        select count(*) as waiting
-          from (select 1 as one from learning where {_UNTOUCHED} limit :most) untouched
-        """,
-        most=most,
-    )
+    some = f"select 1 as one from learning where {_UNTOUCHED} limit :most"
+    untouched = database.value(f"select count(*) as waiting from ({some}) untouched", most=most)
     return {**{row["kind"]: int(row["waiting"]) for row in rows}, "new": int(untouched)}
 
 
+def add_escalation(database: Database, escalation: Escalation) -> None:
+    """Ask a person; a second time changes nothing."""
+    row = {**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)}
+    database.insert("escalation", row, otherwise="on conflict (project, id) do nothing")
+
+
+def get_escalation(database: Database, id: str, *, for_update: bool = False) -> Escalation:
+    """Return an escalation, or raise NotFound."""
+    lock = database.for_update if for_update else ""
+    row = database.row(f"select * from escalation where project = :project and id = :id{lock}", id=id)
+    if row is None:
+        raise NotFound(f"no escalation `{id[:100]}`", hint="`learnt escalations --all` shows the ids")
+    return _escalation(row)
+
+
+def escalations(database: Database, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
+    """Return the escalations that fit, the oldest first; None means any."""
+    rows = database.rows(
+        """
+        select *
+          from escalation
+         where project = :project
+           and (:status = '' or status = :status)
+           and (:subject = '' or subject = :subject)
+         order by created_at, id
+        """,
+        status=status or "",
+        subject=subject or "",
+    )
+    return [_escalation(row) for row in rows]
+
+
+def resolve_escalation(database: Database, escalation: Escalation) -> None:
+    """Keep a person's answer."""
+    database.execute(
+        """
+        update escalation
+           set status = :status, answer = :answer, resolved_at = :resolved_at, resolved_by = :resolved_by
+         where project = :project
+           and id = :id
+        """,
+        **{name: getattr(escalation, name) for name in ("id", "status", "answer", "resolved_at", "resolved_by")},
+    )
+
+
+def add_opinion(database: Database, id: str, answer: str, *, who: str, at: int) -> None:
+    """Keep what a person answered when asked whether the learnings helped."""
+    database.insert("opinion", {"id": id, "answer": answer, "who": who, "at": at})
+
+
+def count_opinions(database: Database) -> dict[str, int]:
+    """Return how often each answer was given."""
+    sql = "select answer, count(*) as given from opinion where project = :project group by answer order by answer"
+    return {row["answer"]: int(row["given"]) for row in database.rows(sql)}
+
+
+def _escalation(row: Row) -> Escalation:
+    return Escalation.from_row(row, detail=json.loads(row["detail"]))
+
+
 def _in_order(database: Database, ids: Sequence[str]) -> list[Learning]:
-    found = learnings.get_all(database, ids)
-    return [found[id] for id in ids if id in found]
+    by_id = learnings.get_all(database, ids)
+    return [by_id[id] for id in ids if id in by_id]

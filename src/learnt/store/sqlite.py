@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from learnt.store.database import Row
+    from learnt.store.database import Condition, Row
 
 PROJECT = "local"  # a SQLite file holds one project, so that renaming the folder loses nothing
 _PAGE = 4096
@@ -104,7 +104,7 @@ class SqliteDatabase(Database):
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
         try:
-            self._connection.executemany(sql, ({"project": self.project, **one} for one in parameters))
+            self._connection.executemany(sql, ({"project": self.project, **row} for row in parameters))
         except apsw.Error as error:
             raise self._as_our_error(error) from None
 
@@ -115,19 +115,13 @@ class SqliteDatabase(Database):
         return json.dumps(values, ensure_ascii=False)
 
     def match_words(
-        self,
-        weights: Mapping[str, float],
-        *,
-        judged: str,
-        cut: str,
-        conditions: str,
-        parameters: dict[str, Any],
-        newest: int | None,
+        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
+        conditions, parameters = which
         last = self.value("select max(number) as last from learning_words") or 0
         return self.rows(
             f"""
-            select {judged}, {cut}
+            select {", ".join(columns)}
               from learning_index
              cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
              cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
@@ -146,8 +140,7 @@ class SqliteDatabase(Database):
         self.run(sql, {})
 
     def has_table(self, name: str) -> bool:
-        count = "select count(*) as found from sqlite_master where type = 'table' and name = :name"
-        return bool(self.value(count, name=name))
+        return self.has("select name from sqlite_master where type = 'table' and name = :name", name=name)
 
     def check(self) -> list[str]:
         found = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]

@@ -5,14 +5,13 @@ What belongs to a time is summed by day, counted in UTC from 1970 on; weeks and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from learnt.model import Value
+from learnt.store.database import Database
 from learnt.text.times import DAY_MS
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from learnt.store.database import Database, Row
+DaySum = tuple[int, int, float]  # the day, how many, and their sum
 
 _ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
 
@@ -29,14 +28,6 @@ class Ranked(Value):
     recurrences: int
 
 
-class Day(Value):
-    """What fell on one day: how many, and their sum."""
-
-    day: int
-    count: int
-    total: float
-
-
 class Effect(Value):
     """The tasks that were begun on one day, before or after there was a learning."""
 
@@ -48,14 +39,6 @@ class Effect(Value):
     """Done by the first attempt."""
     attempts: int
     """At those that were done."""
-
-
-class Sign(Value):
-    """How an attempt failed."""
-
-    task: str
-    text: str
-    at: int
 
 
 class Regenerated(Value):
@@ -89,51 +72,20 @@ def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
     return [Ranked(**row) for row in rows]
 
 
-def task_lengths(database: Database, *, since: int) -> list[Day]:
+def task_lengths(database: Database, *, since: int) -> list[DaySum]:
     """Return how many tasks came on each day, and how many characters their texts have."""
-    rows = database.rows(
-        f"""
-        select created_at / {DAY_MS} as day, count(*) as count, sum(length(title) + length(text)) as total
-          from task
-         where project = :project
-           and type != 'session'
-           and created_at >= :since
-         group by 1
-         order by 1
-        """,
-        since=since,
-    )
-    return _days(rows)
+    lengths = "sum(length(title) + length(text))"
+    return _by_day(database, "task", "created_at", lengths, since, more="and type != 'session'")
 
 
-def brief_tokens(database: Database, *, since: int) -> list[Day]:
+def brief_tokens(database: Database, *, since: int) -> list[DaySum]:
     """Return how many briefs were given on each day, and their tokens."""
-    rows = database.rows(
-        f"""
-        select created_at / {DAY_MS} as day, count(*) as count, sum(tokens) as total
-          from brief
-         where project = :project
-           and created_at >= :since
-         group by 1
-         order by 1
-        """,
-        since=since,
-    )
-    return _days(rows)
+    return _by_day(database, "brief", "created_at", "sum(tokens)", since)
 
 
-def spent(database: Database) -> list[Day]:
+def spent(database: Database) -> list[DaySum]:
     """Return how many calls to models were made on each day, and what they cost."""
-    rows = database.rows(
-        f"""
-        select at / {DAY_MS} as day, count(*) as count, coalesce(sum(cost_usd), 0) as total
-          from model_call
-         where project = :project
-         group by 1
-         order by 1
-        """
-    )
-    return _days(rows)
+    return _by_day(database, "model_call", "at", "coalesce(sum(cost_usd), 0)", 0)
 
 
 def first_learning_at(database: Database) -> int | None:
@@ -171,8 +123,8 @@ def effects(database: Database, *, learnt_at: int) -> list[Effect]:
     return [Effect(after=bool(row["later"]), **{name: int(row[name]) for name in whole}) for row in rows]
 
 
-def failure_signs(database: Database, *, limit: int) -> list[Sign]:
-    """Return how the latest attempts failed, the newest first; conversations are none."""
+def failure_signs(database: Database, *, limit: int) -> list[tuple[str, str, int]]:
+    """Return task, error and time of the latest attempts that failed, the newest first; conversations are none."""
     rows = database.rows(
         """
         select failure.task as task, failure.created_at as at,
@@ -186,14 +138,14 @@ def failure_signs(database: Database, *, limit: int) -> list[Sign]:
         """,
         limit=limit,
     )
-    return [Sign(**row) for row in rows]
+    return [(row["task"], row["text"], row["at"]) for row in rows]
 
 
 def attempt_starts(database: Database, *, limit: int) -> list[int]:
     """Return when the latest attempts at tasks began that were not interrupted, the newest first."""
-    rows = database.rows(
+    return database.column(
         """
-        select attempt.started_at as at
+        select attempt.started_at
           from attempt
           join task on task.project = attempt.project and task.id = attempt.task
          where attempt.project = :project
@@ -204,7 +156,6 @@ def attempt_starts(database: Database, *, limit: int) -> list[int]:
         """,
         limit=limit,
     )
-    return [int(row["at"]) for row in rows]
 
 
 def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | None:
@@ -254,5 +205,17 @@ def regenerated(database: Database) -> Regenerated:
     return Regenerated(**{**row, **{name: int(row[name]) for name in whole}})
 
 
-def _days(rows: Sequence[Row]) -> list[Day]:
-    return [Day(day=int(row["day"]), count=int(row["count"]), total=float(row["total"])) for row in rows]
+def _by_day(database: Database, table: str, time: str, total: str, since: int, *, more: str = "") -> list[DaySum]:
+    rows = database.rows(
+        f"""
+        select {time} / {DAY_MS} as day, count(*) as count, {total} as total
+          from {table}
+         where project = :project
+           and {time} >= :since
+           {more}
+         group by 1
+         order by 1
+        """,
+        since=since,
+    )
+    return [(int(row["day"]), int(row["count"]), float(row["total"])) for row in rows]

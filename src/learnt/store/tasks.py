@@ -1,4 +1,8 @@
-"""Tasks, the attempts at them, and the reports on those that failed."""
+"""Tasks, who holds them, the attempts at them, and the reports on those that failed.
+
+A claim is taken and given back in the transaction that changes the task, so that a task is held by one worker at most.
+A worker that gives no sign of life loses its claim when the lease runs out.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 from itertools import takewhile
 
 from learnt.errors import NotFound
-from learnt.model import DIFFICULTIES, Attempt, Failure, Task, Value
+from learnt.model import DIFFICULTIES, Attempt, Claim, Failure, Task, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +19,11 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database, Row
 
-
 _FLAGS = ("skip_learnings", "queued")
+_FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")
 _UNCHANGED = ("task", "number", "model_reason")
-_INSERT = f"""
-    insert into task (project, {", ".join(Task.fields)})
-    values (:project, {", ".join(f":{field}" for field in Task.fields)})
+_OF_CLAIM = "where project = :project and task = :task and attempt = :attempt"
+_GIVE_TITLE = """
     on conflict (project, id) do update
        set title = excluded.title,
            text = excluded.text
@@ -35,19 +38,22 @@ _UPDATE = f"""
 """
 
 
+class RecordedAttempt(Value):
+    """A past attempt with what is known of its task."""
+
+    attempt: Attempt
+    type: str
+    title: str
+    goal: str
+    sign: str
+
+
 def ensure(database: Database, task: Task) -> None:
-    """Insert a task on its first use, and its goal on that one's; one that had only its id for a title gets one."""
-    database.execute(_INSERT, **_row(task))
+    """Insert a task, and its goal, unless they are known; a task that had only its id for a title gets one."""
+    database.insert("task", _row(task), otherwise=_GIVE_TITLE)
     if task.goal:
-        database.execute(
-            """
-            insert into goal (project, name, created_at)
-            values (:project, :name, :created_at)
-            on conflict (project, name) do nothing
-            """,
-            name=task.goal,
-            created_at=task.created_at,
-        )
+        goal = {"name": task.goal, "created_at": task.created_at}
+        database.insert("goal", goal, otherwise="on conflict (project, name) do nothing")
 
 
 def change(database: Database, task: Task) -> None:
@@ -71,7 +77,7 @@ def set_status(database: Database, id: str, status: str, *, at: int) -> None:
 
 def _release(database: Database, id: str, *, at: int) -> None:
     """Make the tasks ready that waited for this one alone."""
-    rows = database.rows(
+    waiting = database.column(
         f"""
         select task.id
           from task
@@ -84,36 +90,29 @@ def _release(database: Database, id: str, *, at: int) -> None:
         """,
         id=id,
     )
-    for row in rows:
-        if not open_needs(database, row["id"]):
-            set_status(database, row["id"], "ready", at=at)
+    for task in waiting:
+        if not open_needs(database, task):
+            set_status(database, task, "ready", at=at)
 
 
 def need(database: Database, task: str, needs: str) -> None:
-    """Let a task wait for another one."""
-    database.execute(
-        """
-        insert into prerequisite (project, task, needs)
-        values (:project, :task, :needs)
-        on conflict (project, task, needs) do nothing
-        """,
-        task=task,
-        needs=needs,
-    )
+    """Make a task wait for another."""
+    known = "on conflict (project, task, needs) do nothing"
+    database.insert("prerequisite", {"task": task, "needs": needs}, otherwise=known)
 
 
 def needs_no_more(database: Database, task: str) -> None:
-    """Let a task wait for nothing."""
+    """Remove what a task waits for."""
     database.execute("delete from prerequisite where project = :project and task = :task", task=task)
 
 
 def needs(database: Database) -> dict[str, list[str]]:
     """Return what each task waits for, or waited for, in the order of their age."""
     rows = database.rows("select task, needs from prerequisite where project = :project order by task, needs")
-    found: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
     for row in rows:
-        found.setdefault(row["task"], []).append(row["needs"])
-    return found
+        needs.setdefault(row["task"], []).append(row["needs"])
+    return needs
 
 
 def needed_by(database: Database, task: str) -> list[Task]:
@@ -164,16 +163,8 @@ def every(
 
 def counts(database: Database) -> dict[str, int]:
     """Return how many tasks there are in the queue, by status."""
-    rows = database.rows(
-        """
-        select status, count(*) as many
-          from task
-         where project = :project
-           and queued = 1
-         group by status
-        """
-    )
-    return {row["status"]: int(row["many"]) for row in rows}
+    sql = "select status, count(*) as many from task where project = :project and queued = 1 group by status"
+    return {row["status"]: int(row["many"]) for row in database.rows(sql)}
 
 
 def find(database: Database, id: str, *, for_update: bool = False) -> Task | None:
@@ -195,17 +186,8 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Task:
 
 def attempts(database: Database, task: str) -> list[Attempt]:
     """Return the attempts at a task, the latest first."""
-    rows = database.rows(
-        """
-        select *
-          from attempt
-         where project = :project
-           and task = :task
-         order by number desc
-        """,
-        task=task,
-    )
-    return [_attempt(row) for row in rows]
+    sql = "select * from attempt where project = :project and task = :task order by number desc"
+    return [_attempt(row) for row in database.rows(sql, task=task)]
 
 
 def failures(database: Database, task: str) -> dict[str, Failure]:
@@ -217,8 +199,8 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
     """Return the tasks that failed on a branch and are not done, each with its last report, the latest first.
 
-    What another task of the same title has done since is done. Of an attempt that told no result nobody knows whether
-    it failed. What a sub-agent could not do is for the agent that asked it: only that one's own failure is told.
+    What another task of the same title has done since is done. An attempt without a result may not
+    have failed. A sub-agent reports to the agent that started it: only that agent's own failure counts.
     """
     rows = database.rows(
         """
@@ -284,13 +266,13 @@ def archive_failures(database: Database, *, done_before: int, at: int) -> int:
 def attempts_since(database: Database, at: int) -> int:
     """Return how many attempts there were after a moment."""
     return int(
-        database.value("select count(*) as made from attempt where project = :project and started_at > :at", at=at)
+        database.value("select count(*) as attempts from attempt where project = :project and started_at > :at", at=at)
     )
 
 
 def results_since(database: Database, at: int) -> list[str]:
     """Return how the attempts at tasks ended since a moment: neither turns of conversations nor interruptions."""
-    rows = database.rows(
+    return database.column(
         """
         select attempt.result
           from attempt
@@ -302,21 +284,12 @@ def results_since(database: Database, at: int) -> list[str]:
         """,
         at=at,
     )
-    return [row["result"] for row in rows]
 
 
 def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
     """Record an attempt and, if it failed, its report; a second time changes nothing."""
-    database.execute(
-        """
-        insert into attempt (project, id, task, number, result, model, model_reason, started_at, duration_ms,
-                             cost_usd, tokens_in, tokens_out, difficulty, summary, transcript, branch)
-        values (:project, :id, :task, :number, :result, :model, :model_reason, :started_at, :duration_ms,
-                :cost_usd, :tokens_in, :tokens_out, :difficulty, :summary, :transcript, :branch)
-        on conflict (project, id) do nothing
-        """,
-        **{**attempt.as_dict(), "difficulty": _rank(attempt)},
-    )
+    row = {**attempt.as_dict(), "difficulty": _rank(attempt)}
+    database.insert("attempt", row, otherwise="on conflict (project, id) do nothing")
     if failure is not None:
         _add_failure(database, failure)
 
@@ -340,10 +313,8 @@ def replace_attempt(database: Database, attempt: Attempt, failure: Failure | Non
          where project = :project
            and id = :id
         """,
-        **{
-            **{name: value for name, value in attempt.as_dict().items() if name not in _UNCHANGED},
-            "difficulty": _rank(attempt),
-        },
+        **{name: value for name, value in attempt.as_dict().items() if name not in (*_UNCHANGED, "difficulty")},
+        difficulty=_rank(attempt),
     )
     database.execute("delete from failure where project = :project and attempt = :attempt", attempt=attempt.id)
     if failure is not None:
@@ -383,9 +354,9 @@ def conversations(
 
 def transcripts(database: Database) -> set[str]:
     """Return where the conversations of the loop's own attempts are written down."""
-    rows = database.rows(
+    paths = database.column(
         """
-        select attempt.transcript as path
+        select attempt.transcript
           from attempt
           join task on task.project = attempt.project and task.id = attempt.task
          where attempt.project = :project
@@ -393,7 +364,7 @@ def transcripts(database: Database) -> set[str]:
            and task.type != 'session'
         """
     )
-    return {row["path"] for row in rows}
+    return set(paths)
 
 
 def fill_figures(database: Database, attempt: Attempt) -> None:
@@ -407,15 +378,11 @@ def fill_figures(database: Database, attempt: Attempt) -> None:
            and result = 'interrupted'
            and cost_usd is null
         """,
-        id=attempt.id,
-        cost_usd=attempt.cost_usd,
-        tokens_in=attempt.tokens_in,
-        tokens_out=attempt.tokens_out,
-        transcript=attempt.transcript,
+        **{name: getattr(attempt, name) for name in ("id", "cost_usd", "tokens_in", "tokens_out", "transcript")},
     )
 
 
-def record(database: Database, *, limit: int) -> list[PastAttempt]:
+def record(database: Database, *, limit: int) -> list[RecordedAttempt]:
     """Return the latest attempts at tasks that were not interrupted, the newest first."""
     rows = database.rows(
         """
@@ -433,7 +400,7 @@ def record(database: Database, *, limit: int) -> list[PastAttempt]:
         limit=limit,
     )
     return [
-        PastAttempt(
+        RecordedAttempt(
             attempt=_attempt(row),
             type=row["task_type"],
             title=row["task_title"],
@@ -444,27 +411,69 @@ def record(database: Database, *, limit: int) -> list[PastAttempt]:
     ]
 
 
-class PastAttempt(Value):
-    """A past attempt with what is known of its task."""
+def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts that still count (given and returned newest first): those since a success or a restart."""
+    return list(
+        takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
+    )
 
-    attempt: Attempt
-    type: str
-    title: str
-    goal: str
-    sign: str
+
+def take_claim(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
+    """Hold the task that has been ready longest, of all or of some; None when there is none. Its id is filled in."""
+    row = database.row(
+        f"""
+        select id
+          from task
+         where project = :project
+           and status = 'ready'
+           and queued = 1
+           and not exists (select 1 from claim where claim.project = task.project and claim.task = task.id)
+           and (:any = 1 or {database.one_of("id", "only")})
+         order by created_at, id
+         limit 1{database.skip_locked}
+        """,
+        any=int(only is None),
+        only=database.list_value(only or ()),
+    )
+    if row is None:
+        return None
+    claim = claim.replace(task=row["id"])
+    set_status(database, claim.task, "running", at=claim.started_at)
+    database.insert("claim", claim.as_dict())
+    return claim
+
+
+def renew_claim(database: Database, claim: Claim) -> bool:
+    """Hold a task longer; False when the claim is lost."""
+    held = {"task": claim.task, "attempt": claim.attempt, "held_until": claim.held_until}
+    return bool(database.execute(f"update claim set held_until = :held_until {_OF_CLAIM}", **held))
+
+
+def keep_claim(database: Database, claim: Claim) -> bool:
+    """Hold a task longer, and keep what is known of its agent; False when the claim is lost."""
+    fields = {field: value for field, value in claim.as_dict().items() if field not in _FIXED_IN_CLAIM}
+    changes = ", ".join(f"{field} = :{field}" for field in fields)
+    return bool(database.execute(f"update claim set {changes} {_OF_CLAIM}", **fields))
+
+
+def give_back_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
+    """Give back a task; None when the claim was lost already, or when it has not lapsed at the given moment."""
+    row = database.row(f"select * from claim {_OF_CLAIM}{database.for_update}", task=task, attempt=attempt)
+    if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
+        return None
+    database.execute("delete from claim where project = :project and task = :task", task=task)
+    return Claim.from_row(row)
+
+
+def claims(database: Database) -> list[Claim]:
+    """Return all claims, the oldest first."""
+    rows = database.rows("select * from claim where project = :project order by started_at, attempt")
+    return [Claim.from_row(row) for row in rows]
 
 
 def _add_failure(database: Database, failure: Failure) -> None:
-    database.execute(
-        """
-        insert into failure (project, attempt, task, tried, reason, category, files, error, avoid, suggestion,
-                             created_at)
-        values (:project, :attempt, :task, :tried, :reason, :category, :files, :error, :avoid, :suggestion,
-                :created_at)
-        on conflict (project, attempt) do nothing
-        """,
-        **{**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)},
-    )
+    row = {**failure.as_dict(), "files": json.dumps(failure.files, ensure_ascii=False)}
+    database.insert("failure", row, otherwise="on conflict (project, attempt) do nothing")
 
 
 def _rank(attempt: Attempt) -> int | None:
@@ -476,23 +485,13 @@ def _row(task: Task) -> dict[str, Any]:
 
 
 def _task(row: Row) -> Task:
-    fields: dict[str, Any] = {field: row[field] for field in Task.fields}
-    return Task(**{**fields, **{name: bool(row[name]) for name in _FLAGS}})
+    return Task.from_row(row, **{name: bool(row[name]) for name in _FLAGS})
 
 
 def _attempt(row: Row) -> Attempt:
-    fields = {field: row[field] for field in Attempt.fields}
     rank = row["difficulty"]
-    return Attempt(**{**fields, "difficulty": "" if rank is None else DIFFICULTIES[rank]})
+    return Attempt.from_row(row, difficulty="" if rank is None else DIFFICULTIES[rank])
 
 
 def _failure(row: Row) -> Failure:
-    fields = {field: row[field] for field in Failure.fields}
-    return Failure(**{**fields, "files": tuple(json.loads(row["files"]))})
-
-
-def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts that still count (given and returned newest first): those since a success or a restart."""
-    return list(
-        takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
-    )
+    return Failure.from_row(row, files=tuple(json.loads(row["files"])))

@@ -126,9 +126,6 @@ class Sums:
         self.cost_usd = 0.0
 
 
-_NOTHING = Sums()
-
-
 class TrackRecord:
     """The sums of past attempts by model, first or after a failure, type and difficulty."""
 
@@ -175,7 +172,7 @@ class TrackRecord:
 
     def of(self, model: str, *, after_failure: bool, type: str = "", difficulty: str = "") -> Sums:
         """Return the sums of one model; without a type, those of all types."""
-        return self._sums.get((model, after_failure, type, difficulty), _NOTHING)
+        return self._sums.get((model, after_failure, type, difficulty)) or Sums()
 
     def _at(self, key: tuple[str, bool, str, str]) -> Sums:
         return self._sums.setdefault(key, Sums())

@@ -1,6 +1,6 @@
 """What speaks for a learning: its confidence, its impact, and how far it has come.
 
-Confidence lies in 0.1 to 1.0: nothing is certain for ever and nothing is quite forgotten. Marks move it, and so does
+Confidence lies in 0.1 to 1.0: nothing is ever certain, and nothing is forgotten entirely. Marks move it, and so does
 time: the unused lose a little with every month. A month counts from creation, the last showing or the last decay,
 whichever came last, so that running it twice changes nothing.
 """
@@ -60,7 +60,7 @@ def decay(learning: Learning, now_ms: int) -> dict[str, Any]:
 
 
 def _within_bounds(confidence: float) -> float:
-    """Return the confidence kept within its bounds, without the dust of floating point."""
+    """Return the confidence kept within its bounds, rounded to six digits."""
     return round(min(1.0, max(LEAST_CONFIDENCE, confidence)), 6)
 
 

@@ -6,14 +6,11 @@ A share or a mean of fewer than `FEWEST` says more about chance than about the w
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 
 from learnt.model import Value
 from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.text.titles import normalised_error
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 FEWEST = 5
 # After so many attempts without it, or after so many days with some attempts, an error counts as gone.
@@ -26,7 +23,7 @@ _LETTERS_OF_A_TOKEN = 4
 
 
 class Period(Value):
-    """A week or a month: how many there were in it, and what they came to."""
+    """A week or a month: how many there were in it, and their sum."""
 
     start: str
     """Its first day, or its month: 2026-11-02, 2026-11."""
@@ -35,7 +32,7 @@ class Period(Value):
 
     @property
     def mean(self) -> float | None:
-        """What one came to; None for none."""
+        """The mean; None for an empty period."""
         return self.total / self.count if self.count else None
 
 
@@ -68,7 +65,7 @@ class Outcomes(Value):
 
 
 class Gone(Value):
-    """An error that several tasks met, and that was not seen for long."""
+    """An error that several tasks met, and that has not occurred for long."""
 
     error: str
     """As it was said last."""
@@ -91,8 +88,8 @@ def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) ->
     """Return the last weeks up to now, the oldest first, also those without anything, from sums by day."""
     today = now_ms // DAY_MS
     starts = dict.fromkeys(week_of(today - 7 * ago) for ago in range(count - 1, -1, -1))
-    found = _sum_by(days, week_of)
-    return [found.get(start, Period(start=start)) for start in starts]
+    sums = _sum_by(days, week_of)
+    return [sums.get(start, Period(start=start)) for start in starts]
 
 
 def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
@@ -101,7 +98,7 @@ def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
 
 
 def mean_of(periods: Iterable[Period]) -> float | None:
-    """Return what one of all in some periods came to; None when there are too few to tell."""
+    """Return the mean over some periods; None when there are too few to tell."""
     counted = list(periods)
     count = sum(period.count for period in counted)
     return sum(period.total for period in counted) / count if count >= FEWEST else None
@@ -123,24 +120,24 @@ def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms
     `signs`: task, error and time of failed attempts; `starts`: when the latest attempts began, the newest first. Where
     nobody works, nothing fails: an error is gone only when there were attempts without it.
     """
-    found: dict[str, list[tuple[str, str, int]]] = {}
+    by_error: dict[str, list[tuple[str, str, int]]] = {}
     for sign in signs:
         error = "" if sign[1].startswith(_NO_REPORT) else normalised_error(sign[1])
         if error:
-            found.setdefault(error, []).append(sign)
-    groups = [_group(group) for group in found.values()]
-    repeated = [one for one in groups if len(one.tasks) >= _TASKS_OF_A_REPEATED_ERROR]
-    quiet = [one for one in repeated if _is_gone(one.last_at, starts, now_ms)]
-    return sorted(quiet, key=lambda one: (-len(one.tasks), -one.times, -one.last_at, one.error))
+            by_error.setdefault(error, []).append(sign)
+    groups = [_group(group) for group in by_error.values()]
+    repeated = [group for group in groups if len(group.tasks) >= _TASKS_OF_A_REPEATED_ERROR]
+    quiet = [group for group in repeated if _is_gone(group.last_at, starts, now_ms)]
+    return sorted(quiet, key=lambda group: (-len(group.tasks), -group.times, -group.last_at, group.error))
 
 
 def _sum_by(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
-    found: dict[str, Period] = {}
+    sums: dict[str, Period] = {}
     for day, count, total in days:
         start = name(day)
-        before = found.get(start, Period(start=start))
-        found[start] = before.replace(count=before.count + count, total=before.total + total)
-    return found
+        before = sums.get(start, Period(start=start))
+        sums[start] = before.replace(count=before.count + count, total=before.total + total)
+    return sums
 
 
 def _group(signs: Sequence[tuple[str, str, int]]) -> Gone:

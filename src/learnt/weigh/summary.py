@@ -1,7 +1,7 @@
 """Many learnings of one kind, put together into one that can stand for them.
 
 Together goes what has the same category, domain and polarity and at least half of its tags in common. The text is
-made by a template: nothing is invented, and whatever the members say is still there. It is a proposal: a person
+made by a template: nothing is invented, and everything the members say is kept. It is a proposal: a person
 decides.
 """
 
@@ -20,7 +20,7 @@ _MOST = 12
 
 def groups(learnings: Iterable[Learning]) -> list[list[Learning]]:
     """Return those that belong together, the largest groups first; what stands alone is left out."""
-    found: list[list[Learning]] = []
+    formed: list[list[Learning]] = []
     by_tag: dict[tuple[str, ...], list[list[Learning]]] = {}
     for learning in learnings:
         keys = [(learning.category, learning.domain, learning.polarity, tag) for tag in learning.tags]
@@ -28,11 +28,11 @@ def groups(learnings: Iterable[Learning]) -> list[list[Learning]]:
         group = next((group for group in near if len(group) < _MOST and _is_like(group[0], learning)), None)
         if group is None:
             group = []
-            found.append(group)
+            formed.append(group)
             for key in keys:
                 by_tag.setdefault(key, []).append(group)
         group.append(learning)
-    return sorted((group for group in found if len(group) >= _FEWEST), key=lambda group: (-len(group), group[0].id))
+    return sorted((group for group in formed if len(group) >= _FEWEST), key=lambda group: (-len(group), group[0].id))
 
 
 def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
@@ -40,13 +40,13 @@ def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
     first = members[0]
     best = max(members, key=lambda member: (member.confidence, member.recurrences, member.id))
     more = f" (and {len(members) - 1} more)"
-    told = "\n".join(f"- {_in_one_line(member)}" for member in members)
-    if len(told) > TEXT_LIMIT:
+    lines = "\n".join(f"- {_in_one_line(member)}" for member in members)
+    if len(lines) > TEXT_LIMIT:
         return None
     return Learning(
         id=text_id("learn", " ".join(sorted(member.id for member in members))),
         title=best.title[: TITLE_LIMIT - len(more)].rstrip() + more,
-        observation=told,
+        observation=lines,
         tags=tuple(sorted(dict.fromkeys(tag for member in members for tag in member.tags))[:TAG_LIMIT]),
         domain=first.domain,
         category=first.category,
@@ -63,8 +63,8 @@ def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
     )
 
 
-def _is_like(one: Learning, other: Learning) -> bool:
-    mine, theirs = set(one.tags), set(other.tags)
+def _is_like(learning: Learning, other: Learning) -> bool:
+    mine, theirs = set(learning.tags), set(other.tags)
     return len(mine & theirs) >= _SHARED_TAGS * len(mine | theirs)
 
 

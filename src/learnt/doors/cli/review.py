@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from learnt.flow.review import Decision, ReviewItem
     from learnt.memory import Memory
     from learnt.model import Discovery, Learning
-    from learnt.store.mined import Found
+    from learnt.store.mined import StoredDiscovery
 
 _MANY = 100
 _MOST_EVIDENCE = 3
@@ -276,7 +276,7 @@ def _show_diff(old: Learning, new: Learning) -> None:
                 say(paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green"))
 
 
-def show_evidence(evidence: Sequence[Found]) -> None:
+def show_evidence(evidence: Sequence[StoredDiscovery]) -> None:
     """Show the evidence for a learning, with excerpts of the first few."""
     for found in evidence[:_MOST_EVIDENCE]:
         _show_discovery(found.discovery)
