@@ -77,20 +77,13 @@ def black_out(database: Database, texts: Iterable[str]) -> int:
 
 def signs_in(database: Database, brief: Brief) -> list[str]:
     """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
-    rows = database.rows("select sign from warning where project = :project and brief = :brief", brief=brief.id)
-    if not rows:
-        warned = [failure["command"] for failure in brief.receipt.get("failed", ()) if failure["command"] != PURGED]
-        rows = database.rows(
-            f"""
-            select sign
-              from misstep
-             where project = :project
-               and {database.one_of("command", "names")}
-             order by sign
-            """,
-            names=database.list_value(warned),
-        )
-    return [row["sign"] for row in rows]
+    signs = database.column("select sign from warning where project = :project and brief = :brief", brief=brief.id)
+    if signs:
+        return signs
+    commands = [failure["command"] for failure in brief.receipt.get("failed", ()) if failure["command"] != PURGED]
+    which = f"project = :project and {database.one_of('command', 'commands')}"
+    sql = f"select sign from misstep where {which} order by sign"
+    return database.column(sql, commands=database.list_value(commands))
 
 
 def forget_missteps(database: Database, signs: Sequence[str]) -> list[Misstep]:
@@ -108,16 +101,16 @@ def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[
     are about something else. `commands`: how a brief that warned of them wrote them.
     """
     known = forget_missteps(database, signs)
-    warned = {*commands, *(misstep.command for misstep in known)} - {PURGED}
+    all_commands = {*commands, *(misstep.command for misstep in known)} - {PURGED}
     gone = len(known) + database.execute(
-        f"delete from misstep where project = :project and {database.one_of('command', 'warned')}",
-        warned=database.list_value(sorted(warned)),
+        f"delete from misstep where project = :project and {database.one_of('command', 'all_commands')}",
+        all_commands=database.list_value(sorted(all_commands)),
     )
     for sign in signs:
         gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
-    for id, receipt in _receipts_with(database, warned):
-        gone += _purge_receipt(database, id, receipt, warned)
-    gone += black_out(database, warned)
+    for id, receipt in _receipts_with(database, all_commands):
+        gone += _purge_receipt(database, id, receipt, all_commands)
+    gone += black_out(database, all_commands)
     # Of another misstep, this may be what worked then: blacked out, that is no advice.
     database.execute(
         "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
