@@ -14,7 +14,7 @@ import pytest
 
 from learnt import Memory
 from learnt.brief import standing as rule
-from learnt.doors.wording import explain_empty_brief
+from learnt.doors.cli.agent_work import explain_empty_brief
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from learnt.doors.cli import COMMANDS, Command
-from learnt.doors.cli.arguments import PlainParser, Unclear, full_parser, read_arguments
+from learnt.doors.cli.arguments import Parser, Unclear, describe_arguments, full_parser, read_arguments
 from learnt.errors import WrongRequest
 
 WORDS = (
@@ -41,10 +41,8 @@ def test_a_plain_line_is_read_like_argparse_reads_it(command: Command) -> None:
         lines.append(line)
     read = 0
     for line in lines:
-        plain = PlainParser()
-        plain.add_argument("--json", action="store_true")
-        plain.add_argument("-C", dest="folder")
-        command.load("arguments")(plain)
+        plain = Parser()
+        describe_arguments(command, plain)
         try:
             ours = vars(plain.read(line))
         except Unclear:

@@ -25,49 +25,15 @@ if TYPE_CHECKING:
     from learnt.memory import Memory
     from learnt.model import Brief, Debrief, Event, Hit, Learning, Task, Triggers
 
-_HOMES = {
-    "Memory": "learnt.memory",
-    "Learning": "learnt.model",
-    "Brief": "learnt.model",
-    "Debrief": "learnt.model",
-    "Task": "learnt.model",
-    "Event": "learnt.model",
-    "Hit": "learnt.model",
-    "Triggers": "learnt.model",
-    "LearntError": "learnt.errors",
-    "CorruptDatabase": "learnt.errors",
-    "WrongRequest": "learnt.errors",
-    "InvalidValue": "learnt.errors",
-    "NotFound": "learnt.errors",
-    "NoStore": "learnt.errors",
-    "NewerDatabase": "learnt.errors",
-    "TryAgain": "learnt.errors",
-}
-
-__all__ = [
-    "Brief",
-    "CorruptDatabase",
-    "Debrief",
-    "Event",
-    "Hit",
-    "InvalidValue",
-    "Learning",
-    "LearntError",
-    "Memory",
-    "NewerDatabase",
-    "NoStore",
-    "NotFound",
-    "Task",
-    "Triggers",
-    "TryAgain",
-    "WrongRequest",
-]
+__all__ = ["Brief", "CorruptDatabase", "Debrief", "Event", "Hit", "InvalidValue", "Learning", "LearntError", "Memory"]
+__all__ += ["NewerDatabase", "NoStore", "NotFound", "Task", "Triggers", "TryAgain", "WrongRequest"]
 
 
 def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in __all__:
         raise AttributeError(f"module `learnt` has no attribute `{name}`")
     import importlib
 
-    return getattr(importlib.import_module(home), name)
+    values = ("Brief", "Debrief", "Event", "Hit", "Learning", "Task", "Triggers")
+    home = "memory" if name == "Memory" else "model" if name in values else "errors"
+    return getattr(importlib.import_module(f"learnt.{home}"), name)

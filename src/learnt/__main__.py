@@ -1,4 +1,4 @@
-"""Choose the door and import only that one: a hook must not pay for the command line."""
+"""Choose the door and import only that one: a hook does not load the command line."""
 
 from __future__ import annotations
 

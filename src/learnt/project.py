@@ -16,8 +16,9 @@ from learnt.model import Value
 
 SETTINGS_FILE = "learnt.toml"
 STORE_FOLDER = ".learnt"
+HOOK_LOG = "hook.log"
 _BACKUPS = "backups"
-_OF_CLIENTS = {".gitignore", "fired", "hook.log"}
+_OF_CLIENTS = {".gitignore", "fired", HOOK_LOG}
 
 
 class Project(Value):

@@ -14,17 +14,16 @@ import sys
 import time
 
 from learnt.errors import InvalidValue, LearntError, NoStore, TryAgain
-from learnt.project import find_project
+from learnt.project import HOOK_LOG, Project, find_project
+from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import TracebackType
     from typing import Any
 
     from learnt.clients.kit.events import HookEvent
     from learnt.flow.hook_events import Reply
     from learnt.memory import Memory
-    from learnt.project import Project
 
 _LONGEST_LOG = 100_000
 _LONGEST_REASON = 1_000
@@ -68,8 +67,7 @@ def _find_store(start: str) -> Project | None:
 
 def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None:
     """Answer an event; `payload`: what the client sent, if it was read already."""
-    from learnt.clients.kit.events import answer as format_answer
-    from learnt.clients.kit.events import read_event
+    from learnt.clients.kit import events
     from learnt.memory import Memory
 
     try:
@@ -78,16 +76,16 @@ def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None
                 _log(here, memory.mistake, once=True)
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms))
-            event = read_event(payload, _read_option("--client"))
+            event = events.read_event(payload, _read_option("--client"))
             # At the end of a turn no one waits for an answer, and what is not saved now is lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             with Deadline(_remaining_ms(limit_ms, began_ns)):
                 reply = _reply_to(event, memory, here, began_ns) if event else None
-                answer = format_answer(event, reply.text, denies=reply.denies) if event and reply else ""
+                answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
     except NoStore:
         return  # a clone that shares learnings.md but has no database, or the mirror does not exist yet
     _write_answer(answer)
-    if event is not None:
+    if event is not None and event.client:
         _note(here, event, answer, began_ns)
 
 
@@ -103,9 +101,7 @@ class Deadline:
     def __enter__(self) -> None:
         self._set(self._milliseconds)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._set(0)
 
     def _set(self, milliseconds: int) -> None:
@@ -188,22 +184,17 @@ def _reply_to(event: HookEvent, memory: Memory, here: Project, began_ns: int) ->
 
 def _note(here: Project, event: HookEvent, answer: str, began_ns: int) -> None:
     """Record that the client called, for `learnt doctor`."""
-    if not event.client:
-        return
-    from learnt.store.fired import note
+    from learnt.store import fired
 
     duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
     at = time.time_ns() // 1_000_000
-    note(here.folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
+    fired.note(here.folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
 
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
     if here is None:
         return
     try:
-        from learnt.store import HOOK_LOG
-        from learnt.system import files
-
         path = os.path.join(here.folder, HOOK_LOG)
         if once and os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:

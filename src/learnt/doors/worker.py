@@ -9,16 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Sequence
 
 from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, NoStore
 from learnt.memory import Memory
 from learnt.system.detached import INTERNAL
 from learnt.text.redact import redact_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _GRACE_S = 60  # for steps that do not check the limit themselves
 _LONGEST_REMARK = 1_000

@@ -18,7 +18,8 @@ from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow import agent_categories, background
 from learnt.model import Task, Value
-from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, tasks, unfinished_purge
+from learnt.project import HOOK_LOG
+from learnt.store import Place, Store, activity, fired, learnings, tasks, unfinished_purge
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.store.index import Filter

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
-HOOK_LOG = "hook.log"
 PATIENCE_MS = 100  # for a process that came for something else
 _PATIENCE_OF_OWNER_MS = 1_000  # for the process that has just brought a record
 _MANY = 300

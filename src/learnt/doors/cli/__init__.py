@@ -1,4 +1,4 @@
-"""The command line: finds the command, imports its module only, runs it, and prints errors.
+"""The command line: finds the command, imports only its module, runs it, and prints errors.
 
 Data goes to stdout, remarks to stderr. Exit codes: 0 done, 1 our failure, 2 wrong request, 3 try again.
 Help pages and the command reference are made from the list of commands.
@@ -20,17 +20,79 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-GROUPS = (
-    "Start",
-    "Around an agent's work",
-    "Tasks",
-    "The loop",
-    "Learnings",
-    "Change a learning",
-    "In and out",
-    "Upkeep",
-)
-_WORK = GROUPS[1]
+# By group: the name of a command, the module that implements it, and what it does.
+_TABLE = {
+    "Start": (
+        ("init", "setup", "Make this folder a project that keeps learnings"),
+        ("demo", "demo", "Show learnt at work in a temporary project"),
+        ("install", "clients", "Set up an agent client to use learnt"),
+        ("uninstall", "clients", "Remove learnt from a client's settings"),
+        ("activity", "activity", "Show what learnt did inside clients"),
+    ),
+    "Around an agent's work": (
+        ("brief", "agent_work", "Print what an agent should know before a task"),
+        ("debrief", "agent_work", "Learn from an agent's output, on stdin"),
+        ("feedback", "agent_work", "Say whether a learning helped with a task"),
+        ("explain", "explain", "Show why a brief says what it does, or what an attempt did"),
+        ("hook", "clients", "Answer an agent client's event (on stdin) with a brief"),
+        ("mcp", "clients", "Serve agent clients over the Model Context Protocol"),
+    ),
+    "Tasks": (
+        ("task add", "tasks", "Queue a task for an agent"),
+        ("task list", "tasks", "List open tasks"),
+        ("task show", "tasks", "Show a task and its attempts"),
+        ("task edit", "tasks", "Change a task or its dependencies"),
+        ("task cancel", "tasks", "Cancel a task and stop its agent"),
+        ("task retry", "tasks", "Queue a task again"),
+        ("task split", "tasks", "Split a task into smaller ones"),
+        ("task graph", "tasks", "Show the dependencies between tasks"),
+        ("task prompt", "tasks", "Show the prompt an agent would get"),
+    ),
+    "The loop": (
+        ("work", "work", "Run agents on the queued tasks"),
+        ("status", "work", "Show which agents work on which tasks"),
+        ("stop", "work", "Stop the runs on this machine"),
+        ("log", "work", "Show the log of an attempt"),
+        ("strategy", "work", "Show the results of each model"),
+        ("escalations", "tasks", "Show what needs a person's decision"),
+        ("resolve", "tasks", "Answer an escalation"),
+    ),
+    "Learnings": (
+        ("add", "learnings", "Add a learning"),
+        ("list", "learnings", "List learnings, newest first"),
+        ("show", "learnings", "Show learnings.md, or one learning in full"),
+        ("search", "learnings", "Find learnings by words and triggers"),
+        ("learn", "learn", "Learn from past conversations and commits"),
+        ("update", "files", "Learn from finished tasks, write learnings.md"),
+        ("clear", "files", "Delete learnings.md; the learnings stay"),
+        ("history", "learnings", "Show every change to a learning"),
+        ("review", "review", "Decide on proposals, one key each"),
+        ("stats", "stats", "Show how the learnings performed"),
+    ),
+    "Change a learning": (
+        ("edit", "learnings", "Change a learning's text or fields"),
+        ("archive", "verbs", "Archive a learning"),
+        ("restore", "verbs", "Make a learning active again"),
+        ("hide", "verbs", "Keep a learning or a warning out of every brief"),
+        ("like", "verbs", "Raise a learning's confidence"),
+        ("pin", "verbs", "Show a learning before others"),
+        ("supersede", "verbs", "Replace a learning with another"),
+        ("undo", "verbs", "Undo a change"),
+        ("purge", "verbs", "Delete a learning or a warning permanently"),
+    ),
+    "In and out": (
+        ("export", "transfer", "Write all learnings as JSONL or Markdown"),
+        ("import", "transfer", "Import learnings from a file"),
+        ("backup", "transfer", "Back up the store, or restore it"),
+    ),
+    "Upkeep": (
+        ("tidy", "setup", "Archive old learnings, doubt unused ones"),
+        ("config", "setup", "Show every setting, its origin and its meaning"),
+        ("usage", "stats", "Show the cost of model calls"),
+        ("doctor", "setup", "Check the store and suggest fixes"),
+    ),
+}
+GROUPS = tuple(_TABLE)
 
 
 class Command(Value):
@@ -42,96 +104,16 @@ class Command(Value):
     module: str
 
     def load(self, part: str) -> Any:
-        """Return the command's `arguments` or `run` function."""
+        """Return the command's `arguments` or `run` function; a command without arguments has only the latter."""
         # Not `importlib`: importing it costs more than the module does.
         module = __import__(f"learnt.doors.cli.{self.module}", fromlist=[self.module])
-        return getattr(module, f"{self.name.replace(' ', '_')}_{part}")
+        return getattr(module, f"{self.name.replace(' ', '_')}_{part}", None)
 
 
-COMMANDS = (
-    Command(name="init", group="Start", summary="Make this folder a project that keeps learnings", module="setup"),
-    Command(name="demo", group="Start", summary="Show learnt at work in a temporary project", module="demo"),
-    Command(name="install", group="Start", summary="Set up an agent client to use learnt", module="install"),
-    Command(name="uninstall", group="Start", summary="Remove learnt from a client's settings", module="install"),
-    Command(name="activity", group="Start", summary="Show what learnt did inside clients", module="activity"),
-    Command(name="brief", group=_WORK, summary="Print what an agent should know before a task", module="agent_work"),
-    Command(name="debrief", group=_WORK, summary="Learn from an agent's output, on stdin", module="agent_work"),
-    Command(name="feedback", group=_WORK, summary="Say whether a learning helped with a task", module="agent_work"),
-    Command(
-        name="explain",
-        group=_WORK,
-        summary="Show why a brief says what it does, or what an attempt did",
-        module="explain",
-    ),
-    Command(name="hook", group=_WORK, summary="Answer an agent client's event (on stdin) with a brief", module="serve"),
-    Command(name="mcp", group=_WORK, summary="Serve agent clients over the Model Context Protocol", module="serve"),
-    Command(name="task add", group="Tasks", summary="Queue a task for an agent", module="tasks"),
-    Command(name="task list", group="Tasks", summary="List open tasks", module="tasks"),
-    Command(name="task show", group="Tasks", summary="Show a task and its attempts", module="tasks"),
-    Command(name="task edit", group="Tasks", summary="Change a task or its dependencies", module="tasks"),
-    Command(name="task cancel", group="Tasks", summary="Cancel a task and stop its agent", module="tasks"),
-    Command(name="task retry", group="Tasks", summary="Queue a task again", module="tasks"),
-    Command(name="task split", group="Tasks", summary="Split a task into smaller ones", module="tasks"),
-    Command(name="task graph", group="Tasks", summary="Show the dependencies between tasks", module="tasks"),
-    Command(name="task prompt", group="Tasks", summary="Show the prompt an agent would get", module="tasks"),
-    Command(name="work", group="The loop", summary="Run agents on the queued tasks", module="work"),
-    Command(name="status", group="The loop", summary="Show which agents work on which tasks", module="work"),
-    Command(name="stop", group="The loop", summary="Stop the runs on this machine", module="work"),
-    Command(name="log", group="The loop", summary="Show the log of an attempt", module="work"),
-    Command(name="strategy", group="The loop", summary="Show the results of each model", module="work"),
-    Command(name="escalations", group="The loop", summary="Show what needs a person's decision", module="tasks"),
-    Command(name="resolve", group="The loop", summary="Answer an escalation", module="tasks"),
-    Command(name="add", group="Learnings", summary="Add a learning", module="learnings"),
-    Command(name="list", group="Learnings", summary="List learnings, newest first", module="learnings"),
-    Command(name="show", group="Learnings", summary="Show learnings.md, or one learning in full", module="learnings"),
-    Command(name="search", group="Learnings", summary="Find learnings by words and triggers", module="search"),
-    Command(name="learn", group="Learnings", summary="Learn from past conversations and commits", module="learn"),
-    Command(name="update", group="Learnings", summary="Learn from finished tasks, write learnings.md", module="files"),
-    Command(name="clear", group="Learnings", summary="Delete learnings.md; the learnings stay", module="files"),
-    Command(name="history", group="Learnings", summary="Show every change to a learning", module="learnings"),
-    Command(name="review", group="Learnings", summary="Decide on proposals, one key each", module="review"),
-    Command(name="stats", group="Learnings", summary="Show how the learnings performed", module="stats"),
-    Command(name="edit", group="Change a learning", summary="Change a learning's text or fields", module="learnings"),
-    Command(name="archive", group="Change a learning", summary="Archive a learning", module="verbs"),
-    Command(name="restore", group="Change a learning", summary="Make a learning active again", module="verbs"),
-    Command(
-        name="hide",
-        group="Change a learning",
-        summary="Keep a learning or a warning out of every brief",
-        module="verbs",
-    ),
-    Command(
-        name="like",
-        group="Change a learning",
-        summary="Raise a learning's confidence",
-        module="verbs",
-    ),
-    Command(name="pin", group="Change a learning", summary="Show a learning before others", module="verbs"),
-    Command(name="supersede", group="Change a learning", summary="Replace a learning with another", module="verbs"),
-    Command(name="undo", group="Change a learning", summary="Undo a change", module="verbs"),
-    Command(
-        name="purge",
-        group="Change a learning",
-        summary="Delete a learning or a warning permanently",
-        module="verbs",
-    ),
-    Command(name="export", group="In and out", summary="Write all learnings as JSONL or Markdown", module="transfer"),
-    Command(name="import", group="In and out", summary="Import learnings from a file", module="transfer"),
-    Command(
-        name="backup",
-        group="In and out",
-        summary="Back up the store, or restore it",
-        module="transfer",
-    ),
-    Command(
-        name="tidy",
-        group="Upkeep",
-        summary="Archive old learnings, doubt unused ones",
-        module="upkeep",
-    ),
-    Command(name="config", group="Upkeep", summary="Show every setting, its origin and its meaning", module="setup"),
-    Command(name="usage", group="Upkeep", summary="Show the cost of model calls", module="stats"),
-    Command(name="doctor", group="Upkeep", summary="Check the store and suggest fixes", module="upkeep"),
+COMMANDS = tuple(
+    Command(name=name, group=group, summary=summary, module=module)
+    for group, commands in _TABLE.items()
+    for name, module, summary in commands
 )
 
 
@@ -202,12 +184,9 @@ def _run(words: list[str]) -> int:
 def format_overview(noun: str = "") -> str:
     """Return the page that `learnt --help` prints, or the one for all verbs of a noun."""
     lines = ["learnt remembers what coding agents learn.", "", f"usage: learnt {noun or 'COMMAND'} [options]"]
+    start = f"{noun} " if noun else ""
     for group in GROUPS:
-        commands = [
-            command
-            for command in COMMANDS
-            if command.group == group and command.name.startswith(f"{noun} " if noun else "")
-        ]
+        commands = [command for command in COMMANDS if command.group == group and command.name.startswith(start)]
         lines += ["", group] if commands else []
         lines += [f"  {command.name:<12} {command.summary}" for command in commands]
     lines += ["", "`learnt COMMAND --help` shows the options of a command."]

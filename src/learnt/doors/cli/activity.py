@@ -6,9 +6,12 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
+from select import select
+from typing import Any
 
 from learnt.clients.registry import client_name, setup_names
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory
 from learnt.doors.cli.screen import (
     format_count,
     format_time,
@@ -22,18 +25,10 @@ from learnt.doors.cli.screen import (
 )
 from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.reports import describe_fired
+from learnt.flow.reports import Activity, describe_fired
 from learnt.memory import Memory
+from learnt.store.activity import Entry, Today
 from learnt.text.times import ago
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-    from typing import Any
-
-    from learnt.flow.reports import Activity
-    from learnt.store.activity import Entry, Today
 
 _KINDS = {"briefs": "brief", "warnings": "warning", "debriefs": "debrief"}
 _ASKERS = {"hook": "hooks", "prompt": "programs", "tool": "agents", "person": "people"}
@@ -46,7 +41,7 @@ _GAP = 3
 _LINE_MS = 1_000
 
 
-def activity_arguments(parser: argparse.ArgumentParser) -> None:
+def activity_arguments(parser: Parser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="how many entries; default: 20")
     parser.add_argument("--client", default="", metavar="NAME", help="only in this client: claude-code, codex, …")
     parser.add_argument("--agent", default="", metavar="NAME", help="only of this agent")
@@ -62,7 +57,7 @@ def _to_plural(what: str) -> str:
     return f"{what}s" if what in _KINDS.values() else what
 
 
-def activity_run(arguments: argparse.Namespace) -> None:
+def activity_run(arguments: Arguments) -> None:
     narrowed = bool(arguments.client or arguments.agent or arguments.what)
     if arguments.line:
         if narrowed or arguments.ids or arguments.limit is not None:
@@ -73,12 +68,8 @@ def activity_run(arguments: argparse.Namespace) -> None:
     if limit < 0:
         raise WrongRequest("--limit must be at least 0", hint="leave it out for the latest 20")
     with open_memory(arguments) as memory:
-        activity = memory.reports.activity(
-            limit=limit,
-            what=_KINDS.get(arguments.what or "", ""),
-            client=arguments.client,
-            agent=arguments.agent,
-        )
+        what = _KINDS.get(arguments.what or "", "")
+        activity = memory.reports.activity(limit=limit, what=what, client=arguments.client, agent=arguments.agent)
     if arguments.json:
         show_json(_record(activity))
         return
@@ -87,16 +78,13 @@ def activity_run(arguments: argparse.Namespace) -> None:
     _show_entries(activity.entries, now=now_ms(), ids=arguments.ids)
     in_all = ", in all" if narrowed else ""
     if activity.used:
-        total = sum(activity.used.values())
-        counts = _format_counts(activity.used, _ASKERS, "unknown")
-        say(f"Requests in the last 30 days{in_all}: {total:,} ({counts})")
+        say(f"Requests in the last 30 days{in_all}: {_format_counts(activity.used, _ASKERS, 'unknown')}")
     if activity.prevented:
-        total = sum(activity.prevented.values())
         counts = _format_counts(activity.prevented, {}, "agents without a name")
-        say(f"Errors prevented (not repeated after a warning){in_all}: {total:,} ({counts})")
+        say(f"Errors prevented (not repeated after a warning){in_all}: {counts}")
 
 
-def _format_line(arguments: argparse.Namespace) -> str:
+def _format_line(arguments: Arguments) -> str:
     """Return the line for a status bar; empty without a store, or if it does not answer in time."""
     _drain_stdin()
     try:
@@ -122,16 +110,13 @@ def _describe_today(today: Today) -> str:
 def _drain_stdin() -> None:
     """Read what a client sends, so that it does not get a broken pipe; never wait."""
     try:
-        if not sys.stdin.isatty():
-            from select import select
-
-            if select([sys.stdin], [], [], 0)[0]:
-                os.read(sys.stdin.fileno(), 65_536)
+        if not sys.stdin.isatty() and select([sys.stdin], [], [], 0)[0]:
+            os.read(sys.stdin.fileno(), 65_536)
     except (OSError, ValueError):
         return  # closed, or no file that can be polled
 
 
-def _explain_nothing(activity: Activity, arguments: argparse.Namespace, *, now: int) -> None:
+def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> None:
     if arguments.client or arguments.agent or arguments.what:
         say("Nothing of that kind yet; `learnt activity` shows everything.")
         for wanted, noun, known in (
@@ -176,7 +161,7 @@ def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, 
         "learnings": [f"{entry.learnings:,}" for entry in entries],
         "tokens": ["" if entry.tokens is None else f"{entry.tokens:,}" for entry in entries],
         "ms": ["" if entry.duration_ms is None else f"{entry.duration_ms:,}" for entry in entries],
-        "outcome": [_describe_outcome(entry) for entry in entries],
+        "outcome": [f"{entry.outcome}, denied" if entry.denied else entry.outcome for entry in entries],
         "id": [entry.id for entry in entries],
         "task or command": [_shorten(entry.command or entry.title, _LONGEST_TITLE) for entry in entries],
     }
@@ -196,20 +181,15 @@ def _drop_columns(columns: dict[str, list[str]], width: int, *, keep: tuple[str,
     return fitting
 
 
-def _describe_outcome(entry: Entry) -> str:
-    return f"{entry.outcome}, denied" if entry.denied else entry.outcome
-
-
 def _shorten(text: str, longest: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
 def _format_counts(counts: Mapping[str, int], names: Mapping[str, str], nameless: str) -> str:
-    """Return how many each has."""
-    return ", ".join(
-        f"{_shorten(names.get(who, who), _LONGEST_TITLE) or nameless} {count:,}" for who, count in counts.items()
-    )
+    """Return the total, and in brackets how many each has."""
+    parts = [f"{_shorten(names.get(who, who), _LONGEST_TITLE) or nameless} {count:,}" for who, count in counts.items()]
+    return f"{sum(counts.values()):,} ({', '.join(parts)})"
 
 
 def _record(activity: Activity) -> dict[str, Any]:

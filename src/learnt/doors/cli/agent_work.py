@@ -1,37 +1,35 @@
-"""Commands before and after an agent's work: brief, debrief, feedback."""
+"""Commands before and after an agent's work: brief, debrief, feedback. The MCP tools use the same words."""
 
 from __future__ import annotations
 
 import sys
 
-from learnt.doors.cli.arguments import add_situation, open_memory
+from learnt.brief.render import GIVEN_TO, NO_ROOM
+from learnt.doors.cli.arguments import Arguments, Parser, add_situation, open_memory, print_result, read_situation
 from learnt.doors.cli.screen import note, say, show_json
 from learnt.doors.hook import Deadline
-from learnt.doors.wording import describe_debrief, describe_mark, explain_empty_brief
 from learnt.model import RESULTS
 from learnt.text.records import as_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from typing import Any
 
     from learnt.memory import Memory
-    from learnt.model import Brief, Debrief
+    from learnt.model import Brief, Debrief, Learning
 
 
-def brief_arguments(parser: argparse.ArgumentParser) -> None:
+def brief_arguments(parser: Parser) -> None:
     parser.add_argument("text", metavar="TASK", nargs="+", help="what the agent is to do")
     parser.add_argument("--task", metavar="ID", help="the task; default: a new one")
     parser.add_argument("--agent", metavar="NAME", help="the role of the agent: engineer, tester, …")
     parser.add_argument("--goal", metavar="NAME", help="the goal of a new task")
-    parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings of this goal")
     add_situation(parser)
     parser.add_argument("--budget-tokens", type=int, metavar="N", help="the length limit (setting `brief_tokens`)")
     parser.add_argument("--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 after this time")
 
 
-def brief_run(arguments: argparse.Namespace) -> None:
+def brief_run(arguments: Arguments) -> None:
     with open_memory(arguments, in_a_hurry=True) as memory:
         if arguments.deadline_ms > 0:
             with Deadline(arguments.deadline_ms):
@@ -48,23 +46,19 @@ def brief_run(arguments: argparse.Namespace) -> None:
         note(f"The task is {brief.task}: afterwards, pipe the agent's output to `learnt debrief --task {brief.task}`.")
 
 
-def _brief(memory: Memory, arguments: argparse.Namespace) -> Brief:
+def _brief(memory: Memory, arguments: Arguments) -> Brief:
     return memory.brief(
         " ".join(arguments.text),
         agent=arguments.agent,
         task=arguments.task,
         goal=arguments.goal,
-        exclude_goal=arguments.exclude_goal,
-        task_type=arguments.type,
-        paths=arguments.path,
-        command=arguments.command,
-        tools=arguments.tool,
         budget_tokens=arguments.budget_tokens,
         asked_by="person",
+        **read_situation(arguments),
     )
 
 
-def debrief_arguments(parser: argparse.ArgumentParser) -> None:
+def debrief_arguments(parser: Parser) -> None:
     parser.add_argument("--task", metavar="ID", help="the task that was worked on; default: a new one")
     parser.add_argument("--transcript", metavar="FILE", help="read a client's transcript instead of stdin")
     parser.add_argument("--result", choices=RESULTS, help="the result; default: what the output says")
@@ -77,7 +71,7 @@ def debrief_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verbose", action="store_true", help="also show what was ignored, and why")
 
 
-def debrief_run(arguments: argparse.Namespace) -> None:
+def debrief_run(arguments: Arguments) -> None:
     if arguments.transcript:
         _debrief_transcript(arguments)
         return
@@ -95,12 +89,12 @@ def debrief_run(arguments: argparse.Namespace) -> None:
             tokens_out=arguments.tokens_out,
         )
     if arguments.json:
-        show_json({"id": debrief.attempt, **_debrief_record(debrief)})
-        return
-    _print_debrief(debrief, arguments)
+        show_json(_debrief_record(debrief))
+    else:
+        _print_debrief(debrief, arguments)
 
 
-def _debrief_transcript(arguments: argparse.Namespace) -> None:
+def _debrief_transcript(arguments: Arguments) -> None:
     """Debrief the agent's words in a transcript, and learn from what it did."""
     with open_memory(arguments) as memory:
         debrief, learnt = memory.transcripts.debrief(
@@ -112,7 +106,7 @@ def _debrief_transcript(arguments: argparse.Namespace) -> None:
         )
         titles = memory.titles([*learnt.learnings, *learnt.proposed])
     if arguments.json:
-        show_json({"id": debrief.attempt, **_debrief_record(debrief), "mined": learnt.as_dict()})
+        show_json({**_debrief_record(debrief), "mined": learnt.as_dict()})
         return
     _print_debrief(debrief, arguments)
     for id in learnt.learnings:
@@ -126,12 +120,12 @@ def _debrief_transcript(arguments: argparse.Namespace) -> None:
             say(f"  skipped: {reason}")
 
 
-def _print_debrief(debrief: Debrief, arguments: argparse.Namespace) -> None:
+def _print_debrief(debrief: Debrief, arguments: Arguments) -> None:
     for line in describe_debrief(debrief, task_was_named=bool(arguments.task), verbose=arguments.verbose):
         say(line)
 
 
-def feedback_arguments(parser: argparse.ArgumentParser) -> None:
+def feedback_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", help="the learning's id")
     parser.add_argument("--task", metavar="ID", required=True, help="the task whose brief contained it")
     which = parser.add_mutually_exclusive_group(required=True)
@@ -139,13 +133,10 @@ def feedback_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--not-helpful", dest="helpful", action="store_false", help="it did not")
 
 
-def feedback_run(arguments: argparse.Namespace) -> None:
+def feedback_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         learning = memory.mark(arguments.id, arguments.task, arguments.helpful)
-    if arguments.json:
-        show_json(as_record(learning))
-    else:
-        say(describe_mark(learning, helpful=arguments.helpful))
+    print_result(arguments, as_record(learning), describe_mark(learning, helpful=arguments.helpful))
 
 
 def brief_record(brief: Brief) -> dict[str, Any]:
@@ -155,4 +146,44 @@ def brief_record(brief: Brief) -> dict[str, Any]:
 
 
 def _debrief_record(debrief: Debrief) -> dict[str, Any]:
-    return {**debrief.as_dict(), "failure": debrief.failure.as_dict() if debrief.failure else None}
+    failure = debrief.failure.as_dict() if debrief.failure else None
+    return {"id": debrief.attempt, **debrief.as_dict(), "failure": failure}
+
+
+def explain_empty_brief(brief: Brief) -> str:
+    """Return why a brief has no text."""
+    reasons = [entry["left_out"] for entry in brief.receipt["considered"]]
+    too_long = reasons.count(NO_ROOM)
+    repeated = [reason for reason in reasons if reason.startswith(GIVEN_TO)]
+    if too_long:
+        budget = brief.receipt["settings"]["budget_tokens"]
+        matter = "1 learning matters, but does" if too_long == 1 else f"{too_long} learnings matter, but do"
+        return f"{matter} not fit in {budget} tokens."
+    if not repeated:
+        return "Nothing known matters for this task."
+    counts = {reason: repeated.count(reason) for reason in repeated}
+    parts = (f"{count} {'was' if count == 1 else 'were'} {reason}" for reason, count in counts.items())
+    return f"Nothing new: {', '.join(parts)} already."
+
+
+def describe_debrief(debrief: Debrief, *, task_was_named: bool, verbose: bool) -> list[str]:
+    """Return what an output taught; a new task is pointed out if the caller named it, as the id may be misspelt."""
+    if debrief.spooled:
+        return [f"Saved the output of {debrief.task}; it is read when the database is available"]
+    new = " (a new task)" if debrief.new_task and task_was_named else ""
+    lines = [f"Debriefed {debrief.task}{new}: {debrief.result}"]
+    parts = {
+        "learnt": debrief.learnings,
+        "known already": debrief.repeated,
+        "helpful": debrief.helpful,
+        "not helpful": debrief.not_helpful,
+        "marks that do not count": [f"{id} ({reason})" for id, reason in debrief.refusals.items()],
+    }
+    lines += [f"  {name}: {', '.join(ids)}" for name, ids in parts.items() if ids]
+    lines += [f"  secrets redacted: {debrief.redactions}"] if debrief.redactions else []
+    return [*lines, *(f"  ignored: {reason}" for reason in debrief.ignored if verbose)]
+
+
+def describe_mark(learning: Learning, *, helpful: bool) -> str:
+    """Return what a mark did."""
+    return f"Marked {learning.id} as {'helpful' if helpful else 'not helpful'}: confidence {learning.confidence:.2f}"

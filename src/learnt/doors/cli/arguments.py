@@ -1,15 +1,15 @@
-"""What a command line says: the reader of plain lines, the full parser, and the options that several commands share.
+"""Read command lines: plain ones directly, others with argparse; and the options that several commands share.
 
-A command describes its arguments once, to anything that offers `add_argument`. `PlainParser` reads what is clear: known
-options with fitting values, and positional arguments. It leaves the rest, help included, to `argparse`, whose import
-costs as much as starting Python once more.
+A command describes its arguments once, to anything that offers `add_argument`. `Parser` reads what is clear: known
+options with valid values, and positional arguments. It leaves the rest, help included, to `argparse`, whose import
+takes as long as starting Python.
 """
 
 from __future__ import annotations
 
 import os
 
-from learnt.doors.cli.screen import format_count, note, use_color
+from learnt.doors.cli.screen import format_count, note, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.memory import Memory
 from learnt.model import KINDS, ORIGINS, PARAGRAPHS, Triggers
@@ -43,8 +43,9 @@ class Unclear(Exception):
 class Arguments:
     """The arguments of a command line, as attributes."""
 
-    def __init__(self, values: dict[str, Any]) -> None:
-        self.__dict__.update(values)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class _Argument:
@@ -58,7 +59,7 @@ class _Argument:
         self.nargs = options.get("nargs")
         self.type = options.get("type", str)
         self.choices = options.get("choices")
-        self.const = options.get("const")
+        self.const = options.get("const", True)
         self.required = bool(options.get("required"))
         self.default = options.get("default", {"store_true": False, "store_false": True}.get(self.action))
 
@@ -72,26 +73,25 @@ class _Argument:
         return value
 
 
-class PlainParser:
-    """Accepts the argument descriptions of argparse that our commands use."""
+class Parser:
+    """Accepts the argument descriptions of argparse that our commands use, and reads plain lines."""
 
     def __init__(self) -> None:
         self._arguments: list[_Argument] = []
-        self._groups: list[PlainParser] = []
+        self._groups: list[Parser] = []
 
     def add_argument(self, *names: str, **options: Any) -> None:
         """Describe an argument."""
         self._arguments.append(_Argument(names, options))
 
-    def add_mutually_exclusive_group(self, **_options: Any) -> PlainParser:
+    def add_mutually_exclusive_group(self, **_options: Any) -> Parser:
         """Describe exclusive options; a line that uses them is left to argparse."""
-        group = PlainParser()
-        self._groups.append(group)
-        return group
+        self._groups.append(Parser())
+        return self._groups[-1]
 
     def read(self, words: list[str]) -> Arguments:
         """Return the arguments of a plain line, or raise Unclear."""
-        described = {name: argument for argument in self._arguments if argument.is_option for name in argument.names}
+        options = {name: argument for argument in self._arguments if argument.is_option for name in argument.names}
         everything = [*self._arguments, *(argument for group in self._groups for argument in group._arguments)]
         values = {argument.dest: argument.default for argument in reversed(everything)}
         positionals: list[str] = []
@@ -107,26 +107,19 @@ class PlainParser:
                 continue
             in_a_row = False
             name, equals, text = word.partition("=")
-            argument = described.get(name)
-            if argument is None:
+            if name not in options:
                 raise Unclear
-            if argument.action in ("store_true", "store_const"):
-                if equals:
-                    raise Unclear
-                values[argument.dest] = True if argument.action == "store_true" else argument.const
-                continue
-            if not equals:
-                if not waiting or waiting[0].startswith("-"):
-                    raise Unclear
-                text = waiting.pop(0)
-            _store(values, argument, argument.convert(text))
+            _read_option(options[name], text if equals else None, waiting, values)
         self._take_positionals(values, positionals)
-        if (
-            any(argument.required and values[argument.dest] is None for argument in everything)
-            or self._requires_choice()
+        # Only exclusive options store False, and one of them is required.
+        if any(
+            argument.action == "store_false" or (argument.required and values[argument.dest] is None)
+            for argument in everything
         ):
             raise Unclear
-        return Arguments(values)
+        arguments = Arguments()
+        vars(arguments).update(values)
+        return arguments
 
     def _takes_many(self) -> bool:
         positional = [argument for argument in self._arguments if not argument.is_option]
@@ -134,9 +127,6 @@ class PlainParser:
             argument.nargs in ("+", "*") or (argument.nargs and argument is not positional[0])
             for argument in positional
         )
-
-    def _requires_choice(self) -> bool:
-        return any(argument.action == "store_false" for group in self._groups for argument in group._arguments)
 
     def _take_positionals(self, values: dict[str, Any], words: list[str]) -> None:
         for argument in self._arguments:
@@ -155,30 +145,36 @@ class PlainParser:
             raise Unclear
 
 
-def _store(values: dict[str, Any], argument: _Argument, value: Any) -> None:
-    if argument.action == "append":
-        values[argument.dest] = [*(values[argument.dest] or []), value]
-    elif argument.action == "store":
-        values[argument.dest] = value
-    else:
-        raise Unclear
+def _read_option(option: _Argument, text: str | None, waiting: list[str], values: dict[str, Any]) -> None:
+    """Store the value of an option: its constant, the text after `=`, or the next of the waiting words."""
+    if option.action in ("store_true", "store_const"):
+        if text is not None:
+            raise Unclear
+        values[option.dest] = option.const
+        return
+    if text is None:
+        if not waiting or waiting[0].startswith("-"):
+            raise Unclear
+        text = waiting.pop(0)
+    value = option.convert(text)
+    values[option.dest] = [*(values[option.dest] or []), value] if option.action == "append" else value
 
 
-def read_arguments(command: Command, words: list[str]) -> argparse.Namespace:
+def read_arguments(command: Command, words: list[str]) -> Arguments:
     """Return the arguments of a command line; raise WrongRequest if they are wrong."""
-    plain = PlainParser()
-    _describe_arguments(command, plain)
+    plain = Parser()
+    describe_arguments(command, plain)
     try:
-        return plain.read(words)  # type: ignore[return-value] # the same attributes
+        return plain.read(words)
     except Unclear:
-        return full_parser(command).parse_args(words)
+        return full_parser(command).parse_args(words, Arguments())
 
 
 def full_parser(command: Command) -> argparse.ArgumentParser:
     """Return the parser that prints the help page and explains mistakes."""
     import argparse
 
-    class Parser(argparse.ArgumentParser):
+    class FullParser(argparse.ArgumentParser):
         """Raises our error instead of ending the process."""
 
         def error(self, message: str) -> NoReturn:
@@ -187,17 +183,20 @@ def full_parser(command: Command) -> argparse.ArgumentParser:
     def formatter(prog: str) -> argparse.HelpFormatter:
         return argparse.HelpFormatter(prog, width=_width())
 
-    parser = Parser(
+    parser = FullParser(
         prog=f"learnt {command.name}", description=f"{command.summary}.", allow_abbrev=False, formatter_class=formatter
     )
-    _describe_arguments(command, parser)
+    describe_arguments(command, parser)
     return parser
 
 
-def _describe_arguments(command: Command, parser: argparse.ArgumentParser | PlainParser) -> None:
+def describe_arguments(command: Command, parser: argparse.ArgumentParser | Parser) -> None:
+    """Describe the arguments of a command to a parser."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-C", dest="folder", metavar="FOLDER", help="run as if started in this folder")
-    command.load("arguments")(parser)
+    describe = command.load("arguments")
+    if describe is not None:
+        describe(parser)
 
 
 def _width() -> int:
@@ -207,22 +206,22 @@ def _width() -> int:
         return 100
 
 
-def add_id(parser: argparse.ArgumentParser, help: str = "the learning's id") -> None:
+def add_id(parser: Parser, help: str = "the learning's id") -> None:
     """Add an id as the positional argument."""
     parser.add_argument("id", metavar="ID", help=help)
 
 
-def add_user(parser: argparse.ArgumentParser, help: str = "use only the user-wide store") -> None:
+def add_user(parser: Parser, help: str = "use only the user-wide store") -> None:
     """Add the option for the user-wide store."""
     parser.add_argument("--user", action="store_true", help=help)
 
 
-def add_reason(parser: argparse.ArgumentParser) -> None:
+def add_reason(parser: Parser) -> None:
     """Add the reason for a change."""
     parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the history")
 
 
-def add_fields(parser: argparse.ArgumentParser) -> None:
+def add_fields(parser: Parser) -> None:
     """Add options for the fields of a learning; a missing option is None."""
     for name in PARAGRAPHS:
         parser.add_argument(f"--{name}", metavar="TEXT", help=_MEANINGS[name])
@@ -242,29 +241,42 @@ def add_fields(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--confidence", type=float, metavar="N", help="from 0.1 to 1.0")
 
 
-def add_situation(parser: argparse.ArgumentParser | PlainParser) -> None:
+def add_situation(parser: Parser) -> None:
     """Add options that describe the situation; triggers are matched against them."""
-    parser.add_argument(
-        "--path", action="append", default=[], metavar="PATH", help="a file being worked on; repeatable"
-    )
+    repeatable: dict[str, Any] = {"action": "append", "default": []}
+    parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings of this goal")
+    parser.add_argument("--path", **repeatable, metavar="PATH", help="a file being worked on; repeatable")
     parser.add_argument("--command", default="", metavar="COMMAND", help="a command about to be run")
-    parser.add_argument(
-        "--tool", action="append", default=[], metavar="TOOL", help="a tool about to be used; repeatable"
-    )
+    parser.add_argument("--tool", **repeatable, metavar="TOOL", help="a tool about to be used; repeatable")
     parser.add_argument("--type", default="", metavar="TYPE", help="the type of the task: implement, review, …")
 
 
-def read_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+def read_situation(arguments: Arguments) -> dict[str, Any]:
+    """Return the situation for a brief or a search."""
+    return {
+        "paths": arguments.path,
+        "command": arguments.command,
+        "tools": arguments.tool,
+        "task_type": arguments.type,
+        "exclude_goal": arguments.exclude_goal,
+    }
+
+
+def read_fields(arguments: Arguments) -> dict[str, Any]:
     """Return the fields of a learning that the command line sets."""
     names = (*PARAGRAPHS, "tags", "domain", "category", "kind", "polarity", "origin", "goal", "task", "commit")
     fields = {name: getattr(arguments, name) for name in (*names, "confidence")}
-    fields["triggers"] = _read_triggers(arguments) or None
+    triggers = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
+    fields["triggers"] = {field: words for field, words in triggers.items() if words} or None
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _read_triggers(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    triggers = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
-    return {field: words for field, words in triggers.items() if words}
+def print_result(arguments: Arguments, record: object, line: str) -> None:
+    """Print a result: as JSON for a program, or as a line for a person."""
+    if arguments.json:
+        show_json(record)
+    else:
+        say(line)
 
 
 def report_redactions(memory: Memory) -> None:
@@ -274,7 +286,7 @@ def report_redactions(memory: Memory) -> None:
         note(f"{format_count(count, 'secret')} {'was' if count == 1 else 'were'} redacted")
 
 
-def open_memory(arguments: argparse.Namespace, *, in_a_hurry: bool = False) -> Memory:
+def open_memory(arguments: Arguments, *, in_a_hurry: bool = False) -> Memory:
     """Open the store the arguments select; never create one. Tidy up when due, unless `in_a_hurry`."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)

@@ -9,12 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+from learnt.doors.cli.arguments import Arguments
 from learnt.doors.cli.screen import paint, say, show_json
 from learnt.errors import LearntError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
 
 _BUILD = """import os, sys
 if not os.path.exists("settings.ini"):
@@ -26,13 +23,24 @@ _MAKE_SETTINGS = 'open("settings.ini", "w").write("[shop]\\n")\n'
 _CHECK = """import os, sys
 sys.exit(0 if os.path.exists("shop.html") else "error: there is no shop.html")
 """
+_SETTINGS = """[work]
+agent = "command"
+command = %s
+isolation = "worktree"
+jobs = 2
+
+[[models]]
+name = "small"
+price = 0.05
+
+[[models]]
+name = "large"
+price = 0.50
+"""
+_AGENT = [sys.executable, "-m", "learnt.doors.cli.demo_agent"]
 
 
-def demo_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the command has no arguments."""
-
-
-def demo_run(arguments: argparse.Namespace) -> None:
+def demo_run(arguments: Arguments) -> None:
     with tempfile.TemporaryDirectory(prefix="learnt-demo-") as folder:
         stage = _Stage(folder, quiet=arguments.json)
         _fail_learn_succeed(stage)
@@ -49,25 +57,7 @@ def _fail_learn_succeed(stage: _Stage) -> None:
     for name, text in {"build.py": _BUILD, "make_settings.py": _MAKE_SETTINGS, "check.py": _CHECK}.items():
         stage.write(name, text)
     stage.write(".gitignore", "settings.ini\n.learnt/\n")
-    agent = shlex.join([sys.executable, "-m", "learnt.doors.cli.demo_agent", "{model}"])
-    lines = ["[work]", 'agent = "command"', f"command = {json.dumps(agent)}", 'isolation = "worktree"', "jobs = 2"]
-    stage.write(
-        "learnt.toml",
-        "\n".join(
-            [
-                *lines,
-                "",
-                "[[models]]",
-                'name = "small"',
-                "price = 0.05",
-                "",
-                "[[models]]",
-                'name = "large"',
-                "price = 0.50",
-                "",
-            ]
-        ),
-    )
+    stage.write("learnt.toml", _SETTINGS % json.dumps(shlex.join([*_AGENT, "{model}"])))
     stage.run("git init -q")
     stage.run("git add -A")
     stage.run("git -c user.name=demo -c user.email=demo@localhost commit -q -m 'The shop'")
@@ -130,9 +120,8 @@ class _Stage:
         settings = ("LEARNT_", "XDG_")
         self._environ = {name: text for name, text in os.environ.items() if not name.startswith(settings)}
         self._environ["HOME"] = folder
-        self._environ["LEARNT_LEARNINGS_REGENERATE_EVERY"] = (
-            "0"  # no background process may run when the folder is deleted
-        )
+        # No background process may run when the folder is deleted.
+        self._environ["LEARNT_LEARNINGS_REGENERATE_EVERY"] = "0"
         self._quiet = quiet
         self.commands: list[str] = []
 
@@ -154,24 +143,21 @@ class _Stage:
         if not self._quiet:
             say(paint(f"$ echo {shlex.quote(text.strip())} >> {name}", "cyan"))
 
-    def task(self, title: str, options: str) -> str:
-        task = json.loads(self.run(f"learnt task add {shlex.quote(title)} {options} --json", shows=False))
+    def add(self, title: str, options: str, *, command: str = "add") -> str:
+        """Add a learning or a task, and return its id."""
+        added = json.loads(self.run(f"learnt {command} {shlex.quote(title)} {options} --json", shows=False))
         if not self._quiet:
-            say(f"Added {task['id']}: {task['title']}")
-        return str(task["id"])
+            say(f"Added {added['id']}: {added['title']}")
+        return str(added["id"])
 
-    def add(self, title: str, options: str) -> str:
-        learning = json.loads(self.run(f"learnt add {shlex.quote(title)} {options} --json", shows=False))
-        if not self._quiet:
-            say(f"Added {learning['id']}: {learning['title']}")
-        return str(learning["id"])
+    def task(self, title: str, options: str) -> str:
+        return self.add(title, options, command="task add")
 
     def work(self, text: str, *, task: str, goal: str, quietly: bool = False) -> None:
         """Brief the agent, let it work, and debrief it."""
         shows = not quietly
         prompt = self.run(f"learnt brief {shlex.quote(text)} --task {task} --goal {goal}", shows=shows)
-        agent = [sys.executable, "-m", "learnt.doors.cli.demo_agent"]
-        output = self._execute(agent, f"{prompt}\nYour task: {text}\n")
+        output = self._execute(_AGENT, f"{prompt}\nYour task: {text}\n")
         if shows and not self._quiet:
             say(paint("  the agent says:", "dim"))
             say("\n".join(f"  | {line}" for line in output.strip().splitlines()))

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from learnt.errors import LearntError, WrongRequest
-from learnt.model import PARAGRAPHS
+from learnt.model import PARAGRAPHS, Learning
 from learnt.text.entries import read_entries, render_form
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeVar
-
-    from learnt.model import Learning
-
-    Result = TypeVar("Result")
+Result = TypeVar("Result")
 
 
 def select_editable(learning: Learning) -> dict[str, Any]:

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from learnt.doors.cli.agent_work import brief_record
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
 from learnt.doors.cli.screen import paint, say, show_json
-from learnt.doors.wording import describe_receipt, join_parts
 from learnt.errors import LearntError, WrongRequest
+from learnt.flow.reports import AttemptReport
+from learnt.model import Brief, Failure
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-    from typing import Any
-
-    from learnt.flow.reports import AttemptReport
-    from learnt.model import Brief, Failure
+_PURGED = "(purged)"
 
 
-def explain_arguments(parser: argparse.ArgumentParser) -> None:
+def explain_arguments(parser: Parser) -> None:
     parser.add_argument(
         "id",
         metavar="ID",
@@ -32,7 +28,7 @@ def explain_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def explain_run(arguments: argparse.Namespace) -> None:
+def explain_run(arguments: Arguments) -> None:
     id = arguments.id or ""
     if id.startswith("attempt_"):
         _explain_attempt(id, arguments)
@@ -54,16 +50,12 @@ def explain_run(arguments: argparse.Namespace) -> None:
             say(line)
 
 
-def _explain_attempt(id: str, arguments: argparse.Namespace) -> None:
+def _explain_attempt(id: str, arguments: Arguments) -> None:
     if arguments.replay:
         raise WrongRequest("only a brief can be rendered again", hint="leave --replay out, or name a brief")
     with open_memory(arguments) as memory:
         report = memory.reports.attempt(id)
-    if arguments.json:
-        show_json(_attempt_record(report))
-        return
-    for line in _describe_attempt(report):
-        say(line)
+    print_result(arguments, _attempt_record(report), "\n".join(_describe_attempt(report)))
 
 
 def _describe_attempt(report: AttemptReport) -> list[str]:
@@ -76,13 +68,13 @@ def _describe_attempt(report: AttemptReport) -> list[str]:
     }
     lines = [
         f"{paint(attempt.id, 'bold')} at {attempt.task}: {attempt.result}",
-        join_parts({"agent": report.agent, "client": report.client, "model": attempt.model}),
+        _join_parts({"agent": report.agent, "client": report.client, "model": attempt.model}),
         f"task: {report.title}",
-        join_parts(figures),
+        _join_parts(figures),
     ]
     effects = {"taught": report.learnings, "helpful": report.helpful, "not helpful": report.not_helpful}
     for what, learnings in effects.items():
-        lines += [f"{what}: {id}: {title or '(purged)'}" for id, title in learnings.items()]
+        lines += [f"{what}: {id}: {title or _PURGED}" for id, title in learnings.items()]
     if not any(effects.values()):
         lines.append("it taught nothing new, and no mark counted")
     return [line for line in (*lines, *_describe_failure(report.failure)) if line]
@@ -119,7 +111,7 @@ def _attempt_record(report: AttemptReport) -> dict[str, Any]:
     }
 
 
-def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool) -> None:
+def _refuse_replay(brief: Brief, titles: Mapping[str, str], *, other_version: bool) -> None:
     if other_version and brief.text:
         raise LearntError(
             f"{brief.id} was rendered by another version of learnt, which worded it differently",
@@ -132,3 +124,66 @@ def _refuse_replay(brief: Brief, titles: dict[str, str], *, other_version: bool)
             f"{message}: {', '.join(purged)} was purged", hint="`learnt explain` still shows its receipt"
         )
     raise LearntError(message, hint="a purge may have changed a report in it; `learnt explain` still shows its receipt")
+
+
+def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
+    """Return why a brief contains what it does: the request, and what was considered."""
+    receipt = brief.receipt
+    warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
+    budget = receipt["settings"]["budget_tokens"]
+    lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
+    lines.append(_join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
+    lines += _describe_request(receipt)
+    if "mirror_age_s" in receipt:
+        lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
+    lines += _describe_conversation(receipt)
+    if receipt.get("attempts_left_out"):
+        lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
+    for entry in receipt["considered"]:
+        lines += _describe_entry(entry, titles.get(entry["id"], _PURGED), measured=bool(receipt["query"]))
+    for id in receipt.get("beside", ()):
+        source = paint("given by the learnings file in the prompt", "green")
+        lines.append(f"{id}  {source}: {titles.get(id, _PURGED)}")
+    if receipt["query"] and not receipt["considered"]:
+        lines.append("no learning shares a word or a trigger with it")
+    return lines
+
+
+def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if receipt["query"]:
+        cut = receipt.get("query_length", 0) - len(receipt["query"])
+        lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
+    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
+        value = receipt.get(name)
+        if value:
+            lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+    return lines
+
+
+def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
+    """Return what a brief in a conversation says beside learnings: what failed before, what is unfinished, notes."""
+    lines = []
+    for failure in receipt.get("failed", ()):
+        lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))
+        if failure["worked"]:
+            lines.append(f"    then worked: {failure['worked']}")
+    for task in receipt.get("unfinished", ()):
+        lines.append(f"unfinished: {task['task']}: {task['title']}")
+        lines += [f"    {text}" for text in (task["reason"], task["suggestion"]) if text]
+    lines += [f"note: {note}" for note in receipt.get("notes", ())]
+    return [line.rstrip().replace("\n", " ") for line in lines]
+
+
+def _describe_entry(entry: Mapping[str, Any], title: str, *, measured: bool) -> list[str]:
+    verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
+    trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
+    figures = f"confidence {entry['confidence']:.2f}"
+    if measured:
+        figures = f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, {figures}"
+    return [f"{entry['id']}  {verdict}", f"    {figures}{trigger}: {title}"]
+
+
+def _join_parts(parts: Mapping[str, str]) -> str:
+    """Return named values on one line, without the empty ones."""
+    return ", ".join(f"{name}: {value}" for name, value in parts.items() if value)

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, Any
 
-from learnt.doors.cli.arguments import open_memory, report_redactions
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.cli.screen import format_count, format_time, is_terminal, note, paint, say, show_json
 from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, WrongRequest
+from learnt.memory import Memory
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
+if TYPE_CHECKING:  # `list` and `add` load this module, but do not update the file
     from learnt.flow.background import State
     from learnt.flow.learnings_file import FileUpdate, Update
-    from learnt.memory import Memory
     from learnt.store.regenerations import Regeneration
 
 _MOST_EDITS = 20
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
-def update_arguments(parser: argparse.ArgumentParser) -> None:
+def update_arguments(parser: Parser) -> None:
     parser.add_argument("--window", type=int, metavar="N", help="how many recent tasks to use; default: `window_size`")
     parser.add_argument("--dry-run", action="store_true", help="only show what would change, as a diff")
 
 
-def update_run(arguments: argparse.Namespace) -> None:
+def update_run(arguments: Arguments) -> None:
     by_itself = bool(os.environ.get("LEARNT_INTERNAL"))
     with open_memory(arguments, in_a_hurry=by_itself) as memory:
         if by_itself:
@@ -63,25 +60,26 @@ def _update_in_background(memory: Memory) -> None:
 def _record(update: Update) -> dict[str, Any]:
     return {
         "id": update.id,
-        "files": [
-            {
-                "path": file.path,
-                "goal": file.goal,
-                "changed": file.is_new,
-                "added": list(file.delta.added),
-                "removed": list(file.delta.removed),
-                "kept": len(file.delta.kept),
-                "churn": round(file.delta.churn, 4),
-                "left_out": list(file.left_out),
-                "diff": file.diff,
-            }
-            for file in update.files
-        ],
+        "files": [_file_record(file) for file in update.files],
         "mined": [mined.as_dict() for mined in update.mined],
         "taken": [edit.as_dict() for edit in update.taken],
         "waiting": update.waiting,
         "cost_usd": update.cost_usd,
         "remarks": list(update.remarks),
+    }
+
+
+def _file_record(file: FileUpdate) -> dict[str, Any]:
+    return {
+        "path": file.path,
+        "goal": file.goal,
+        "changed": file.is_new,
+        "added": list(file.delta.added),
+        "removed": list(file.delta.removed),
+        "kept": len(file.delta.kept),
+        "churn": round(file.delta.churn, 4),
+        "left_out": list(file.left_out),
+        "diff": file.diff,
     }
 
 
@@ -133,23 +131,17 @@ def _describe_file(file: FileUpdate) -> str:
     return f"Wrote {path}: {len(delta.added)} added, {len(delta.removed)} removed, {len(delta.kept)} kept{omitted}."
 
 
-def clear_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the command has no arguments."""
-
-
-def clear_run(arguments: argparse.Namespace) -> None:
+def clear_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         deleted = memory.file.clear()
     report_redactions(memory)
-    if arguments.json:
-        show_json({"id": "clear", "files": deleted})
-    elif deleted:
-        say(f"Deleted {', '.join(os.path.relpath(path) for path in deleted)}. The learnings are kept: `learnt list`")
-    else:
-        say("There is no learnings.md to delete.")
+    line = "There is no learnings.md to delete."
+    if deleted:
+        line = f"Deleted {', '.join(map(os.path.relpath, deleted))}. The learnings are kept: `learnt list`"
+    print_result(arguments, {"id": "clear", "files": deleted}, line)
 
 
-def show_file(arguments: argparse.Namespace) -> None:
+def show_file(arguments: Arguments) -> None:
     """Show the file of the project, or of a goal."""
     with open_memory(arguments) as memory:
         text = memory.file.read(arguments.goal or "")
@@ -166,7 +158,7 @@ def show_file(arguments: argparse.Namespace) -> None:
         sys.stdout.write(text)
 
 
-def show_regenerations(arguments: argparse.Namespace) -> None:
+def show_regenerations(arguments: Arguments) -> None:
     """Show the updates of the learnings files."""
     with open_memory(arguments) as memory:
         regenerations = memory.file.regenerations()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Any, Self
 
 if sys.platform == "win32":
     import msvcrt
@@ -14,11 +15,6 @@ else:
     import select
     import termios
     import tty
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Any, Self
 
 _ESCAPE = b"\x1b"
 
@@ -43,9 +39,7 @@ class Keys:
         self.take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.give_back()
 
     def take(self) -> None:

@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
-from learnt.doors.cli.arguments import open_memory, report_redactions
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.cli.keyboard import confirm
 from learnt.doors.cli.screen import Progress, format_count, is_terminal, note, now_ms, say, show_json
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
+from learnt.flow.history import UnreadHistory
+from learnt.flow.mining import MiningReport
+from learnt.memory import Memory
 from learnt.text.times import DAY_MS, HOUR_MS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
-    from learnt.flow.history import UnreadHistory
-    from learnt.flow.mining import MiningReport
-    from learnt.memory import Memory
 
 _UNITS_MS = {"h": HOUR_MS, "d": DAY_MS, "w": 7 * DAY_MS}
 
 
-def learn_arguments(parser: argparse.ArgumentParser) -> None:
+def learn_arguments(parser: Parser) -> None:
     parser.add_argument("--since", default="30d", metavar="TIME", help="how far back: 12h, 30d, 8w; default: 30d")
     parser.add_argument("--dry-run", action="store_true", help="only show what would be read, and its cost")
     parser.add_argument("--yes", action="store_true", help="do not ask before paid model calls")
     parser.add_argument("--no-git", action="store_true", help="do not read commits")
 
 
-def learn_run(arguments: argparse.Namespace) -> None:
+def learn_run(arguments: Arguments) -> None:
     since_ms = now_ms() - _parse_duration(arguments.since)
     with open_memory(arguments) as memory:
         past = memory.transcripts.find(since_ms=since_ms)
         if arguments.no_git:
             past = past.replace(commits=())
         if arguments.dry_run:
-            _show_past(past, json=arguments.json)
+            _show_past(past, arguments)
             return
         _confirm_cost(past, yes=arguments.yes)
         learnt, failures = _read_all(memory, past)
@@ -57,22 +52,17 @@ def _parse_duration(text: str) -> int:
     return int(number) * _UNITS_MS[unit]
 
 
-def _show_past(past: UnreadHistory, *, json: bool) -> None:
-    if json:
-        show_json(
-            {
-                "id": "learn",
-                "transcripts": [transcript.as_dict() for transcript in past.transcripts],
-                "read_before": past.read_before,
-                "commits": len(past.commits),
-                "calls": past.calls,
-                "forecast_usd": past.forecast_usd,
-            }
-        )
-        return
-    for transcript in past.transcripts:
-        say(f"{transcript.client:<9} {transcript.size / 1e6:8.1f} MB  {transcript.path}")
-    say(_describe_past(past))
+def _show_past(past: UnreadHistory, arguments: Arguments) -> None:
+    record = {
+        "id": "learn",
+        "transcripts": [transcript.as_dict() for transcript in past.transcripts],
+        "read_before": past.read_before,
+        "commits": len(past.commits),
+        "calls": past.calls,
+        "forecast_usd": past.forecast_usd,
+    }
+    files = [f"{file.client:<9} {file.size / 1e6:8.1f} MB  {file.path}" for file in past.transcripts]
+    print_result(arguments, record, "\n".join([*files, _describe_past(past)]))
 
 
 def _describe_past(past: UnreadHistory) -> str:

@@ -1,37 +1,38 @@
-"""Commands that write and read learnings: add, list, show, edit, history."""
+"""Commands that write and read learnings: add, list, show, search, edit, history."""
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from learnt.doors.cli.arguments import (
+    Arguments,
+    Parser,
     add_fields,
     add_id,
     add_reason,
+    add_situation,
     add_user,
     open_memory,
+    print_result,
     read_fields,
+    read_situation,
     report_redactions,
 )
 from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
 from learnt.doors.cli.files import show_file, show_regenerations
-from learnt.doors.cli.review import show_evidence
+from learnt.doors.cli.review import format_diff, show_evidence
 from learnt.doors.cli.screen import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
 from learnt.doors.cli.transfer import read_json
 from learnt.errors import WrongRequest
-from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning
+from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record
 from learnt.weigh.confidence import impact, stage
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
-    from learnt.model import Event
+_FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "title", metavar="TITLE", nargs="?", help="the learning in one sentence, or `-` for JSON on stdin"
     )
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_user(parser, "keep it in the user-wide store, for all projects")
 
 
-def add_run(arguments: argparse.Namespace) -> None:
+def add_run(arguments: Arguments) -> None:
     fields = read_fields(arguments) | ({"pinned": True} if arguments.pin else {})
     with open_memory(arguments) as memory:
         if arguments.edit:
@@ -51,15 +52,12 @@ def add_run(arguments: argparse.Namespace) -> None:
         else:
             added = memory.add_all([{"title": arguments.title, **fields}])
     report_redactions(memory)
-    if arguments.json:
-        records = [as_record(learning) for learning in added]
-        show_json(records[0] if len(records) == 1 else records)
-        return
-    for learning in added:
-        say(f"Added {learning.id}: {learning.title}")
+    records = [as_record(learning) for learning in added]
+    lines = [f"Added {learning.id}: {learning.title}" for learning in added]
+    print_result(arguments, records[0] if len(records) == 1 else records, "\n".join(lines))
 
 
-def list_arguments(parser: argparse.ArgumentParser) -> None:
+def list_arguments(parser: Parser) -> None:
     parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
     for name in ("domain", "category", "tag", "goal"):
         parser.add_argument(f"--{name}", metavar="NAME", help=f"only those of this {name}")
@@ -71,19 +69,11 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
     add_user(parser)
 
 
-def list_run(arguments: argparse.Namespace) -> None:
+def list_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         page = memory.learnings(
             status=None if arguments.status == "all" else arguments.status,
-            domain=arguments.domain,
-            category=arguments.category,
-            tag=arguments.tag,
-            kind=arguments.kind,
-            goal=arguments.goal,
-            min_confidence=arguments.min_confidence,
-            scope=arguments.scope,
-            limit=arguments.limit,
-            offset=arguments.offset,
+            **{name: getattr(arguments, name) for name in _FILTERS},
         )
     if arguments.json:
         show_json({"learnings": [as_record(learning) for learning in page.learnings], "total": page.total})
@@ -100,14 +90,14 @@ def list_run(arguments: argparse.Namespace) -> None:
         note(f"{arguments.offset + 1} to {end} of {page.total:,}{more}")
 
 
-def show_arguments(parser: argparse.ArgumentParser) -> None:
+def show_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a learning; default: learnings.md")
     parser.add_argument("--goal", metavar="NAME", help="show the learnings file of this goal")
     parser.add_argument("--pager", action="store_true", help="show learnings.md in a pager")
     add_user(parser)
 
 
-def show_run(arguments: argparse.Namespace) -> None:
+def show_run(arguments: Arguments) -> None:
     if arguments.id is None:
         show_file(arguments)
         return
@@ -116,8 +106,9 @@ def show_run(arguments: argparse.Namespace) -> None:
         supersedes = memory.supersedes(arguments.id)
         evidence = memory.review.evidence(arguments.id)
     if arguments.json:
-        seen = [found.discovery.as_dict() for found in evidence]
-        show_json({**as_record(learning), "supersedes": supersedes, "impact": impact(learning), "evidence": seen})
+        discoveries = [found.discovery.as_dict() for found in evidence]
+        record = {**as_record(learning), "supersedes": supersedes, "impact": impact(learning)}
+        show_json({**record, "evidence": discoveries})
         return
     say(paint(learning.title, "bold"))
     say(paint(_summarize(learning), "dim"))
@@ -133,7 +124,69 @@ def show_run(arguments: argparse.Namespace) -> None:
         show_evidence(evidence)
 
 
-def edit_arguments(parser: argparse.ArgumentParser) -> None:
+def search_arguments(parser: Parser) -> None:
+    parser.add_argument("query", metavar="TEXT", nargs="+", help="any text: words, a task, an error message, a path")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
+    parser.add_argument("--min-confidence", type=float, default=0.5, metavar="N", help="default: 0.5")
+    parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
+    parser.add_argument("--domain", metavar="NAME", help="only those of this domain")
+    parser.add_argument("--category", metavar="NAME", help="only those of this category")
+    add_situation(parser)
+    parser.add_argument("--why", action="store_true", help="show how each score comes about")
+    add_user(parser)
+
+
+def search_run(arguments: Arguments) -> None:
+    with open_memory(arguments) as memory:
+        hits = memory.search(
+            " ".join(arguments.query),
+            limit=arguments.limit,
+            min_confidence=arguments.min_confidence,
+            status=None if arguments.status == "all" else arguments.status,
+            domain=arguments.domain,
+            category=arguments.category,
+            asked_by="person",
+            **read_situation(arguments),
+        )
+    if arguments.json:
+        show_json([_hit_record(hit) for hit in hits])
+        return
+    if not hits:
+        note("Nothing matches. `--min-confidence 0` and `--status all` search more.")
+    for hit in hits:
+        _show_hit(hit, why=arguments.why)
+
+
+def _show_hit(hit: Hit, *, why: bool) -> None:
+    learning = hit.learning
+    place = "" if learning.scope == "project" else f"  [{learning.scope}]"
+    score = "trigger" if hit.trigger else f"{hit.score:.2f}"
+    say(f"{paint(learning.id, 'yellow')}  {score:>7}  {learning.title}{place}")
+    if not why:
+        return
+    figures = f"confidence {learning.confidence:.2f}; impact {impact(learning):g}"
+    say(f"    relevance {hit.relevance:.2f}; {figures}; matched {', '.join(hit.matched_fields) or 'no words'}")
+    if hit.trigger:
+        say(f"    trigger matches: {hit.trigger}")
+    for word, share in sorted(hit.words.items(), key=lambda item: -item[1]):
+        say(f"    {share:7.2f}  {word}")
+
+
+def _hit_record(hit: Hit) -> dict[str, Any]:
+    return {
+        "id": hit.learning.id,
+        "score": hit.score,
+        "relevance": hit.relevance,
+        "impact": impact(hit.learning),
+        "trigger": hit.trigger,
+        "matched_fields": list(hit.matched_fields),
+        "highlights": dict(hit.highlights),
+        "words": dict(hit.words),
+        "learning": as_record(hit.learning),
+    }
+
+
+def edit_arguments(parser: Parser) -> None:
     add_id(parser)
     parser.add_argument("--title", metavar="TEXT", help="the learning in one sentence")
     add_fields(parser)
@@ -146,42 +199,39 @@ def edit_arguments(parser: argparse.ArgumentParser) -> None:
     add_user(parser)
 
 
-def edit_run(arguments: argparse.Namespace) -> None:
+def edit_run(arguments: Arguments) -> None:
     fields = read_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
     if arguments.no_triggers:
         fields["triggers"] = {}
     tags = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
+    changes_something = bool(fields or any(tags.values()))
+    in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
 
-        def save(changes: dict[str, Any]) -> Learning:
+        def save(edited: dict[str, Any]) -> Learning:
+            changes = find_changes(before, edited) if in_editor else edited
             _refuse_changed_meanwhile(before, memory.get(arguments.id), changes)
             return memory.edit(arguments.id, reason=arguments.reason, **tags, **changes)
 
-        if arguments.edit or (not fields and not any(tags.values()) and is_terminal(sys.stdin)):
-            after = edit_learning(
-                {**select_editable(before), **fields}, lambda edited: save(find_changes(before, edited))
-            )
-        elif fields or any(tags.values()):
+        if in_editor:
+            after = edit_learning({**select_editable(before), **fields}, save)
+        elif changes_something:
             after = save(fields)
         else:
             raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or use --edit")
     report_redactions(memory)
-    if arguments.json:
-        show_json(as_record(after))
-    elif after.version == before.version:
-        say(f"Nothing changed: {after.id}: {after.title}")
-    else:
-        say(f"Edited {after.id}: {after.title}")
+    what = "Nothing changed:" if after.version == before.version else "Edited"
+    print_result(arguments, as_record(after), f"{what} {after.id}: {after.title}")
 
 
-def history_arguments(parser: argparse.ArgumentParser) -> None:
+def history_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="the learning's id")
     parser.add_argument("--internal", action="store_true", help="show the updates of learnings.md instead")
     add_user(parser)
 
 
-def history_run(arguments: argparse.Namespace) -> None:
+def history_run(arguments: Arguments) -> None:
     if arguments.internal:
         show_regenerations(arguments)
         return
@@ -238,15 +288,11 @@ def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
 
 def _diff(event: Event) -> list[str]:
     """Return what an event changed, as the lines of a diff."""
-    import difflib
-
     lines = []
     for name, value in event.new.items():
-        if name == "created_at":
-            continue  # the same as the time of the event
-        old, new = _split_lines(format_field(name, event.old.get(name))), _split_lines(format_field(name, value))
-        changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
-        lines += [paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green") for line in changed]
+        if name != "created_at":  # the same as the time of the event
+            old = _split_lines(format_field(name, event.old.get(name)))
+            lines += format_diff(name, old, _split_lines(format_field(name, value)))
     return lines
 
 

@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from learnt.doors.cli.arguments import add_user, open_memory, report_redactions
+from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
 from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
 from learnt.doors.cli.keyboard import Keys, is_at_keyboard
 from learnt.doors.cli.screen import format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS
-from learnt.model import PARAGRAPHS
+from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS, Decision, ReviewItem
+from learnt.memory import Memory
+from learnt.model import PARAGRAPHS, Discovery
+from learnt.store.mined import StoredDiscovery
 from learnt.text.records import as_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
-
-    from learnt.flow.review import Decision, ReviewItem
-    from learnt.memory import Memory
-    from learnt.model import Discovery, Learning
-    from learnt.store.mined import StoredDiscovery
 
 _MANY = 100
 _MOST_EVIDENCE = 3
-_KEYS = {
-    "y": "accept",
-    "n": "reject",
-    "e": "edit",
-    "l": "later",
-    " ": "later",
-    "\n": "later",
-    "\r": "later",
-    "u": "undo",
-    "q": "quit",
-    "\x04": "quit",
-    "": "quit",
-}
 _WORDS = {
-    **dict.fromkeys(("y", "yes", "a", "accept"), "accept"),
-    **dict.fromkeys(("n", "no", "r", "reject"), "reject"),
-    **dict.fromkeys(("e", "edit"), "edit"),
-    **dict.fromkeys(("l", "later", "s", "skip"), "later"),
-    **dict.fromkeys(("u", "undo"), "undo"),
-    **dict.fromkeys(("q", "quit"), "quit"),
+    word: answer
+    for answer, short in (
+        ("accept", "y yes a"),
+        ("reject", "n no r"),
+        ("edit", "e"),
+        ("later", "l s skip"),
+        ("undo", "u"),
+        ("quit", "q"),
+    )
+    for word in (answer, *short.split())
 }
+_KEYS = {key: _WORDS[key] for key in "yneluq"} | dict.fromkeys(" \n\r", "later") | {"\x04": "quit", "": "quit"}
 # What yes and no mean, what is printed when it is done, and how it is afterwards if that is undone.
 _CHOICES = {
     "merged": ("replace them with it", "keep them"),
@@ -55,13 +40,8 @@ _CHOICES = {
     "removed": ("hide it", "keep it"),
     "new": ("like it", "hide it"),
 }
-_DONE = {
-    "merged": ("Accepted", "Archived"),
-    "revised": ("Accepted", "Archived"),
-    "proposed": ("Accepted", "Archived"),
-    "removed": ("Hid", "Kept"),
-    "new": ("Liked", "Hid"),
-}
+_DONE = {"removed": ("Hid", "Kept"), "new": ("Liked", "Hid")}
+_DONE_TO_PROPOSAL = ("Accepted", "Archived")
 _UNDONE = {
     "Accepted": "is proposed again",
     "Archived": "is proposed again",
@@ -72,14 +52,14 @@ _UNDONE = {
 }
 
 
-def review_arguments(parser: argparse.ArgumentParser) -> None:
+def review_arguments(parser: Parser) -> None:
     parser.add_argument("--limit", type=int, default=_MANY, metavar="N", help=f"at most N; {_MANY} if not given")
     parser.add_argument("--kind", action="append", choices=REVIEW_KINDS, help="only this kind; repeatable")
     parser.add_argument("--list", action="store_true", help="list what waits, without asking")
     add_user(parser)
 
 
-def review_run(arguments: argparse.Namespace) -> int:
+def review_run(arguments: Arguments) -> int:
     asks_person = is_at_keyboard() and not arguments.json and not arguments.list
     lines = [] if arguments.list or is_terminal(sys.stdin) else sys.stdin.read().splitlines()
     answers = [_parse_answer(line, number) for number, line in enumerate(lines, 1) if line.strip()]
@@ -160,23 +140,22 @@ class _Session:
             self._undo(id)
         elif id:
             if answer != "later":
-                self._decide(self._memory.review.item(id), answer, position=self._position)
+                self._decide(self._memory.review.item(id), answer)
         elif self._position >= len(self._items):
             raise WrongRequest("nothing more waits", hint="`learnt review --list` shows what waits")
         elif answer == "later":
             self._position += 1
         else:
-            item = self._items[self._position]
-            self._decide(item, answer, position=self._position)
+            self._decide(self._items[self._position], answer)
             self._position += 1
 
-    def _decide(self, item: ReviewItem, answer: str, *, position: int) -> None:
+    def _decide(self, item: ReviewItem, answer: str) -> None:
         if answer == "edit":
-            decided = self._edit(item)
+            decision = self._edit(item)
         else:
-            decided = self._memory.review.decide(item.id, answer, version=item.learning.version)
-        self.decided.append((position, decided))
-        self._show(f"{_name_decision(decided)} {decided.learning.id}: {decided.learning.title}")
+            decision = self._memory.review.decide(item.id, answer, version=item.learning.version)
+        self.decided.append((self._position, decision))
+        self._show(f"{_name_decision(decision)} {decision.learning.id}: {decision.learning.title}")
 
     def _edit(self, item: ReviewItem) -> Decision:
         before = item.learning
@@ -212,19 +191,13 @@ class _Session:
     def _refuse(self, id: str, error: LearntError) -> None:
         """Print why an answer had no effect, and go on: with the same item, if it still waits."""
         note(f"{error.message}; {error.hint}")
-        if self._position < len(self._items):
-            item = self._items[self._position]
-            self.refused.append((id or item.id, error.message))
-            if not id:
-                self._reload(item)
-        else:
-            self.refused.append((id, error.message))
-
-    def _reload(self, item: ReviewItem) -> None:
-        try:
-            self._items[self._position] = self._memory.review.item(item.id)
-        except WrongRequest:
-            self._position += 1
+        current = self._items[self._position].id if self._position < len(self._items) else ""
+        self.refused.append((id or current, error.message))
+        if current and not id:
+            try:
+                self._items[self._position] = self._memory.review.item(current)
+            except WrongRequest:
+                self._position += 1
 
 
 def _parse_answer(line: str, number: int) -> tuple[str, str]:
@@ -242,7 +215,7 @@ def _parse_answer(line: str, number: int) -> tuple[str, str]:
 def _name_decision(decided: Decision) -> str:
     if decided.decision == "edit":
         return "Edited"
-    accepted, rejected = _DONE[decided.kind]
+    accepted, rejected = _DONE.get(decided.kind, _DONE_TO_PROPOSAL)
     return accepted if decided.decision == "accept" else rejected
 
 
@@ -255,7 +228,12 @@ def _show_item(item: ReviewItem) -> None:
     if item.question:
         say(item.question)
     if item.kind == "revised" and item.replaces:
-        _show_diff(item.replaces[0], learning)
+        old = item.replaces[0]
+        say(paint(f"would replace {old.id}", "dim"))
+        for name in ("title", *PARAGRAPHS):
+            before, after = (text.split("\n") if text else [] for text in (getattr(old, name), getattr(learning, name)))
+            for line in format_diff(name, before, after):
+                say(line)
     else:
         for name in PARAGRAPHS:
             if getattr(learning, name):
@@ -265,15 +243,12 @@ def _show_item(item: ReviewItem) -> None:
     show_evidence(item.evidence)
 
 
-def _show_diff(old: Learning, new: Learning) -> None:
+def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return what changed in a field, as the lines of a diff."""
     import difflib
 
-    say(paint(f"would replace {old.id}", "dim"))
-    for name in ("title", *PARAGRAPHS):
-        before, after = (text.split("\n") if text else [] for text in (getattr(old, name), getattr(new, name)))
-        for line in difflib.ndiff(before, after):
-            if line[0] in "-+":
-                say(paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green"))
+    changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
+    return [paint(f"{line[0]} {name}: {line[2:]}", "red" if line[0] == "-" else "green") for line in changed]
 
 
 def show_evidence(evidence: Sequence[StoredDiscovery]) -> None:
@@ -303,10 +278,10 @@ def _show_all(items: Sequence[ReviewItem], waiting: Mapping[str, int]) -> None:
 
 def _print_rest(decided: int, waiting: Mapping[str, int]) -> None:
     rest = describe_waiting(waiting)
-    if not decided and not rest:
+    if decided or rest:
+        say(f"Decided: {decided}. " + (f"{rest}." if rest else "Nothing more waits."))
+    else:
         say("Nothing waits for your review.")
-        return
-    say(f"Decided: {decided}. " + (f"{rest}." if rest else "Nothing more waits."))
 
 
 def describe_waiting(waiting: Mapping[str, int]) -> str:

@@ -13,7 +13,6 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
     from typing import Any, Self, TextIO
 
     from learnt.errors import LearntError
@@ -110,9 +109,7 @@ class Progress:
             self.show = lambda done: bar.update(task, completed=done)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._close()
 
 

@@ -1,28 +1,26 @@
-"""Commands that set a project up: init, config."""
+"""Commands that set up and look after a store: init, config, tidy, doctor."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from learnt import config, project
 from learnt.clients.registry import setup_names
-from learnt.doors.cli.arguments import add_user, report_redactions
-from learnt.doors.cli.screen import paint, say, show_json, use_color
+from learnt.doctor import examine
+from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
+from learnt.doors.cli.screen import now_ms, paint, say, show_json, use_color
 from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.transfer import template, templates
+from learnt.loop.prompt import OVERRIDES, flaws
 from learnt.memory import Memory
 from learnt.model import Value
 from learnt.settings import as_toml, render_template
 from learnt.text.redact import without_password
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
 
-
-def init_arguments(parser: argparse.ArgumentParser) -> None:
+def init_arguments(parser: Parser) -> None:
     parser.add_argument("--database", metavar="ADDRESS", help="store the learnings in this PostgreSQL database")
     parser.add_argument(
         "--template",
@@ -35,31 +33,25 @@ def init_arguments(parser: argparse.ArgumentParser) -> None:
     add_user(parser, "create the user-wide store instead")
 
 
-def init_run(arguments: argparse.Namespace) -> None:
+def init_run(arguments: Arguments) -> None:
     if "list" in arguments.template:
         _list_templates(arguments)
         return
     chosen = {name: _read_template(name) for name in arguments.template}  # fails before anything is created
-    if arguments.user:
-        with Memory.open_user() as memory:
-            place = memory.database_path
-            started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
-        written, remark = None, ""
-    else:
-        here = project.find_project(".") or project.new_project(".")
-        if arguments.database is not None:
-            _check_new_database(here, arguments.database)
-        with Memory.open(arguments.database or ".") as memory:
-            place = memory.database_path
-            remark = "\n".join([*_describe_existing(memory), *_describe_agents(memory)])
-            started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
-        written = _write_settings(here, arguments.database)
+    here = None if arguments.user else project.find_project(".") or project.new_project(".")
+    if here and arguments.database is not None:
+        _check_new_database(here, arguments.database)
+    with Memory.open(arguments.database or ".") if here else Memory.open_user() as memory:
+        place = memory.database_path
+        remarks = [*_describe_existing(memory), *_describe_agents(memory)] if here else []
+        started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
+    written = _write_settings(here, arguments.database) if here else None
     if arguments.json:
         templates_used = {"templates": {name: added.as_dict() for name, added in started.items()}} if started else {}
         show_json({"id": place, "database": place, "settings": written, **templates_used})
         return
     say(f"Learnings are stored in {place}")
-    if remark:
+    for remark in remarks:
         say(remark)
     if written:
         say(f"Settings are in {written}" + ("" if arguments.database else ", all commented out"))
@@ -70,7 +62,7 @@ def init_run(arguments: argparse.Namespace) -> None:
     _print_next_steps(arguments)
 
 
-def _print_next_steps(arguments: argparse.Namespace) -> None:
+def _print_next_steps(arguments: Arguments) -> None:
     if arguments.user:
         say('Next: `learnt add --user "…"` adds a learning')
         return
@@ -80,7 +72,7 @@ def _print_next_steps(arguments: argparse.Namespace) -> None:
     say("learnt will write .learnt/learnings.md later: commit it to share it with your team, or let git ignore it.")
 
 
-def _list_templates(arguments: argparse.Namespace) -> None:
+def _list_templates(arguments: Arguments) -> None:
     if arguments.json:
         show_json([{"id": name, "about": about} for name, about in templates().items()])
         return
@@ -95,11 +87,11 @@ def _read_template(name: str) -> list[dict[str, Any]]:
     return template(name)
 
 
-def config_arguments(parser: argparse.ArgumentParser) -> None:
+def config_arguments(parser: Parser) -> None:
     parser.add_argument("key", nargs="?", metavar="KEY", help="show only this setting")
 
 
-def config_run(arguments: argparse.Namespace) -> None:
+def config_run(arguments: Arguments) -> None:
     configuration = Memory.load_configuration(".")
     own_file = project.user_settings_file(dict(os.environ))
     use_color(configuration.settings.color)
@@ -126,17 +118,15 @@ def config_run(arguments: argparse.Namespace) -> None:
 
 def _record(origin: config.Origin) -> dict[str, object]:
     value = _hide_password(origin)
+    if isinstance(value, tuple):
+        value = [item.as_dict() if isinstance(item, Value) else item for item in value]
     return {
         "id": origin.setting.key,
-        "value": [_to_json(item) for item in value] if isinstance(value, tuple) else value,
+        "value": value,
         "origin": origin.origin,
         "meaning": origin.setting.meaning,
         "personal": origin.setting.personal,
     }
-
-
-def _to_json(item: object) -> object:
-    return item.as_dict() if isinstance(item, Value) else item
 
 
 def _hide_password(origin: config.Origin) -> object:
@@ -145,13 +135,11 @@ def _hide_password(origin: config.Origin) -> object:
 
 def _describe_existing(memory: Memory) -> list[str]:
     """Return a remark if the server has learnings already: of the team, or of another project with the same name."""
-    total = memory.learnings(status=None, scope="project", limit=0).total
-    if not (total and memory.server_project):
+    name, total = memory.server_project, memory.learnings(status=None, scope="project", limit=0).total
+    if not (name and total):
         return []
-    name = memory.server_project
-    return [
-        f"Project `{name}` exists already with {total:,} learnings; if it is another one, set `project` in learnt.toml"
-    ]
+    other = "if it is another one, set `project` in learnt.toml"
+    return [f"Project `{name}` exists already with {total:,} learnings; {other}"]
 
 
 def _describe_agents(memory: Memory) -> list[str]:
@@ -178,15 +166,49 @@ def _check_new_database(here: project.Project, database: str) -> None:
 def _write_settings(here: project.Project, database: str | None) -> str | None:
     """Write learnt.toml unless it exists; return its path if it was written."""
     path = os.path.join(here.root, project.SETTINGS_FILE)
-    content = render_template()
-    if database is not None:
-        chosen = {"database": database, "project": here.name}
-        content = "".join(f"{key} = {as_toml(value)}\n" for key, value in chosen.items()) + "\n" + content
     if os.path.exists(path):
         return None
+    content = render_template()
+    if database is not None:
+        content = f"database = {as_toml(database)}\nproject = {as_toml(here.name)}\n\n{content}"
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(content)
     except OSError as error:
         raise LearntError(f"cannot write {path}: {error.strerror}", hint="choose a folder you can write to") from None
     return path
+
+
+tidy_arguments = add_user
+
+
+def tidy_run(arguments: Arguments) -> None:
+    with open_memory(arguments) as memory:
+        tidied = memory.tidy()
+        titles = memory.titles(tidied.proposed)
+    if arguments.json:
+        show_json(tidied.as_dict())
+        return
+    say(f"Lowered confidence: {tidied.decayed}; archived as old and unused: {tidied.archived}")
+    if tidied.failures_archived:
+        say(f"Archived failure reports of finished tasks: {tidied.failures_archived}")
+    for id, title in titles.items():
+        say(f"Proposed {id}: {title}")
+    if titles:
+        shows = "`learnt show ID` shows what it would replace"
+        say(f"{shows}; `learnt restore ID` accepts, `learnt archive ID` rejects it.")
+
+
+def doctor_run(arguments: Arguments) -> int:
+    findings = list(
+        examine(".", clock=now_ms, prompts=lambda store, types: flaws(os.path.join(store, OVERRIDES), types))
+    )
+    fine = all(finding.fine for finding in findings)
+    if arguments.json:
+        show_json({"fine": fine, "findings": [finding.as_dict() for finding in findings]})
+    for finding in findings if not arguments.json else ():
+        mark = paint("ok", "green") if finding.fine else paint("!!", "red")
+        say(f"{mark}  {finding.subject}: {finding.detail}")
+        if finding.remedy:
+            say(f"    {finding.remedy}")
+    return 0 if fine else 1

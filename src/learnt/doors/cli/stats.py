@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import Any
 
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory
 from learnt.doors.cli.screen import format_count, format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
+from learnt.flow.reports import GoneError, Stats, Usage
 from learnt.project import user_settings_file
-from learnt.weigh.statistics import mean_of, share
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-    from typing import Any
-
-    from learnt.flow.reports import GoneError, Stats, Usage
-    from learnt.store.calls import ModelCall, Spent
-    from learnt.store.statistics import Ranked
-    from learnt.weigh.statistics import Outcomes, Period
+from learnt.store.calls import ModelCall, Spent
+from learnt.store.statistics import Ranked
+from learnt.weigh.statistics import Outcomes, Period, mean_of, share
 
 _TOO_FEW = "too few to tell"
 _LONGEST_ERROR = 160
@@ -27,14 +21,14 @@ _MOST_WEEKS = 520
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-def stats_arguments(parser: argparse.ArgumentParser) -> None:
+def stats_arguments(parser: Parser) -> None:
     parser.add_argument("--limit", type=int, default=5, metavar="N", help="how many learnings per ranking; default: 5")
     parser.add_argument(
         "--weeks", type=int, default=12, metavar="N", help="how many weeks the charts cover; default: 12"
     )
 
 
-def stats_run(arguments: argparse.Namespace) -> None:
+def stats_run(arguments: Arguments) -> None:
     if not 1 <= arguments.weeks <= _MOST_WEEKS:
         raise WrongRequest(f"--weeks is {arguments.weeks}", hint=f"give a number from 1 to {_MOST_WEEKS}")
     with open_memory(arguments) as memory:
@@ -53,11 +47,11 @@ def stats_run(arguments: argparse.Namespace) -> None:
     _show_upkeep(stats)
 
 
-def usage_arguments(parser: argparse.ArgumentParser) -> None:
+def usage_arguments(parser: Parser) -> None:
     parser.add_argument("--calls", type=int, default=0, metavar="N", help="also list the latest N calls")
 
 
-def usage_run(arguments: argparse.Namespace) -> None:
+def usage_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         usage = memory.reports.usage()
         calls = memory.reports.model_calls(limit=arguments.calls)
@@ -119,8 +113,7 @@ def _describe_trend(weeks: Sequence[Period], noun: str) -> str:
     """Return how the first half of the weeks compares with the second, if there are enough of both."""
     half = len(weeks) // 2
     then, now = mean_of(weeks[:half]), mean_of(weeks[half:])
-    total = sum(week.count for week in weeks)
-    count = format_count(total, noun)
+    count = format_count(sum(week.count for week in weeks), noun)
     if then is None or now is None:
         return f"{count}: {_TOO_FEW} whether they get shorter"
     return f"{count}: {then:,.0f} tokens in the first half, {now:,.0f} in the second"
@@ -165,13 +158,13 @@ def _describe_outcomes(outcomes: Outcomes) -> str:
 
 
 def _show_upkeep(stats: Stats) -> None:
-    made = stats.regenerations
-    total = made.made + made.unchanged + made.failed
+    updates = stats.regenerations
+    total = updates.made + updates.unchanged + updates.failed
     say(paint("learnings.md", "bold"))
     if total:
-        say(f"  {format_count(total, 'update')}: {made.unchanged:,} changed nothing, {made.failed:,} failed")
-        bullets = format_count(made.added, "bullet")
-        say(f"  {bullets} added, {made.removed:,} removed; on average an update changed {made.churn:.0%}")
+        say(f"  {format_count(total, 'update')}: {updates.unchanged:,} changed nothing, {updates.failed:,} failed")
+        bullets = format_count(updates.added, "bullet")
+        say(f"  {bullets} added, {updates.removed:,} removed; on average an update changed {updates.churn:.0%}")
     else:
         say("  not written yet")
     answers = ", ".join(f"{count:,} {answer}" for answer, count in stats.opinions.items())
@@ -221,16 +214,11 @@ def _usage_record(usage: Usage, calls: Sequence[ModelCall]) -> dict[str, Any]:
 
 
 def _stats_record(stats: Stats) -> dict[str, Any]:
-    ranked = {
-        name: [
-            {**learning.as_dict(), "share_helpful": share(learning.times_helpful, learning.times_injected)}
-            for learning in getattr(stats, name)
-        ]
-        for name in ("helpful", "not_helpful", "recurring")
-    }
     return {
         "id": "stats",
-        **ranked,
+        "helpful": [_ranked_record(learning) for learning in stats.helpful],
+        "not_helpful": [_ranked_record(learning) for learning in stats.not_helpful],
+        "recurring": [_ranked_record(learning) for learning in stats.recurring],
         "task_tokens": [_period_record(week) for week in stats.task_tokens],
         "brief_tokens": [_period_record(week) for week in stats.brief_tokens],
         "gone": [{**fixed.gone.as_dict(), "learning": fixed.learning, "title": fixed.title} for fixed in stats.gone],
@@ -245,16 +233,17 @@ def _stats_record(stats: Stats) -> dict[str, Any]:
     }
 
 
+def _ranked_record(learning: Ranked) -> dict[str, Any]:
+    return {**learning.as_dict(), "share_helpful": share(learning.times_helpful, learning.times_injected)}
+
+
 def _period_record(period: Period) -> dict[str, Any]:
     return {**period.as_dict(), "mean": period.mean}
 
 
 def _outcomes_record(outcomes: Outcomes) -> dict[str, Any]:
-    return {
-        **outcomes.as_dict(),
-        "share_at_first": outcomes.share_at_first,
-        "attempts_per_done": outcomes.attempts_per_done,
-    }
+    derived = {"share_at_first": outcomes.share_at_first, "attempts_per_done": outcomes.attempts_per_done}
+    return {**outcomes.as_dict(), **derived}
 
 
 def draw_bars(numbers: Sequence[float | None]) -> str:

@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from learnt.doors.cli.arguments import open_memory, report_redactions
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.cli.screen import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.tasks import ENDED
 from learnt.loop.attempt import prompt_of
 from learnt.loop.prompt import read_spec
-from learnt.model import TASK_STATUSES, is_id
+from learnt.memory import Memory
+from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-    from typing import Any
-
-    from learnt.memory import Memory
-    from learnt.model import Attempt, Failure, Task
-
-_COLORS = {
-    "done": "green",
-    "running": "cyan",
-    "failed": "red",
-    "escalated": "red",
-    "waiting": "dim",
-    "cancelled": "dim",
-}
+_COLORS = {"done": "green", "running": "cyan"} | dict.fromkeys(("failed", "escalated"), "red")
+_COLORS |= dict.fromkeys(("waiting", "cancelled"), "dim")
 
 
-def _add_fields(parser: argparse.ArgumentParser, *, after: argparse._ActionsContainer) -> None:
+def _add_id(parser: Parser) -> None:
+    parser.add_argument("id", metavar="ID", help="the task's id")
+
+
+task_cancel_arguments = task_retry_arguments = task_prompt_arguments = _add_id
+
+
+def _add_fields(parser: Parser, *, after: Parser) -> None:
     parser.add_argument("--text", metavar="TEXT", help="the full description")
     parser.add_argument("--type", metavar="TYPE", help="implement, review, improve, plan, explore, …")
     parser.add_argument("--spec", metavar="FILE", help="a specification file, relative to the project's root")
@@ -48,7 +43,7 @@ def _add_fields(parser: argparse.ArgumentParser, *, after: argparse._ActionsCont
     )
 
 
-def _read_fields(arguments: argparse.Namespace) -> dict[str, Any]:
+def _read_fields(arguments: Arguments) -> dict[str, Any]:
     names = ("text", "type", "spec", "goal", "after", "based_on", "agent", "model", "verify", "skip_learnings")
     return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
 
@@ -65,33 +60,30 @@ def _check_spec(memory: Memory, fields: dict[str, Any]) -> None:
     fields["spec"] = spec
 
 
-def task_add_arguments(parser: argparse.ArgumentParser) -> None:
+def task_add_arguments(parser: Parser) -> None:
     parser.add_argument("title", metavar="TITLE", help="the task in one sentence")
     _add_fields(parser, after=parser)
 
 
-def task_add_run(arguments: argparse.Namespace) -> None:
+def task_add_run(arguments: Arguments) -> None:
     fields = _read_fields(arguments)
     with open_memory(arguments) as memory:
         _check_spec(memory, fields)
         task = memory.tasks.add(arguments.title, **fields)
     report_redactions(memory)
-    if arguments.json:
-        show_json(_record(task))
-    else:
-        say(f"Added {task.id}: {task.title}{' (waiting)' if task.status == 'waiting' else ''}")
+    print_result(arguments, _record(task), _describe_added(task))
 
 
-def task_list_arguments(parser: argparse.ArgumentParser) -> None:
+def task_list_arguments(parser: Parser) -> None:
     parser.add_argument("--status", choices=TASK_STATUSES, help="only tasks in this status")
     parser.add_argument("--goal", default="", metavar="NAME", help="only tasks of this goal")
     parser.add_argument("--all", action="store_true", help="also ended tasks, and those outside the queue")
 
 
-def task_list_run(arguments: argparse.Namespace) -> None:
+def task_list_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        open_ones = [status for status in TASK_STATUSES if status not in ENDED]
-        statuses = [arguments.status] if arguments.status else [] if arguments.all else open_ones
+        unfinished = [status for status in TASK_STATUSES if status not in ENDED]
+        statuses = [arguments.status] if arguments.status else [] if arguments.all else unfinished
         tasks = memory.tasks.select(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
         needs = memory.tasks.needs()
         counts = memory.tasks.counts()
@@ -111,12 +103,12 @@ def _describe_task(task: Task, needs: Mapping[str, Sequence[str]]) -> str:
     return f"{task.title}{f'  [{task.goal}]' if task.goal else ''}{waits}"
 
 
-def task_show_arguments(parser: argparse.ArgumentParser) -> None:
+def task_show_arguments(parser: Parser) -> None:
     _add_id(parser)
     parser.add_argument("--all", action="store_true", help="also archived failure reports")
 
 
-def task_show_run(arguments: argparse.Namespace) -> None:
+def task_show_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         attempts = memory.tasks.attempts(task.id)
@@ -127,15 +119,12 @@ def task_show_run(arguments: argparse.Namespace) -> None:
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
-        records = [
-            {**attempt.as_dict(), "failure": reports[attempt.id].as_dict() if attempt.id in reports else None}
-            for attempt in attempts
-        ]
-        questions = [escalation.as_dict() for escalation in escalations]
-        fields = _record(task, [other.id for other in needed])
-        show_json(
-            {**fields, "attempts": records, "escalations": questions, "claim": claim.as_dict() if claim else None}
-        )
+        failures = {id: report.as_dict() for id, report in reports.items()}
+        record = _record(task, [other.id for other in needed])
+        record["attempts"] = [{**attempt.as_dict(), "failure": failures.get(attempt.id)} for attempt in attempts]
+        record["escalations"] = [escalation.as_dict() for escalation in escalations]
+        record["claim"] = claim.as_dict() if claim else None
+        show_json(record)
         return
     say(f"{paint(task.title, 'bold')}\n{task.id} · {_paint_status(task.status)} · {task.type}")
     if task.text and task.text != task.title:
@@ -183,7 +172,7 @@ def _show_attempt(attempt: Attempt, report: Failure | None) -> None:
         say(f"    {report.category}: {report.reason}")
 
 
-def task_edit_arguments(parser: argparse.ArgumentParser) -> None:
+def task_edit_arguments(parser: Parser) -> None:
     _add_id(parser)
     parser.add_argument("--title", metavar="TEXT", help="the task in one sentence")
     after = parser.add_mutually_exclusive_group()
@@ -194,7 +183,7 @@ def task_edit_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def task_edit_run(arguments: argparse.Namespace) -> None:
+def task_edit_run(arguments: Arguments) -> None:
     fields = _read_fields(arguments)
     if arguments.title is not None:
         fields["title"] = arguments.title
@@ -206,56 +195,48 @@ def task_edit_run(arguments: argparse.Namespace) -> None:
         _check_spec(memory, fields)
         task = memory.tasks.edit(arguments.id, **fields)
     report_redactions(memory)
-    _print_task(arguments, "Edited", task)
+    print_result(arguments, _record(task), f"Edited {task.id}: {task.title}")
     if task.status == "running" and not arguments.json:
         say("An agent is working on it: this applies from the next attempt on.")
 
 
-def task_cancel_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_id(parser)
-
-
-def task_cancel_run(arguments: argparse.Namespace) -> None:
+def task_cancel_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.cancel(arguments.id)
         blocked = memory.tasks.blocked()
-    _print_task(arguments, "Cancelled", task)
+    print_result(arguments, _record(task), f"Cancelled {task.id}: {task.title}")
     if not arguments.json:
-        report_blocked([(needed, waiting) for needed, waiting in blocked if needed.id == task.id])
+        report_blocked(blocked, by=task)
 
 
-def task_retry_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_id(parser)
-
-
-def task_retry_run(arguments: argparse.Namespace) -> None:
+def task_retry_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.retry(arguments.id)
-    _print_task(arguments, f"{task.status.capitalize()} again:", task)
+    print_result(arguments, _record(task), f"{task.status.capitalize()} again: {task.id}: {task.title}")
 
 
-def task_split_arguments(parser: argparse.ArgumentParser) -> None:
+def task_split_arguments(parser: Parser) -> None:
     _add_id(parser)
     parser.add_argument("parts", metavar="TITLE", nargs="+", help="each part in one sentence")
     parser.add_argument("--in-order", action="store_true", help="each part waits for the previous one")
 
 
-def task_split_run(arguments: argparse.Namespace) -> None:
+def task_split_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         parts = memory.tasks.split(arguments.id, arguments.parts, in_order=arguments.in_order)
     if arguments.json:
         show_json([_record(part) for part in parts])
         return
     for part in parts:
-        say(f"Added {part.id}: {part.title}{' (waiting)' if part.status == 'waiting' else ''}")
+        say(_describe_added(part))
     say(f"{arguments.id} waits for {'it' if len(parts) == 1 else 'them'}.")
 
 
-def task_graph_arguments(parser: argparse.ArgumentParser) -> None:
+def task_graph_arguments(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help="also finished tasks that no open task waits for")
 
 
-def task_graph_run(arguments: argparse.Namespace) -> None:
+def task_graph_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         tasks = {task.id: task for task in memory.tasks.select()}
         needs = memory.tasks.needs()
@@ -263,7 +244,7 @@ def task_graph_run(arguments: argparse.Namespace) -> None:
         edges = [{"task": task, "needs": needed} for task, all_needed in needs.items() for needed in all_needed]
         show_json({"id": "graph", "tasks": [_record(task) for task in tasks.values()], "edges": edges})
         return
-    needed = {one for task, all_needed in needs.items() for one in all_needed if task in tasks}
+    needed = {id for task, all_needed in needs.items() for id in all_needed if task in tasks}
     tops = [task for task in tasks.values() if task.id not in needed]
     tops = tops if arguments.all else [task for task in tops if task.status not in ENDED]
     drawn: set[str] = set()
@@ -294,26 +275,20 @@ def _draw(
         _draw(needed, tasks, needs, drawn=drawn, first=rest + here, rest=rest + on)
 
 
-def task_prompt_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_id(parser)
-
-
-def task_prompt_run(arguments: argparse.Namespace) -> None:
+def task_prompt_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
         prompt = prompt_of(memory, task, root=memory.root, choice=choice, keep=False)
-    if arguments.json:
-        show_json({"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt})
-    else:
-        say(prompt.rstrip())
+    record = {"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt}
+    print_result(arguments, record, prompt.rstrip())
 
 
-def escalations_arguments(parser: argparse.ArgumentParser) -> None:
+def escalations_arguments(parser: Parser) -> None:
     parser.add_argument("--all", action="store_true", help="also answered ones")
 
 
-def escalations_run(arguments: argparse.Namespace) -> None:
+def escalations_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         escalations = memory.tasks.escalations(status=None if arguments.all else "open")
     if arguments.json:
@@ -330,14 +305,14 @@ def escalations_run(arguments: argparse.Namespace) -> None:
         say('\n`learnt resolve ID "what to do"` continues the task with your answer; --cancel cancels it.')
 
 
-def resolve_arguments(parser: argparse.ArgumentParser) -> None:
+def resolve_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", help="the escalation's id, or its task's")
     parser.add_argument("answer", metavar="ANSWER", nargs="?", default="", help="what the agent should know or do")
     parser.add_argument("--cancel", action="store_true", help="cancel the task")
     parser.add_argument("--hide", action="store_true", help="hide the learning it is about")
 
 
-def resolve_run(arguments: argparse.Namespace) -> None:
+def resolve_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         escalation = memory.tasks.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
         task = None if is_id("learn", escalation.subject) else memory.tasks.get(escalation.subject)
@@ -349,12 +324,14 @@ def resolve_run(arguments: argparse.Namespace) -> None:
         if task is not None:
             ended = " already" if task.status in ENDED and not arguments.cancel else ""
             say(f"{task.id} is {task.status}{ended}.")
-            report_blocked([(needed, waiting) for needed, waiting in blocked if needed.id == task.id])
+            report_blocked(blocked, by=task)
 
 
-def report_blocked(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None:
-    """Print which tasks cannot start, why, and what a person can do."""
+def report_blocked(blocked: Sequence[tuple[Task, Sequence[Task]]], *, by: Task | None = None) -> None:
+    """Print which tasks cannot start, why, and what a person can do; with `by`, only those that wait for it."""
     for needed, waiting in blocked:
+        if by is not None and needed.id != by.id:
+            continue
         count = f"{waiting[0].id} waits" if len(waiting) == 1 else f"{len(waiting)} wait"
         id = waiting[0].id if len(waiting) == 1 else "ID"
         answer = f'learnt resolve {needed.id} "what to do"'
@@ -364,20 +341,13 @@ def report_blocked(blocked: Sequence[tuple[Task, Sequence[Task]]]) -> None:
         say(f"{count} for {needed.id}, which is {needed.status}{also}: `{way}` or {free}")
 
 
-def _add_id(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help="the task's id")
-
-
 def _record(task: Task, needs: Sequence[str] = ()) -> dict[str, Any]:
     return {**task.as_dict(), "after": list(needs)}
 
 
+def _describe_added(task: Task) -> str:
+    return f"Added {task.id}: {task.title}{' (waiting)' if task.status == 'waiting' else ''}"
+
+
 def _paint_status(status: str) -> str:
     return paint(status, _COLORS[status]) if status in _COLORS else status
-
-
-def _print_task(arguments: argparse.Namespace, verb: str, task: Task) -> None:
-    if arguments.json:
-        show_json(_record(task))
-    else:
-        say(f"{verb} {task.id}: {task.title}")

@@ -6,34 +6,28 @@ import codecs
 import json
 import os
 import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from learnt.doors.cli.arguments import add_user, open_memory, report_redactions
-from learnt.doors.cli.screen import Progress, note, say, show_json
+from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, print_result, report_redactions
+from learnt.doors.cli.screen import Progress, note, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
-from learnt.model import STATUSES
+from learnt.model import STATUSES, Learning
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
-    from learnt.model import Learning
 
 _FORMATS = ("jsonl", "markdown")
 _MARKDOWN_ENDINGS = (".md", ".markdown")
 
 
-def export_arguments(parser: argparse.ArgumentParser) -> None:
+def export_arguments(parser: Parser) -> None:
     parser.add_argument("--format", choices=_FORMATS, help="default: from the name of the file, else jsonl")
     parser.add_argument("--output", default="-", metavar="FILE", help="write to a file instead of stdout")
     parser.add_argument("--status", choices=(*STATUSES, "all"), default="all", help="default: all")
     add_user(parser)
 
 
-def export_run(arguments: argparse.Namespace) -> None:
+def export_run(arguments: Arguments) -> None:
     is_markdown = arguments.output.endswith(_MARKDOWN_ENDINGS) and not arguments.json
     format = arguments.format or ("markdown" if is_markdown else "jsonl")
     with open_memory(arguments) as memory:
@@ -49,48 +43,39 @@ def export_run(arguments: argparse.Namespace) -> None:
         note(f"Exported to {arguments.output}")
 
 
-def import_arguments(parser: argparse.ArgumentParser) -> None:
+def import_arguments(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file that `learnt export` wrote, or `-` for stdin")
     parser.add_argument("--format", choices=_FORMATS, help="default: detected from the file")
     add_user(parser)
 
 
-def import_run(arguments: argparse.Namespace) -> None:
-    content = read_bytes(arguments.file)
-    records = read_records(content, arguments.file, arguments.format)
+def import_run(arguments: Arguments) -> None:
+    records = read_records(read_bytes(arguments.file), arguments.file, arguments.format)
     with open_memory(arguments) as memory, Progress("Importing", None) as progress:
         imported = memory.transfer.import_all(records, progress=progress.show)
     report_redactions(memory)
-    if arguments.json:
-        show_json(imported.as_dict())
-        return
     counts = imported.as_dict()
-    newer = counts.pop("kept")
-    say("Imported: " + ", ".join(f"{count} {name}" for name, count in counts.items()))
-    if newer:
-        note(f"Changed here after the file was written, so this store's version was kept: {newer}")
+    line = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "kept")
+    print_result(arguments, counts, f"Imported: {line}")
+    if counts["kept"] and not arguments.json:
+        note(f"Changed here after the file was written, so this store's version was kept: {counts['kept']}")
 
 
-def backup_arguments(parser: argparse.ArgumentParser) -> None:
+def backup_arguments(parser: Parser) -> None:
     parser.add_argument("--output", metavar="FILE", help="default: a new file in .learnt/backups")
     parser.add_argument("--restore", metavar="FILE", help="restore this backup, after backing up the current store")
     add_user(parser)
 
 
-def backup_run(arguments: argparse.Namespace) -> None:
+def backup_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         if arguments.restore:
             before = memory.transfer.restore_backup(arguments.restore)
-            if arguments.json:
-                show_json({"id": arguments.restore, "before": before})
-            else:
-                say(f"Restored {arguments.restore}; the previous store is saved in {before}")
+            line = f"Restored {arguments.restore}; the previous store is saved in {before}"
+            print_result(arguments, {"id": arguments.restore, "before": before}, line)
             return
         path = memory.transfer.backup(arguments.output)
-    if arguments.json:
-        show_json({"id": path, "path": path})
-    else:
-        say(f"Backed up to {path}")
+    print_result(arguments, {"id": path, "path": path}, f"Backed up to {path}")
 
 
 def read_json(content: bytes, name: str) -> Iterator[dict[str, Any]]:

@@ -3,112 +3,107 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
-from learnt.doors.cli.arguments import add_id, add_reason, add_user, open_memory, report_redactions
+from learnt.doors.cli.arguments import (
+    Arguments,
+    Parser,
+    add_id,
+    add_reason,
+    add_user,
+    open_memory,
+    print_result,
+    report_redactions,
+)
 from learnt.doors.cli.keyboard import confirm
 from learnt.doors.cli.screen import format_field, is_terminal, note, say, show_json
 from learnt.errors import NotFound, WrongRequest
-from learnt.model import is_id
+from learnt.memory import Memory
+from learnt.model import Learning, is_id
 from learnt.text.records import as_record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from learnt.memory import Memory
-    from learnt.model import Learning
 
 _OR_BRIEF = "the id of a learning, or of a brief that warned about a command (`learnt activity --ids`)"
 
 
-def archive_arguments(parser: argparse.ArgumentParser) -> None:
-    _describe_change(parser)
+def _describe_change(parser: Parser, id: str = "the learning's id") -> None:
+    add_id(parser, id)
+    add_reason(parser)
+    add_user(parser)
 
 
-def archive_run(arguments: argparse.Namespace) -> None:
+archive_arguments = restore_arguments = like_arguments = _describe_change
+
+
+def archive_run(arguments: Arguments) -> None:
     _change(arguments, "Archived", lambda memory: memory.archive(arguments.id, reason=arguments.reason))
 
 
-def restore_arguments(parser: argparse.ArgumentParser) -> None:
-    _describe_change(parser)
-
-
-def restore_run(arguments: argparse.Namespace) -> None:
+def restore_run(arguments: Arguments) -> None:
     _change(arguments, "Restored", lambda memory: memory.restore(arguments.id, reason=arguments.reason))
 
 
-def hide_arguments(parser: argparse.ArgumentParser) -> None:
-    _describe_change(parser, _OR_BRIEF)
-
-
-def hide_run(arguments: argparse.Namespace) -> None:
-    if is_id("brief", arguments.id):
-        _dismiss_warning(arguments)
-        return
-    _change(arguments, "Hid", lambda memory: memory.hide(arguments.id, reason=arguments.reason))
-
-
-def like_arguments(parser: argparse.ArgumentParser) -> None:
-    _describe_change(parser)
-
-
-def like_run(arguments: argparse.Namespace) -> None:
+def like_run(arguments: Arguments) -> None:
     _change(arguments, "Liked", lambda memory: memory.like(arguments.id, reason=arguments.reason))
 
 
-def pin_arguments(parser: argparse.ArgumentParser) -> None:
+def hide_arguments(parser: Parser) -> None:
+    _describe_change(parser, _OR_BRIEF)
+
+
+def hide_run(arguments: Arguments) -> None:
+    if is_id("brief", arguments.id):
+        _dismiss_warning(arguments)
+    else:
+        _change(arguments, "Hid", lambda memory: memory.hide(arguments.id, reason=arguments.reason))
+
+
+def pin_arguments(parser: Parser) -> None:
     _describe_change(parser)
     parser.add_argument("--off", action="store_true", help="unpin it")
 
 
-def pin_run(arguments: argparse.Namespace) -> None:
+def pin_run(arguments: Arguments) -> None:
     done = "Unpinned" if arguments.off else "Pinned"
     _change(arguments, done, lambda memory: memory.pin(arguments.id, pinned=not arguments.off, reason=arguments.reason))
 
 
-def supersede_arguments(parser: argparse.ArgumentParser) -> None:
+def supersede_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="OLD", help="the learning to replace")
     parser.add_argument("new", metavar="NEW", help="its replacement")
     add_reason(parser)
     add_user(parser)
 
 
-def supersede_run(arguments: argparse.Namespace) -> None:
-    done = f"Superseded by {arguments.new}"
+def supersede_run(arguments: Arguments) -> None:
+    done = f"Superseded by {arguments.new}:"
     _change(arguments, done, lambda memory: memory.supersede(arguments.id, arguments.new, reason=arguments.reason))
 
 
-def undo_arguments(parser: argparse.ArgumentParser) -> None:
-    add_id(parser, "a learning, to undo its last change, or an event")
-    add_reason(parser)
-    add_user(parser)
+def undo_arguments(parser: Parser) -> None:
+    _describe_change(parser, "a learning, to undo its last change, or an event")
 
 
-def undo_run(arguments: argparse.Namespace) -> None:
+def undo_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         learning = memory.undo(arguments.id, reason=arguments.reason)
         event = memory.history(learning.id)[-1]
     report_redactions(memory)
-    if arguments.json:
-        show_json(as_record(learning))
-    else:
-        say(f"Undid {event.undoes} of {learning.id}: {learning.title}")
-        for name, value in event.new.items():
-            say(f"  {name}: {format_field(name, value)}")
+    lines = [f"Undid {event.undoes} of {learning.id}: {learning.title}"]
+    lines += [f"  {name}: {format_field(name, value)}" for name, value in event.new.items()]
+    print_result(arguments, as_record(learning), "\n".join(lines))
 
 
-def purge_arguments(parser: argparse.ArgumentParser) -> None:
+def purge_arguments(parser: Parser) -> None:
     add_id(parser, _OR_BRIEF)
     parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     add_user(parser)
 
 
-def purge_run(arguments: argparse.Namespace) -> int:
+def purge_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         if not arguments.yes and is_terminal(sys.stdin) and not confirm(_describe_purge(memory, arguments.id)):
             note("Nothing was deleted.")
-            return 0
+            return
         known = len(memory.remarks)
         backups = (memory.warnings.purge if is_id("brief", arguments.id) else memory.purge)(arguments.id)
         for remark in memory.remarks[known:]:
@@ -118,7 +113,6 @@ def purge_run(arguments: argparse.Namespace) -> int:
         show_json({"id": arguments.id, "backups": backups})
     else:
         _report_purge(arguments.id, backups, on_server=on_server)
-    return 0
 
 
 def _report_purge(id: str, backups: int, *, on_server: bool) -> None:
@@ -144,33 +138,21 @@ def _describe_purge(memory: Memory, id: str) -> str:
         return f"{id} no longer exists. Look for traces of it?"  # an earlier purge may have been interrupted
 
 
-def _dismiss_warning(arguments: argparse.Namespace) -> None:
+def _dismiss_warning(arguments: Arguments) -> None:
     if arguments.reason:
         raise WrongRequest("a warning has no history to keep a reason in", hint="leave `--reason` out")
     with open_memory(arguments) as memory:
         dismissed = memory.warnings.dismiss(arguments.id)
-    if arguments.json:
-        show_json({"id": arguments.id, "command": dismissed.command if dismissed else None})
-    elif dismissed is None:
-        say(f"Nothing to change, already done: the warning of {arguments.id} no longer exists")
-    else:
-        say(f"Dismissed the warning about: {dismissed.command}")
+    command = dismissed.command if dismissed else None
+    gone = f"Nothing to change, already done: the warning of {arguments.id} no longer exists"
+    line = gone if command is None else f"Dismissed the warning about: {command}"
+    print_result(arguments, {"id": arguments.id, "command": command}, line)
 
 
-def _describe_change(parser: argparse.ArgumentParser, id: str = "the learning's id") -> None:
-    add_id(parser, id)
-    add_reason(parser)
-    add_user(parser)
-
-
-def _change(arguments: argparse.Namespace, done: str, act: Callable[[Memory], Learning]) -> None:
+def _change(arguments: Arguments, done: str, act: Callable[[Memory], Learning]) -> None:
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
         after = act(memory)
     report_redactions(memory)
-    if arguments.json:
-        show_json(as_record(after))
-    elif before.version == after.version:
-        say(f"Nothing to change, already done: {after.id}: {after.title}")
-    else:
-        say(f"{done} {after.id}: {after.title}" if " " not in done else f"{done}: {after.id}: {after.title}")
+    what = "Nothing to change, already done:" if before.version == after.version else done
+    print_result(arguments, as_record(after), f"{what} {after.id}: {after.title}")

@@ -8,10 +8,11 @@ import signal
 import sys
 import threading
 import time
+from typing import Any
 
 from learnt.clients import registry
 from learnt.debrief.sigils import is_sigil
-from learnt.doors.cli.arguments import open_memory
+from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
 from learnt.doors.cli.files import format_state, state_record
 from learnt.doors.cli.keyboard import Keys, is_at_keyboard
 from learnt.doors.cli.review import describe_waiting
@@ -21,18 +22,11 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
 from learnt.loop.attempt import LOGS, check_agent
-from learnt.loop.work import LoopRun, Plan
+from learnt.loop.work import LoopRun, Notice, Plan, Summary
 from learnt.memory import Memory
 from learnt.settings import SETTINGS
+from learnt.strategy.figures import Figure
 from learnt.strategy.plot import plot
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import argparse
-    from typing import Any
-
-    from learnt.loop.work import Notice, Summary
-    from learnt.strategy.figures import Figure
 
 _MOST_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOPPED_BY = "stopped by "
@@ -43,7 +37,7 @@ _OPINIONS = {"y": "yes", "n": "no", "u": "unsure", "d": "don't ask again"}
 _OTHER_SCREEN, _OWN_SCREEN, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[J"
 
 
-def work_arguments(parser: argparse.ArgumentParser) -> None:
+def work_arguments(parser: Parser) -> None:
     how_many = parser.add_mutually_exclusive_group()
     how_many.add_argument("--tasks", type=int, default=1, metavar="N", help="how many tasks; default: 1")
     how_many.add_argument("--all", action="store_true", help="work until no task is left")
@@ -53,7 +47,7 @@ def work_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--background", action="store_true", help="run in the background")
 
 
-def work_run(arguments: argparse.Namespace) -> int:
+def work_run(arguments: Arguments) -> int:
     for name in ("tasks", "jobs", "max_iterations"):
         value = getattr(arguments, name)
         most = _MOST_JOBS if name == "jobs" else math.inf
@@ -207,27 +201,23 @@ def _format_waiting(number: int) -> str:
     return "1 waits" if number == 1 else f"{number} wait"
 
 
-def _start_in_background(arguments: argparse.Namespace, folder: str) -> int:
+def _start_in_background(arguments: Arguments, folder: str) -> int:
     """Start the same run as a background process."""
     words = ["--all"] if arguments.all else ["--tasks", str(arguments.tasks)]
     words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
     words += ["--budget-usd", str(arguments.budget_usd)] if arguments.budget_usd else []
     words += ["--max-iterations", str(arguments.max_iterations)] if arguments.max_iterations else []
     run = runs.start([sys.executable, "-m", "learnt", "work", *words], folder)
-    if arguments.json:
-        show_json({"id": f"run_{run.pid}", **run.as_dict()})
-    else:
-        say(
-            f"Working in the background, process {run.pid}. `learnt status` shows its progress, `learnt stop` stops it."
-        )
+    line = f"Working in the background, process {run.pid}. `learnt status` shows its progress, `learnt stop` stops it."
+    print_result(arguments, {"id": f"run_{run.pid}", **run.as_dict()}, line)
     return 0
 
 
-def status_arguments(parser: argparse.ArgumentParser) -> None:
+def status_arguments(parser: Parser) -> None:
     parser.add_argument("--once", action="store_true", help="print once, even on a terminal")
 
 
-def status_run(arguments: argparse.Namespace) -> None:
+def status_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         state = _read_state(memory)
         if arguments.json:
@@ -324,11 +314,7 @@ def _read_last_line(path: str) -> str:
         return ""
 
 
-def stop_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add nothing: the command has no arguments."""
-
-
-def stop_run(arguments: argparse.Namespace) -> None:
+def stop_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         folder = memory.folder
     active = runs.living(folder)
@@ -340,18 +326,16 @@ def stop_run(arguments: argparse.Namespace) -> None:
     remaining = [run.pid for run in active if runs.is_alive(run)]
     if remaining:
         raise LearntError(f"process {remaining[0]} does not end", hint=f"look at it: `ps -p {remaining[0]}`")
-    if arguments.json:
-        show_json({"id": "stop", "stopped": [run.pid for run in active]})
-    else:
-        say(f"Stopped {format_count(len(active), 'run')}." if active else "No run is active on this machine.")
+    line = f"Stopped {format_count(len(active), 'run')}." if active else "No run is active on this machine."
+    print_result(arguments, {"id": "stop", "stopped": [run.pid for run in active]}, line)
 
 
-def log_arguments(parser: argparse.ArgumentParser) -> None:
+def log_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a task or an attempt; default: the latest attempt")
     parser.add_argument("-f", "--follow", action="store_true", help="keep printing as the log grows")
 
 
-def log_run(arguments: argparse.Namespace) -> None:
+def log_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         attempt, path = _find_log(memory, arguments.id)
         if arguments.json:
@@ -385,12 +369,12 @@ def _find_log(memory: Memory, id: str | None) -> tuple[str, str]:
     raise WrongRequest("there is no such log on this machine", hint="`learnt task show ID` shows the attempts")
 
 
-def strategy_arguments(parser: argparse.ArgumentParser) -> None:
+def strategy_arguments(parser: Parser) -> None:
     parser.add_argument("--type", default="", metavar="TYPE", help="only for this type of task")
     parser.add_argument("--plot", metavar="FILE", help="write a chart of success against cost (SVG)")
 
 
-def strategy_run(arguments: argparse.Namespace) -> None:
+def strategy_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         picture = memory.work.picture(types=[arguments.type] if arguments.type else ())
         chosen_by = memory.settings.strategy

@@ -10,29 +10,41 @@ from __future__ import annotations
 import hmac
 import secrets
 import socket
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from learnt.doors.cli.screen import note, show_json
 from learnt.doors.mcp.server import make_server
 from learnt.errors import WrongRequest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-ADDRESS = "127.0.0.1"
-PATH = "/mcp"
+_ADDRESS = "127.0.0.1"
+_PATH = "/mcp"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LEAST_LENGTH = 16
 _PATIENCE_S = 2
 
 
-def choose_token(own: str) -> str:
+def serve_http(folder: str, port: int, own_token: str, *, as_json: bool) -> None:
+    """Print the address and serve the project until the process is stopped; `own_token`: the user's, if any."""
+    token = _choose_token(own_token)
+    with _listen(port) as listening:
+        address = f"http://{_ADDRESS}:{listening.getsockname()[1]}{_PATH}"
+        if as_json:
+            show_json({"id": "mcp", "url": address, "token": "" if own_token else token})
+            sys.stdout.flush()
+        else:
+            note(f"learnt listens at {address}; Ctrl-C ends it")
+            note(f"token: {'as in LEARNT_MCP_TOKEN' if own_token else token}")
+        _serve(folder, listening, token)
+
+
+def _choose_token(own: str) -> str:
     """Return the user's own token, or a new one; raise if theirs is too short or cannot be sent."""
     if not own:
         return secrets.token_urlsafe(32)
@@ -44,12 +56,12 @@ def choose_token(own: str) -> str:
     return own
 
 
-def listen(port: int) -> socket.socket:
+def _listen(port: int) -> socket.socket:
     """Return a listening socket on the loopback address; port 0 means any free port."""
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((ADDRESS, port))
+        listening.bind((_ADDRESS, port))
         listening.listen()  # before the address is printed: clients may connect at once
     except (OSError, OverflowError) as error:
         listening.close()
@@ -57,20 +69,18 @@ def listen(port: int) -> socket.socket:
     return listening
 
 
-def serve(folder: str, listening: socket.socket, token: str) -> None:
-    """Serve until the process is stopped."""
+def _serve(folder: str, listening: socket.socket, token: str) -> None:
     # Stateless: no answer depends on an earlier request, and nothing accumulates. Only the guard checks who may
     # connect: the SDK compares host names literally and rejects some that the guard accepts.
     app = make_server(folder).streamable_http_app(
-        streamable_http_path=PATH,
+        streamable_http_path=_PATH,
         json_response=True,
         stateless_http=True,
-        host=ADDRESS,
+        host=_ADDRESS,
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    guarded = Guard(app, token)
     config = uvicorn.Config(
-        guarded,
+        Guard(app, token),
         log_level="error",
         access_log=False,
         server_header=False,

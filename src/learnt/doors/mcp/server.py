@@ -7,13 +7,22 @@ because clients add their own, but the answer names them.
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    TextContent,
+    ToolAnnotations,
+)
 from pydantic import ValidationError
 
 from learnt import __version__
@@ -21,12 +30,6 @@ from learnt.doors.mcp.tools import CALLER, Tools
 from learnt.doors.mcp.words import format_error, prompt
 from learnt.errors import LearntError
 from learnt.text.clean import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from mcp.server.mcpserver.context import Context
-    from mcp_types import GetPromptResult, InputRequiredResult
 
 _MARKDOWN = "text/markdown"
 _LONGEST_NAME = 60
@@ -40,15 +43,8 @@ def make_server(folder: str) -> Server:
     """Return the server for the project around a folder; a missing project is reported when a tool is called."""
     server = Server("learnt", instructions=prompt("instructions"), version=__version__, log_level="ERROR")
     tools = Tools(folder)
-    hints_of: dict[Callable[..., str], ToolAnnotations] = {
-        tools.brief: _ADDS,
-        tools.recall: _READS,
-        tools.learn: _ADDS,
-        tools.debrief: _ADDS,
-        tools.mark: _ADDS,
-        tools.explain: _READS,
-    }
-    for tool, hints in hints_of.items():
+    for tool in (tools.brief, tools.recall, tools.learn, tools.debrief, tools.mark, tools.explain):
+        hints = _READS if tool in (tools.recall, tools.explain) else _ADDS
         server.add_tool(tool, annotations=hints, structured_output=False)
     for address, name, read in (
         ("learnt://learnings.md", "learnings.md", tools.learnings_file),

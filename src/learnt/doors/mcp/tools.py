@@ -9,29 +9,21 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from learnt.clients.registry import client_name
-from learnt.doors.mcp.words import (
-    fence_lines,
-    format_brief,
-    format_cache,
-    format_learning,
-    format_learnings,
-    prompt,
-)
-from learnt.doors.wording import describe_debrief, describe_mark, describe_receipt
+from learnt.doors.cli.agent_work import describe_debrief, describe_mark
+from learnt.doors.cli.explain import describe_receipt
+from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal
 from learnt.text.fence import fenced, without_tags
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
 """The name in the history for what is done here."""

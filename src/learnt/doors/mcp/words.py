@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from string import Template
-from typing import TYPE_CHECKING
 
-from learnt.doors.wording import explain_empty_brief
+from learnt.doors.cli.agent_work import explain_empty_brief
 from learnt.errors import LearntError
-from learnt.model import PARAGRAPHS
+from learnt.flow.standing import CacheState
+from learnt.model import PARAGRAPHS, Brief, Learning
 from learnt.text.fence import fenced, harmless
 from learnt.text.templates import read_template
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from learnt.flow.standing import CacheState
-    from learnt.model import Brief, Learning
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 # Clients cut long results in the middle, so longer ones are shortened here.

@@ -1,0 +1,148 @@
+"""Commands for agent clients: install, uninstall, and the doors that they call: hook, mcp.
+
+Plain `learnt hook` goes straight to `doors/hook.py`, without the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+
+from learnt.clients import registry
+from learnt.doors.cli.arguments import Arguments, Parser
+from learnt.doors.cli.screen import note, print_error, say, show_json, use_color
+from learnt.doors.hook import run_hook
+from learnt.errors import WrongRequest
+from learnt.flow.install import CLIENTS, SetupOutcome, install, uninstall
+
+_DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
+_WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
+_PORT = 8327
+
+
+def install_arguments(parser: Parser) -> None:
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"one or several of {', '.join(CLIENTS)}")
+    parser.add_argument("--all", action="store_true", help="all clients")
+    scope = parser.add_mutually_exclusive_group()
+    scope.add_argument("--project", action="store_true", help="for everyone in this project; the default")
+    scope.add_argument("--user", action="store_true", help="for you, in all projects")
+    parser.add_argument("--dry-run", action="store_true", help="only show what would change")
+
+
+uninstall_arguments = install_arguments
+
+
+def install_run(arguments: Arguments) -> int:
+    return _report(install(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments)
+
+
+def uninstall_run(arguments: Arguments) -> int:
+    return _report(uninstall(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments)
+
+
+def _clients(arguments: Arguments) -> tuple[str, ...]:
+    if arguments.clients and arguments.all:
+        raise WrongRequest("--all means every client, but some are named, too", hint="give either --all or names")
+    if arguments.clients:
+        return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
+    if not arguments.all:
+        raise WrongRequest("no client is named", hint=f"name one of {', '.join(CLIENTS)}, or use --all")
+    if not arguments.user:
+        return CLIENTS
+    per_project = [registry.setup_name(client) for client in registry.CLIENTS if client.per_project]
+    for client in per_project:
+        note(f"{client} is left out: it has no user-wide settings; `learnt install {client}` sets it up in a project")
+    return tuple(client for client in CLIENTS if client not in per_project)
+
+
+def _find_client(name: str) -> str:
+    """Return the name that this command uses for a client."""
+    client = registry.find(name)
+    if client is not None and "setup" in client.offers:
+        return registry.setup_name(client)
+    near = get_close_matches(name.lower(), CLIENTS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"name one of {', '.join(CLIENTS)}"
+    raise WrongRequest(f"there is no client `{name[:100]}`", hint=hint)
+
+
+def _report(outcomes: list[SetupOutcome], arguments: Arguments) -> int:
+    several = arguments.all or len(arguments.clients) > 1
+    if arguments.json:
+        records = [_record(outcome) for outcome in outcomes]
+        show_json(records if several else records[0])
+    else:
+        _print_changes([outcome for outcome in outcomes if outcome.error is None], dry_run=arguments.dry_run)
+    failed = [outcome.error for outcome in outcomes if outcome.error]
+    if failed and not several:
+        raise failed[0]
+    for outcome in outcomes:
+        if outcome.error:
+            print_error(outcome.error, outcome.client)
+            print(file=sys.stderr)
+    return max((error.exit_code for error in failed), default=0)
+
+
+def _print_changes(outcomes: list[SetupOutcome], *, dry_run: bool) -> None:
+    verbs = _WOULD if dry_run else _DONE
+    printed: set[str] = set()
+    for outcome in outcomes:
+        changed = [change for change in outcome.changes if change.kind != "unchanged"]
+        for change in changed if dry_run else ():
+            say(change.diff.rstrip("\n"))
+        summary = ", ".join(f"{verbs[change.kind]} {_shorten_path(change.path)}" for change in changed)
+        say(f"{outcome.client}: {summary or 'nothing to change'}")
+        for step in [step for step in outcome.wants if step not in printed]:
+            say(f"    {step}")
+        printed.update(outcome.wants)  # several clients may need the same step
+
+
+def _shorten_path(path: str) -> str:
+    """Return a path relative to the current folder, if it is inside."""
+    here = os.path.relpath(path)
+    return path if here.startswith(os.pardir) else here
+
+
+def _record(outcome: SetupOutcome) -> dict[str, object]:
+    return {
+        "id": outcome.client,
+        "scope": "user" if outcome.user else "project",
+        "files": [{"path": change.path, "change": change.kind, "diff": change.diff} for change in outcome.changes],
+        "wants": list(outcome.wants),
+        "error": outcome.error.message if outcome.error else "",
+        "hint": outcome.error.hint if outcome.error else "",
+    }
+
+
+def hook_arguments(parser: Parser) -> None:
+    parser.add_argument("--client", metavar="NAME", help="the client that sends the event")
+
+
+def hook_run(arguments: Arguments) -> int:
+    return run_hook()
+
+
+def mcp_arguments(parser: Parser) -> None:
+    parser.add_argument("--http", action="store_true", help="serve over HTTP on this machine instead of stdio")
+    parser.add_argument(
+        "--port", type=int, metavar="P", help=f"with --http: the port (default: {_PORT}; 0: a free one)"
+    )
+
+
+def mcp_run(arguments: Arguments) -> None:
+    if arguments.port is not None and not arguments.http:
+        raise WrongRequest("--port needs --http", hint="`learnt mcp --http --port P`")
+    try:
+        import mcp.server.mcpserver  # noqa: F401 - an older or partial package fails here
+    except ImportError:
+        raise WrongRequest(
+            "the Python package `mcp`, 2.0 or newer, is not installed", hint="pip install 'learnt[mcp]'"
+        ) from None
+    use_color("never")
+    token = os.environ.pop("LEARNT_MCP_TOKEN", "")  # child processes must not inherit it
+    from learnt.doors.mcp import http, server  # needs the optional package
+
+    if arguments.http:
+        http.serve_http(os.getcwd(), _PORT if arguments.port is None else arguments.port, token, as_json=arguments.json)
+    else:
+        server.serve_stdio(os.getcwd())
