@@ -302,7 +302,7 @@ def task_prompt_run(arguments: argparse.Namespace) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
-        prompt = prompt_of(memory, task, root=memory.root, choice=choice, keep=False)
+        prompt = prompt_of(memory, task, choice, keep=False)
     if arguments.json:
         show_json({"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt})
     else:
