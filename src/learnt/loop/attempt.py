@@ -219,8 +219,9 @@ class TaskAttempt:
         for line in lines[-_LINES_LOGGED:]:
             self._write_log(f"| {line}")
         last = f": {lines[-1].strip()[:300]}" if lines else ""
-        of = {"attempt": self.claim.attempt, "task": self.task.id}
-        return Failure(**of, reason=reason + last, category=category, error=error[-2_000:])
+        return Failure(
+            attempt=self.claim.attempt, task=self.task.id, reason=reason + last, category=category, error=error[-2_000:]
+        )
 
     def _settle(
         self,
