@@ -124,7 +124,7 @@ def assert_all_dead(run: AgentRun, *, least: int = 1) -> None:
     pids = told(run)
     assert len(pids) >= least
     assert [pid for pid in pids if alive(pid)] == []
-    assert run.left == ()
+    assert run.exit.left == ()
 
 
 def answer(run: AgentRun) -> RunReport:
@@ -134,7 +134,7 @@ def answer(run: AgentRun) -> RunReport:
 def test_an_agent_reads_its_prompt_and_its_words_are_read(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command("cat", tmp_path, prompt="Überlege gut\n" * 30_000))
 
-    assert (done.ending, done.exit_code, done.error) == ("exited", 0, "")
+    assert (done.exit.ending, done.exit.exit_code, done.exit.error) == ("exited", 0, "")
     assert answer(done).text == "Überlege gut\n" * 30_000
     assert answer(done).model == "small"
 
@@ -169,7 +169,7 @@ def test_the_caller_hears_of_the_start_and_of_what_is_said(
     )
 
     [(pid, time)] = started
-    assert pid == done.pid == told(done)[0]
+    assert pid == done.exit.pid == told(done)[0]
     assert time
     assert lines[1:] == ["red", "last"]
 
@@ -177,10 +177,10 @@ def test_the_caller_hears_of_the_start_and_of_what_is_said(
 def test_an_agent_that_hangs_ends_at_its_time_limit(run: Callable[..., AgentRun], agent: Callable[[str], Call]) -> None:
     done = run(agent("ready(); forever()"), time_limit_s=0.7)
 
-    assert done.ending == "time limit"
-    assert done.exit_code == 128 + signal.SIGTERM
+    assert done.exit.ending == "time limit"
+    assert done.exit.exit_code == 128 + signal.SIGTERM
     assert answer(done).error == "exit code 143"
-    assert not alive(done.pid)
+    assert not alive(done.exit.pid)
 
 
 def test_an_agent_that_talks_without_end_still_has_a_time_limit(
@@ -192,8 +192,8 @@ def test_an_agent_that_talks_without_end_still_has_a_time_limit(
         output_limit_bytes=10**9,
         on_progress=lambda line: None,
     )
-    assert done.ending == "time limit"
-    assert not alive(done.pid)
+    assert done.exit.ending == "time limit"
+    assert not alive(done.exit.pid)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_an_agent_that_floods_is_stopped_at_the_limit_to_the_byte(
     finally:
         tracemalloc.stop()
 
-    assert done.ending == "output limit"
+    assert done.exit.ending == "output limit"
     assert os.path.getsize(done.output.stdout) + os.path.getsize(done.output.stderr) == 20_000_000
     assert peak < 10_000_000
     assert_all_dead(done)
@@ -225,7 +225,7 @@ def test_an_agent_that_ends_before_all_of_its_flood_is_read_is_reported_as_flood
     run: Callable[..., AgentRun], tmp_path: Path
 ) -> None:
     done = run(command("head -c 60000 /dev/zero", tmp_path), output_limit_bytes=1_000)
-    assert done.ending == "output limit"
+    assert done.exit.ending == "output limit"
     assert os.path.getsize(done.output.stdout) == 1_000
 
 
@@ -233,7 +233,7 @@ def test_an_agent_that_ends_before_all_of_its_flood_is_read_is_reported_as_flood
 def test_an_agent_that_is_killed_tells_exit_code_137(end: str, run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command(f"sh -c 'echo begun; echo bad luck >&2; {end}'", tmp_path))
 
-    assert (done.ending, done.exit_code) == ("exited", 137)
+    assert (done.exit.ending, done.exit.exit_code) == ("exited", 137)
     assert answer(done).text == "begun\n"
     assert answer(done).error == "exit code 137: bad luck"
 
@@ -252,8 +252,7 @@ def test_children_that_hold_the_output_open_end_with_the_agent(
 ) -> None:
     done = run(agent(f"child(forever, {detached}); child(forever, {detached}); ready()"))
 
-    assert (done.ending, done.exit_code) == ("exited", 0)
-    assert done.outlived == 2
+    assert (done.exit.ending, done.exit.exit_code) == ("exited", 0)
     assert_all_dead(done, least=3)
 
 
@@ -264,7 +263,7 @@ def test_detached_children_end_when_the_agent_is_stopped(
     done = run(
         agent("child(forever); child(forever, True); ready(); forever()"), stop=stop, on_progress=stop_when_ready(stop)
     )
-    assert done.ending == "interrupted"
+    assert done.exit.ending == "interrupted"
     assert_all_dead(done, least=3)
 
 
@@ -286,7 +285,7 @@ def test_processes_that_ignore_the_request_to_end_are_killed(
         stop=stop,
         on_progress=stop_when_ready(stop),
     )
-    assert (done.ending, done.exit_code) == ("interrupted", 137)
+    assert (done.exit.ending, done.exit.exit_code) == ("interrupted", 137)
     assert_all_dead(done, least=2)
 
 
@@ -315,7 +314,7 @@ def test_an_agent_may_delete_the_folder_that_it_works_in(
 ) -> None:
     done = run(agent("import shutil; ready(); shutil.rmtree(os.getcwd()); print('gone')"))
 
-    assert (done.ending, done.exit_code) == ("exited", 0)
+    assert (done.exit.ending, done.exit.exit_code) == ("exited", 0)
     assert answer(done).text.endswith("gone\n")
     assert not (tmp_path / "work").exists()
 
@@ -353,15 +352,15 @@ def test_an_agent_that_cannot_be_started_says_why(
 ) -> None:
     done = run(command(line(tmp_path), tmp_path))
 
-    assert (done.ending, done.exit_code, done.pid) == ("not started", None, 0)
-    assert why in done.error
+    assert (done.exit.ending, done.exit.exit_code, done.exit.pid) == ("not started", None, 0)
+    assert why in done.exit.error
     assert answer(done).text == ""
 
 
 def test_an_agent_cannot_start_in_a_folder_that_is_gone(run: Callable[..., AgentRun], tmp_path: Path) -> None:
     done = run(command("echo", tmp_path), folder=str(tmp_path / "nowhere"))
-    assert done.ending == "not started"
-    assert done.error == f"the folder {tmp_path / 'nowhere'} does not exist"
+    assert done.exit.ending == "not started"
+    assert done.exit.error == f"the folder {tmp_path / 'nowhere'} does not exist"
 
 
 def test_a_log_that_cannot_be_made_is_an_error_of_ours(run: Callable[..., AgentRun], tmp_path: Path) -> None:
@@ -379,8 +378,8 @@ def test_an_agent_whose_output_finds_no_room_is_ended(
         done = run(agent("ready(); print('x' * 500_000, flush=True); forever()"))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert done.ending == "interrupted"
-    assert "could not be kept" in done.error
+    assert done.exit.ending == "interrupted"
+    assert "could not be kept" in done.exit.error
     assert_all_dead(done)
 
 
@@ -394,7 +393,7 @@ def test_a_signal_handler_can_stop_the_agent(run: Callable[..., AgentRun], agent
         done = run(agent("ready(); os.kill(os.getppid(), signal.SIGUSR1); forever()"), stop=stop)
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert done.ending == "interrupted"
+    assert done.exit.ending == "interrupted"
     assert stop.asked
     assert_all_dead(done)
 
@@ -419,11 +418,11 @@ def test_one_stop_ends_all_agents_and_those_to_come(
         thread.start()
     for thread in threads:
         thread.join()
-    assert [each.ending for each in done] == ["interrupted", "interrupted"]
+    assert [each.exit.ending for each in done] == ["interrupted", "interrupted"]
     for each in done:
         assert_all_dead(each, least=2)
     late = run(call, stop=stop)
-    assert (late.ending, late.pid) == ("interrupted", 0)
+    assert (late.exit.ending, late.exit.pid) == ("interrupted", 0)
 
 
 def test_the_end_of_one_agent_leaves_its_neighbour_alone(
@@ -438,7 +437,7 @@ def test_the_end_of_one_agent_leaves_its_neighbour_alone(
             environ={**os.environ, "LEARNT_ATTEMPT": f"{TASK}_beside"},
             log_folder=str(tmp_path / "beside"),
         )
-        assert other.ending == "exited"
+        assert other.exit.ending == "exited"
         neighbours.extend(pid for pid in map(int, line.split()[1:]) if alive(pid))
         stop.now()
 

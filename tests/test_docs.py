@@ -35,3 +35,19 @@ def test_commands_in_examples_exist_and_take_these_options(page: Path) -> None:
         options = re.findall(r"(?<=\s)(--[a-z-]+)", re.sub(r"'[^']*'|\"[^\"]*\"", "", line)) if name in known else []
         for option in options:
             assert option in full_parser(known[name])._option_string_actions, line
+
+
+def test_files_and_functions_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for path, name in re.findall(r"`((?:[a-z_]+/)*[a-z_]+\.py)`(?: `([A-Za-z_.]+))?", text):
+        file = next((file for file in (ROOT / "src" / "learnt" / path, ROOT / path) if file.exists()), None)
+        assert file is not None, path
+        assert re.search(rf"\b{name.rpartition('.')[2].rstrip('_')}", file.read_text(encoding="utf-8")), (path, name)
+
+
+def test_the_architecture_draws_every_room() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    source = ROOT / "src" / "learnt"
+    rooms = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
+    files = {path.name for path in source.glob("*.py")} - {"__init__.py"}
+    assert [room for room in sorted(rooms | files) if f"\n      {room} " not in text] == []

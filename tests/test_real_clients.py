@@ -119,7 +119,7 @@ def writes(client: str, folder: Path) -> Reply:
 def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> None:
     done = work(client, tmp_path, writes(client, tmp_path / "work"), Reply(FINAL))
 
-    assert (done.run.ending, done.run.exit_code, done.answer.error) == ("exited", 0, "")
+    assert (done.run.exit.ending, done.run.exit.exit_code, done.answer.error) == ("exited", 0, "")
     assert any(MARKER in body for body in done.asked)
     assert done.answer.text == FINAL
     assert done.answer.said.endswith(FINAL)
@@ -133,7 +133,7 @@ def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> N
     assert Path(done.answer.transcript.partition("#")[0]).is_file()
     assert any("made.txt" in line for line in done.progress)
     assert done.progress[-1] == "It is written. <task-done/>"
-    assert done.run.left == ()
+    assert done.run.exit.left == ()
 
 
 def runs(client: str, line: str) -> Reply:
@@ -258,7 +258,7 @@ def test_a_real_client_recalls_over_mcp(client: str, tmp_path: Path) -> None:
 
     done = work(client, tmp_path, RECALLS[client], Reply(FINAL), arguments=attach(client, folder))
 
-    assert (done.run.ending, done.answer.error) == ("exited", "")
+    assert (done.run.exit.ending, done.answer.error) == ("exited", "")
     first, last = done.asked[0], done.asked[-1]
     assert "learnt remembers what agents learnt in this project" in first  # our instructions
     assert "it finds what was learnt about it" in first
@@ -314,8 +314,8 @@ def test_a_prompt_longer_than_any_argument_arrives_whole(client: str, tmp_path: 
 def test_a_client_whose_model_refuses_says_so(client: str, tmp_path: Path) -> None:
     done = work(client, tmp_path, Reply(refusal="the quota is used up"))
 
-    assert done.run.ending == "exited"
-    assert done.run.exit_code != 0
+    assert done.run.exit.ending == "exited"
+    assert done.run.exit.exit_code != 0
     assert "the quota is used up" in done.answer.error
 
 
@@ -339,9 +339,8 @@ def test_a_command_that_a_client_runs_ends_with_the_client(client: str, tmp_path
     waiting.start()
     done = work(client, tmp_path, call, Reply(FINAL), stop=stop)
 
-    assert done.run.ending == "interrupted"
-    assert done.run.outlived > 0
-    assert done.run.left == ()
+    assert done.run.exit.ending == "interrupted"
+    assert done.run.exit.left == ()
     assert running(f"98765.{os.getpid()}") == []
 
 
@@ -389,7 +388,7 @@ def test_a_client_that_was_set_up_serves_its_events_to_learnt(
 
     done = work(client, tmp_path, runs(client, "echo yes"), Reply(FINAL), arguments=allowed.get(client, ()))
 
-    assert (done.run.exit_code, done.answer.error) == (0, "")
+    assert (done.run.exit.exit_code, done.answer.error) == (0, "")
     everything = [json.loads(line) for line in told.read_text().splitlines()]
     events = [event for event in everything if event["hook_event_name"] != "started"]
     names = {"gemini": ("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent")}

@@ -588,7 +588,7 @@ def test_an_agent_that_removes_its_repository_does_not_touch_the_one_around_it(s
     assert shop.git("rev-parse", "HEAD") == before
     assert shop.git("status", "--short") == "?? dirty\n"
     assert shop.show(task)["attempts"][0]["result"] == "failed"
-    assert "no worktree any more" in shop.show(task)["attempts"][0]["failure"]["reason"]
+    assert "no longer a worktree" in shop.show(task)["attempts"][0]["failure"]["reason"]
 
 
 def test_work_on_a_branch_of_the_agents_own_is_kept(shop: Shop) -> None:

@@ -476,9 +476,20 @@ def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: 
 
 
 def _count_search(context: Context, asker: str) -> None:
-    from learnt.flow.reports import count_search  # hooks and briefs never search
-
-    count_search(context.store, asker, now=context.clock())
+    """Count a search; the search neither waits for this nor fails with it."""
+    if asker not in ("person", "tool"):
+        raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
+    database = context.store.database
+    if context.store.place.read_only or database.read_only:
+        return
+    wait_ms = database.wait_at_most(PATIENCE_MS)
+    try:
+        with context.store.transaction():
+            database.count(happened.searches_by(asker, context.clock()))
+    except LearntError:
+        return
+    finally:
+        database.wait_at_most(wait_ms)
 
 
 def _known_before(context: Context, task: Task | None, beside: Sequence[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from learnt.flow.debriefs import AgentOutput, debrief, keep
 from learnt.flow.mining import LONGEST_READ, MiningReport, TaskReading, ask_about, note_read, redact_discovery, take_in
 from learnt.flow.model_calls import NO_HURRY_S, asks_a_model, get_provider
 from learnt.flow.turns import record_turn, source_of
-from learnt.llm.spend import cost_usd
+from learnt.llm.calls import cost_usd
 from learnt.mine.lessons import observe_commit, observe_words
 from learnt.mine.observe import observe_steps
 from learnt.model import Debrief, Discovery, Task, Value, text_id

@@ -8,7 +8,7 @@ from typing import Any
 from learnt.errors import SpendingCap
 from learnt.flow.context import Context
 from learnt.llm import Completion, ModelRequest, Provider, complete
-from learnt.llm.spend import refusal
+from learnt.llm.calls import refusal
 from learnt.model import new_id
 from learnt.store import calls
 from learnt.store.calls import ModelCall

@@ -9,10 +9,10 @@ import time
 from collections.abc import Iterable, Mapping
 
 from learnt.clients.registry import client_name
-from learnt.errors import LearntError, NotFound, WrongRequest
+from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
 from learnt.model import Attempt, Failure, Value
-from learnt.store import PATIENCE_MS, Store, activity, calls, fired, missteps, reviews, statistics, tasks
+from learnt.store import activity, calls, fired, missteps, reviews, statistics, tasks
 from learnt.store.activity import Entry, Today
 from learnt.store.calls import ModelCall, Spent
 from learnt.store.fired import Fired
@@ -245,22 +245,6 @@ class Reports:
 def describe_fired(last: Mapping[str, Fired], now: int) -> str:
     """Return in words when hooks of which client last fired."""
     return ", ".join(f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
-
-
-def count_search(store: Store, asker: str, *, now: int) -> None:
-    """Count a search; the search neither waits for this nor fails with it."""
-    if asker not in ("person", "tool"):
-        raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
-    if store.place.read_only or store.database.read_only:
-        return
-    wait_ms = store.database.wait_at_most(PATIENCE_MS)
-    try:
-        with store.transaction():
-            store.database.count(activity.searches_by(asker, now))
-    except LearntError:
-        return
-    finally:
-        store.database.wait_at_most(wait_ms)
 
 
 def _sum_up(effects: Iterable[Effect]) -> Outcomes:

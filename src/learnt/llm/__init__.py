@@ -17,10 +17,9 @@ from functools import partial
 from typing import Any
 
 from learnt.errors import ModelFailed, NoModel
-from learnt.llm import anthropic_api, command, openai_api
+from learnt.llm import calls, command, services
+from learnt.llm.calls import DONE, FAILED, CallLedger, Completion, ModelAnswer, ModelRequest, Provider
 from learnt.llm.schema import find
-from learnt.llm.shapes import DONE, FAILED, CallLedger, Completion, ModelAnswer, ModelRequest, Provider
-from learnt.llm.spend import cost_usd, forecast_usd
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 from learnt.text.templates import split_command_line
@@ -28,7 +27,7 @@ from learnt.text.templates import split_command_line
 __all__ = ["CallLedger", "Completion", "ModelRequest", "Provider", "complete"]
 
 _LONGEST_PAUSE_S = 1.0
-_HINT = "try again later, or name another model: `learnt config model.name`; `learnt usage` tells of all calls"
+_HINT = "try again later, or name another model: `learnt config model.name`; `learnt usage` lists all calls"
 _PLACE = "under [model] in your user-wide settings file, which `learnt config model.command` names"
 _EXAMPLE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_PLACE}'
 
@@ -44,10 +43,11 @@ def complete(
     ask = _find_provider(provider)
     answer, completion = _try(request, provider, ledger, ask)
     if answer.again:
-        sleep(random.uniform(0.1, _LONGEST_PAUSE_S) if answer.wait_s is None else answer.wait_s)
+        sleep(answer.wait_s if answer.wait_s is not None else random.uniform(0.1, _LONGEST_PAUSE_S))
         answer, completion = _try(request, provider, ledger, ask)
     if completion is None:
-        raise ModelFailed(f"{_name_of(provider)}: {answer.reason}", result=answer.result, hint=answer.hint or _HINT)
+        name = f"{provider.name} {provider.model}".strip()
+        raise ModelFailed(f"{name}: {answer.reason}", result=answer.result, hint=answer.hint or _HINT)
     return completion
 
 
@@ -63,14 +63,14 @@ def _find_provider(provider: Provider) -> Callable[[ModelRequest, Provider], Mod
     if not provider.model:
         hint = 'set `name = "…"` under [model] in learnt.toml'
         raise NoModel(f"the provider `{provider.name}` needs the name of a model", hint=hint)
-    return anthropic_api.ask if provider.name == "anthropic" else openai_api.ask
+    return services.ask
 
 
 def _try(
     request: ModelRequest, provider: Provider, ledger: CallLedger, ask: Callable[[ModelRequest, Provider], ModelAnswer]
 ) -> tuple[ModelAnswer, Completion | None]:
     """Make one call, and record it before and after."""
-    forecast = forecast_usd(request, provider)
+    forecast = calls.forecast_usd(request, provider)
     call_id = ledger.begin(request, provider, forecast)
     began = time.monotonic()
     # What the ledger says when the call is broken off.
@@ -99,7 +99,7 @@ def _check(answer: ModelAnswer, request: ModelRequest, provider: Provider) -> tu
 
 
 def _figures(answer: ModelAnswer, provider: Provider, forecast: float, began: float) -> dict[str, Any]:
-    cost = cost_usd(provider, answer.tokens_in, answer.tokens_out)
+    cost = calls.cost_usd(provider, answer.tokens_in, answer.tokens_out)
     if not answer.reached:
         cost = 0.0
     elif answer.tokens_in is None and answer.tokens_out is None and forecast:
@@ -111,7 +111,3 @@ def _figures(answer: ModelAnswer, provider: Provider, forecast: float, began: fl
         "duration_ms": round((time.monotonic() - began) * 1000),
         "model": answer.model or provider.model,
     }
-
-
-def _name_of(provider: Provider) -> str:
-    return f"{provider.name} {provider.model}".strip()

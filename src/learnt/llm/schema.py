@@ -78,8 +78,7 @@ def _check_fields(value: dict[str, Any], schema: Mapping[str, Any], path: str) -
 
 def _values(text: str) -> Iterator[Any]:
     """Yield the outermost JSON values of a text: the text itself, or what begins with a bracket in it."""
-    # NaN and Infinity are no JSON, though Python accepts them.
-    decoder = json.JSONDecoder(parse_constant=_refuse)
+    decoder = json.JSONDecoder(parse_constant=_reject_constant)
     position, start = 0, re.search(r"\S", text)
     for _ in range(_MOST_STARTS):
         if start is None:
@@ -92,8 +91,8 @@ def _values(text: str) -> Iterator[Any]:
         start = _START.search(text, position)
 
 
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
+def _reject_constant(constant: str) -> Any:
+    raise ValueError(constant)  # NaN and Infinity, which Python would accept
 
 
 def _is(value: Any, wanted: str) -> bool:

@@ -1,7 +1,7 @@
 """Run an agent: start its client, keep what it prints, and tell the caller what it is doing.
 
-The files of a run lie in its log folder. Output stops at the limit to the byte, and memory stays small however much is
-printed. How the run ends, and that nothing of it stays alive, is the promise of `system/run`.
+The files of a run are in its log folder. Output stops exactly at the limit, and memory stays small however much is
+printed. `system/run` promises how the run ends and that none of its processes stays alive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from learnt.model import Value
 from learnt.system import family
 from learnt.system.detached import INTERNAL
 from learnt.system.files import open_private
-from learnt.system.run import Stop
+from learnt.system.run import Exit, Stop
 from learnt.system.run import run as run_program
 
 # A line is shown when it is this short; more of one line is never held in memory.
@@ -31,16 +31,10 @@ _LINES_A_CHUNK = 100
 
 
 class AgentRun(Value):
-    """What became of an agent: how its program ended, as in `Exit`, and where its output lies."""
+    """How an agent's program ended, and where its output is."""
 
-    ending: str
-    exit_code: int | None
-    duration_ms: int
-    pid: int
+    exit: Exit
     output: Output
-    outlived: int = 0
-    left: tuple[int, ...] = ()
-    error: str = ""
 
 
 def run(
@@ -56,10 +50,10 @@ def run(
     stop: Stop | None = None,
     grace_s: float = family.GRACE_S,
 ) -> AgentRun:
-    """Run the agent to its end, whichever that is.
+    """Run the agent until it ends or is ended.
 
-    `on_started` is given the process's number and start time before anything else happens; `on_progress` a short line
-    now and then. Both are called in the caller's thread; when one raises, the agent is ended and the error goes on.
+    `on_started` and `stop` are those of `system/run`. `on_progress` is given a short line now and then, in the caller's
+    thread; when it raises, the agent is ended and the error is passed on.
     """
     inherited = {name: text for name, text in environ.items() if name not in (INTERNAL, *call.without)}
     environment = {**inherited, **call.environment}
@@ -83,23 +77,15 @@ def run(
             stop=stop,
         )
         show()
-    return AgentRun(
-        ending=exit.ending,
+    output = Output(
+        call=call,
+        folder=folder,
+        stdout=log.path("stdout"),
+        stderr=log.path("stderr"),
         exit_code=exit.exit_code,
-        duration_ms=exit.duration_ms,
-        pid=exit.pid,
-        output=Output(
-            call=call,
-            folder=folder,
-            stdout=log.path("stdout"),
-            stderr=log.path("stderr"),
-            exit_code=exit.exit_code,
-            places={name: environment[name] for name in PLACES if name in environment},
-        ),
-        outlived=exit.outlived,
-        left=exit.left,
-        error=exit.error,
+        places={name: environment[name] for name in PLACES if name in environment},
     )
+    return AgentRun(exit=exit, output=output)
 
 
 class _RunLog:
@@ -117,7 +103,8 @@ class _RunLog:
         try:
             for path, content in {**self._call.files, self.path("stdin"): self._call.stdin}.items():
                 os.makedirs(os.path.dirname(path), exist_ok=True)
-                _write(path, content)
+                with open(path, "w", encoding="utf-8", errors="replace", newline="", opener=open_private) as file:
+                    file.write(content)
             self.files["stdin"] = open(self.path("stdin"), "rb")
             for name in ("stdout", "stderr"):
                 self.files[name] = open(self.path(name), "w+b", buffering=0, opener=open_private)
@@ -130,7 +117,7 @@ class _RunLog:
         try:
             for name in ("stdout", "stderr"):
                 if not os.path.exists(self.path(name)):
-                    self._restore(name, self.files[name])
+                    self._restore(name)
         except OSError as error:
             raise self._cannot_write(error) from None
         finally:
@@ -168,14 +155,9 @@ class _RunLog:
             f"the agent's log cannot be written: {error}", hint=f"make room for and give access to {self._folder}"
         )
 
-    def _restore(self, name: str, file: BinaryIO) -> None:
+    def _restore(self, name: str) -> None:
         # An agent that clears the folder it works in may have deleted its own log; the open file still has it.
         os.makedirs(self._folder, exist_ok=True)
-        file.seek(0)
+        self.files[name].seek(0)
         with open(self.path(name), "wb", opener=open_private) as copy:
-            shutil.copyfileobj(file, copy)
-
-
-def _write(path: str, content: str) -> None:
-    with open(path, "w", encoding="utf-8", errors="replace", newline="", opener=open_private) as file:
-        file.write(content)
+            shutil.copyfileobj(self.files[name], copy)

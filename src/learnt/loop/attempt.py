@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 
 from learnt.clients.kit import run as programs
 from learnt.clients.kit.run import RunReport, plain_text
@@ -38,6 +39,8 @@ _SPOOL_GLANCE_S = 0.2
 # The price of a token from a cache, as a share of the price of an input token.
 _CACHED_SHARE = 0.1
 _LONGEST_LOG = 5_000_000
+_NO_CHOICE = ModelChoice(model="", reason="")
+_NO_REPORT = RunReport()
 
 
 class CannotWork(LearntError):
@@ -62,67 +65,38 @@ class AttemptResult(Value):
     reason: str = ""
 
 
-class AttemptLog:
-    """What happened in an attempt, line by line, for people."""
-
-    def __init__(self, store_folder: str, attempt: str) -> None:
-        self.path = os.path.join(store_folder, LOGS, f"{attempt}.log")
-        self._room = _LONGEST_LOG
-
-    def write(self, text: str) -> None:
-        """Keep a line; a failure loses the line, not the attempt."""
-        line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
-        self._room -= len(line)
-        if self._room < 0:
-            return
-        try:
-            _append(self.path, line)
-        except OSError:
-            return
-
-
 class TaskAttempt:
     """One attempt at one claimed task."""
 
-    def __init__(
-        self,
-        memory: Memory,
-        claim: Claim,
-        *,
-        root: str,
-        environ: Mapping[str, str],
-        stop: Stop,
-        tell: Callable[[str], None],
-    ) -> None:
+    def __init__(self, memory: Memory, claim: Claim, *, tell: Callable[[str], None]) -> None:
         self._memory = memory
         self._settings = memory.settings
-        self._root = root
+        self._root = memory.root
         self._store = memory.folder
-        self._environ = environ
-        self._stop = stop
+        self.stop = Stop()
         self._tell = tell
         self.claim = claim
         self.task = memory.tasks.get(claim.task)
         self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
-        self._log = AttemptLog(self._store, claim.attempt)
+        self._log_room = _LONGEST_LOG
+        self._began = time.monotonic()
 
     def run(self) -> AttemptResult:
         """Make the attempt; whatever happens, the claim is settled and nothing is left running."""
-        began = time.monotonic()
         try:
             for name in (RUNNING, WORKTREES):
                 os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
             begun = self._begin()
             if begun is None:
-                return self._result("interrupted", None, programs.RunReport(), began=began)
-            return self._work(*begun, began=began)
+                return self._result("interrupted")
+            return self._work(*begun)
         except (CannotWork, TryAgain):
             self._memory.work.end(self.claim)
             raise
         except (LearntError, OSError) as error:
             # Only this task is affected: reported like any other failure, so that the ladder has an end.
             failure = self._failure(_reason(error), category="unknown", error="")
-            return self._settle("", "failed", failure, began=began)
+            return self._settle("", "failed", failure)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
@@ -135,33 +109,34 @@ class TaskAttempt:
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
             self._update_claim(model=choice.model, model_reason=choice.reason, folder=folder.path)
             self._say(f"model: {choice.model or 'the default of the client'} ({choice.reason})")
-            return choice, folder, programs.call(self._settings.work_agent, self._request(folder, choice))
+            prompt = prompt_of(self._memory, self.task, choice, unmerged=folder.unmerged)
+            return choice, folder, _call(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
         except TryAgain:
             raise
         except (LearntError, OSError) as error:
-            if self._stop.asked:
+            if self.stop.asked:
                 self._memory.work.end(self.claim)
                 return None
             self._say(self._memory.work.hand_over(self.claim, _reason(error)).question)
             self.task = self._memory.tasks.get(self.task.id)
             return None
 
-    def _work(self, choice: ModelChoice, folder: folders.Folder, call: programs.Call, *, began: float) -> AttemptResult:
+    def _work(self, choice: ModelChoice, folder: folders.Folder, call: programs.Call) -> AttemptResult:
         self._take_over_files()
         run = self._run(call, folder, "agent")
         if folder.path == self._root:
             self._take_over_files(agent=self.task.agent or "agent")
-        if run.ending == NOT_STARTED:
-            raise _not_startable(self._settings, run.error)
+        if run.exit.ending == NOT_STARTED:
+            raise _not_startable(self._settings, run.exit.error)
         answer = self._keep_transcript(programs.read(run.output))
         if answer.denied:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
-        if run.left:
-            self._say(f"processes that would not end: {', '.join(map(str, run.left))}")
+        if run.exit.left:
+            self._say(f"processes that would not end: {', '.join(map(str, run.exit.left))}")
         result, failure = self._judge(run, answer, folder)
         if result == "done" and not self._commit(folder):
             result = "interrupted"
-        ended = self._settle(answer.said or answer.text, result, failure, began=began, choice=choice, answer=answer)
+        ended = self._settle(answer.said or answer.text, result, failure, choice, answer)
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             folders.remove(self._root, folder)
         return ended
@@ -171,42 +146,39 @@ class TaskAttempt:
         try:
             update = self._memory.file.take_over(agent=agent)
         except LearntError as error:
-            self._log.write(error.message)  # the next update tries again
+            self._write_log(error.message)  # the next update tries again
             return
         for remark in update.remarks if update else ():
             self._say(remark)
-
-    def _request(self, folder: folders.Folder, choice: ModelChoice) -> programs.RunRequest:
-        prompt = prompt_of(self._memory, self.task, root=self._root, choice=choice, unmerged=folder.unmerged)
-        return _request(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
 
     def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> AgentRun:
         signs = {"LEARNT_TASK": self.task.id, MARK: self.claim.attempt}
         return agents.run(
             call,
             folder=folder.path,
-            environ={**self._environ, **folders.environment(folder), **signs},
+            environ={**os.environ, **folders.environment(folder), **signs},
             time_limit_s=self._settings.work_time_limit_s,
             output_limit_bytes=self._settings.work_output_limit_mb * 1_000_000,
             log_folder=os.path.join(self._scratch, name),
             on_progress=self._say,
             on_started=lambda pid, started: self._update_claim(agent_pid=pid, agent_started=started),
-            stop=self._stop,
+            stop=self.stop,
         )
 
     def _judge(self, run: AgentRun, answer: RunReport, folder: folders.Folder) -> tuple[str, Failure | None]:
         """Return how the attempt ended, and what was wrong with it if the agent itself did not say."""
-        if run.ending == INTERRUPTED:
+        exit = run.exit
+        if exit.ending == INTERRUPTED:
             return "interrupted", None
         # The exit code alone adds nothing, and would make different failures look alike.
-        error = "" if answer.error == f"exit code {run.exit_code}" else answer.error
-        if run.ending != EXITED:
-            is_late = run.ending == TIME_LIMIT
+        error = "" if answer.error == f"exit code {exit.exit_code}" else answer.error
+        if exit.ending != EXITED:
+            is_late = exit.ending == TIME_LIMIT
             settings, category = self._settings, "timeout" if is_late else "unknown"
             limit = f"{settings.work_time_limit_s} s" if is_late else f"{settings.work_output_limit_mb} MB of output"
             return "failed", self._failure(f"{ENDED}was stopped after {limit}", category=category, error=error)
-        if run.exit_code or answer.error:
-            how = f"ended with exit code {run.exit_code}" if run.exit_code else "reported an error"
+        if exit.exit_code or answer.error:
+            how = f"ended with exit code {exit.exit_code}" if exit.exit_code else "reported an error"
             return "failed", self._failure(ENDED + how, category=verify.classify(error), error=error)
         result = read_sigils(answer.said or answer.text).result
         if not result and answer.denied:
@@ -215,19 +187,20 @@ class TaskAttempt:
         return self._verify(folder) if result == "done" else (result or "incomplete", None)
 
     def _verify(self, folder: folders.Folder) -> tuple[str, Failure | None]:
-        """Return how the attempt ended after all, once the agent says that it is done."""
+        """Return how the attempt ended, after the agent said that it is done."""
         if not os.path.isdir(folder.path):
             return "failed", self._failure(f"{folder.path} is gone", category="missing-file", error="")
         command = self.task.verify or self._settings.work_verify
         if not command:
             return "done", None
         self._say(f"verifying: {command}")
-        verdict = verify.verdict_of(command, self._run(verify.call_of(command), folder, "verify"))
-        if verdict.passed:
-            return "done", None
-        if verdict.ending.startswith(INTERRUPTED):
+        run = self._run(verify.call_of(command), folder, "verify")
+        if run.exit.ending == INTERRUPTED:
             return "interrupted", None
-        return "failed", self._failure(verdict.reason, category=verdict.category, error=verdict.output)
+        if run.exit.ending == EXITED and run.exit.exit_code == 0:
+            return "done", None
+        reason, category, output = verify.describe_failure(command, run)
+        return "failed", self._failure(reason, category=category, error=output)
 
     def _keep_transcript(self, answer: RunReport) -> RunReport:
         """Keep a transcript that would go with the scratch folder, without secrets."""
@@ -244,14 +217,10 @@ class TaskAttempt:
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
         lines = [line for line in error.strip().splitlines() if line.strip()]
         for line in lines[-_LINES_LOGGED:]:
-            self._log.write(f"| {line}")
+            self._write_log(f"| {line}")
         last = f": {lines[-1].strip()[:300]}" if lines else ""
         return Failure(
-            attempt=self.claim.attempt,
-            task=self.task.id,
-            reason=reason + last,
-            category=category,
-            error=error[-2_000:],
+            attempt=self.claim.attempt, task=self.task.id, reason=reason + last, category=category, error=error[-2_000:]
         )
 
     def _settle(
@@ -259,18 +228,15 @@ class TaskAttempt:
         said: str,
         result: str,
         failure: Failure | None,
-        *,
-        began: float,
-        choice: ModelChoice | None = None,
-        answer: RunReport | None = None,
+        choice: ModelChoice = _NO_CHOICE,
+        answer: RunReport = _NO_REPORT,
     ) -> AttemptResult:
-        """Debrief the agent, which also gives the task back; return what became of it."""
-        answer = answer or programs.RunReport()
+        """Debrief the agent, which also gives the task back; return the result."""
         if not self._memory.work.has_store():
             raise CannotWork(
-                f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` begins anew"
+                f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` creates a new one"
             )
-        ended = self._result(result, choice, answer, began=began, reason=failure.reason if failure else "")
+        ended = self._result(result, choice, answer)
         debrief = self._memory.debrief(
             self.task.id,
             said,
@@ -288,59 +254,39 @@ class TaskAttempt:
         )
         debrief = self._await_spool(debrief)
         reason = debrief.failure.reason if debrief.failure else ""
-        self._log.write(f"{debrief.result}{f': {reason}' if reason else ''}")
+        self._write_log(f"{debrief.result}{f': {reason}' if reason else ''}")
         return ended.replace(
             result=debrief.result or result, debrief=debrief, task=self._memory.tasks.get(self.task.id), reason=reason
         )
 
     def _await_spool(self, debrief: Debrief) -> Debrief:
-        """Wait until the database has what the spool keeps: the task is ours as long as we hold it."""
-        while debrief.spooled and not self._stop.asked:
-            try:
+        """Wait until the spooled debrief is in the database; the claim is held until then."""
+        while debrief.spooled and not self.stop.asked:
+            with suppress(LearntError):
                 self._memory.work.take_up_spool()
-                attempts = self._memory.tasks.attempts(self.task.id)
-            except LearntError:
-                attempts = []
-            for attempt in attempts:
-                if attempt.id == self.claim.attempt:
-                    return debrief.replace(spooled=False, result=attempt.result)
+                for attempt in self._memory.tasks.attempts(self.task.id):
+                    if attempt.id == self.claim.attempt:
+                        return debrief.replace(spooled=False, result=attempt.result)
             time.sleep(_SPOOL_GLANCE_S)
         return debrief
 
-    def _result(
-        self, result: str, choice: ModelChoice | None, answer: RunReport, *, began: float, reason: str = ""
-    ) -> AttemptResult:
-        chosen = choice.model if choice else ""
-        cost_usd = self._cost(chosen, answer)
-        model = self._model(chosen or answer.model)
+    def _result(self, result: str, choice: ModelChoice = _NO_CHOICE, answer: RunReport = _NO_REPORT) -> AttemptResult:
+        name = choice.model or answer.model
+        model = next((model for model in self._settings.models if model.name == name), None)
+        cost_usd = _cost(model, answer)
         price = model.price if model and result != "interrupted" else 0.0
         return AttemptResult(
             task=self.task,
             attempt=self.claim.attempt,
             result=result,
-            model=chosen or answer.model,
-            model_reason=choice.reason if choice else "",
+            model=name,
+            model_reason=choice.reason,
             cost_usd=cost_usd,
             assumed_usd=price if cost_usd is None else cost_usd,
             tokens_in=answer.tokens_in,
             tokens_out=answer.tokens_out,
-            duration_ms=round((time.monotonic() - began) * 1000),
-            reason=reason,
+            duration_ms=round((time.monotonic() - self._began) * 1000),
         )
-
-    def _cost(self, chosen: str, answer: RunReport) -> float | None:
-        """Return the cost that the client reports, or what its tokens cost by the configured prices."""
-        if answer.cost_usd is not None:
-            return answer.cost_usd
-        model = self._model(chosen or answer.model)
-        if model is None or not (model.input_price or model.output_price):
-            return None
-        cached = answer.tokens_cached or 0
-        read = (answer.tokens_in or 0) - cached + cached * _CACHED_SHARE
-        return (read * model.input_price + (answer.tokens_out or 0) * model.output_price) / 1_000_000
-
-    def _model(self, name: str) -> Model | None:
-        return next((model for model in self._settings.models if model.name == name), None)
 
     def _commit(self, folder: folders.Folder) -> bool:
         """Commit what was done in a worktree to its branch; False when the task is not ours any more.
@@ -348,7 +294,7 @@ class TaskAttempt:
         This comes before the debrief: tasks that wait for this one start from its branch.
         """
         self._update_claim()
-        if self._stop.asked:
+        if self.stop.asked:
             return False
         if folder.branch:
             folders.commit(folder, f"{self.task.title}\n\nlearnt-task: {self.task.id}")
@@ -358,13 +304,30 @@ class TaskAttempt:
     def _update_claim(self, **fields: str | int) -> None:
         claim = self._memory.work.keep(self.claim.replace(**fields))
         if claim is None:
-            self._stop.now()
+            self.stop.now()
         else:
             self.claim = claim
 
     def _say(self, text: str) -> None:
-        self._log.write(text)
+        self._write_log(text)
         self._tell(redact(text)[0])
+
+    def _write_log(self, text: str) -> None:
+        """Keep a line in the attempt's log; a failure loses the line, not the attempt."""
+        line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
+        self._log_room -= len(line)
+        if self._log_room >= 0:
+            with suppress(OSError):
+                _append(os.path.join(self._store, LOGS, f"{self.claim.attempt}.log"), line)
+
+
+def _cost(model: Model | None, answer: RunReport) -> float | None:
+    """Return the cost that the client reports, or what its tokens cost by the configured prices."""
+    if answer.cost_usd is not None or model is None or not (model.input_price or model.output_price):
+        return answer.cost_usd
+    cached = answer.tokens_cached or 0
+    read = (answer.tokens_in or 0) - cached + cached * _CACHED_SHARE
+    return (read * model.input_price + (answer.tokens_out or 0) * model.output_price) / 1_000_000
 
 
 def _reason(error: LearntError | OSError) -> str:
@@ -377,7 +340,7 @@ def _append(path: str, text: str) -> None:
 
 
 def prompt_of(
-    memory: Memory, task: Task, *, root: str, choice: ModelChoice, unmerged: tuple[str, ...] = (), keep: bool = True
+    memory: Memory, task: Task, choice: ModelChoice, *, unmerged: tuple[str, ...] = (), keep: bool = True
 ) -> str:
     """Return the prompt of the next attempt at a task; `keep=False` leaves no record of it."""
     learnings, beside = memory.file.for_prompt(task)
@@ -397,7 +360,7 @@ def prompt_of(
         task,
         brief=brief.text,
         learnings=learnings,
-        spec=read_spec(root, task.spec),
+        spec=read_spec(memory.root, task.spec),
         prerequisites=[_earlier(memory, needed) for needed in done],
         chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[answer for answer in answers if answer.status == "resolved"],
@@ -423,19 +386,17 @@ def _earlier(memory: Memory, task: Task) -> Earlier:
     return Earlier(task=task, summary=latest.summary if latest else "")
 
 
-def check_agent(memory: Memory, *, root: str, environ: Mapping[str, str]) -> None:
+def check_agent(memory: Memory) -> None:
     """Raise unless the agent can be started and the settings give it a model; costs no attempt."""
-    settings = memory.settings
-    task = Task(id=memory.tasks.new_id(), title="-")
-    choice = memory.work.choose_model(task)
-    request = _request(settings, "-", choice, folder=root, scratch=root)
-    program = programs.call(settings.work_agent, request).argv[0]
-    if shutil.which(os.path.join(root, program) if os.sep in program else program, path=environ.get("PATH")) is None:
+    settings, root = memory.settings, memory.root
+    choice = memory.work.choose_model(Task(id=memory.tasks.new_id(), title="-"))
+    program = _call(settings, "-", choice, folder=root, scratch=root).argv[0]
+    if shutil.which(os.path.join(root, program) if os.sep in program else program) is None:
         raise _not_startable(settings, f"there is no program `{program}`")
 
 
-def _request(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, scratch: str) -> programs.RunRequest:
-    return programs.RunRequest(
+def _call(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, scratch: str) -> programs.Call:
+    request = programs.RunRequest(
         prompt=prompt,
         folder=folder,
         scratch=scratch,
@@ -443,10 +404,11 @@ def _request(settings: Settings, prompt: str, choice: ModelChoice, *, folder: st
         arguments=settings.work_arguments,
         command=settings.work_command if settings.work_agent == "command" else "",
     )
+    return programs.call(settings.work_agent, request)
 
 
 def _not_startable(settings: Settings, why: str) -> CannotWork:
     return CannotWork(
         f"the agent `{settings.work_agent}` does not start: {why}",
-        hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` tells more",
+        hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` shows it",
     )

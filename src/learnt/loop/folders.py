@@ -1,8 +1,8 @@
-"""Where an agent works: the project's folder itself, or a git worktree for each task.
+"""Where an agent works: in the project's folder itself, or in a git worktree for each task.
 
-A worktree starts from HEAD with the branches of the tasks that it waited for and builds on, stays between the attempts
-at its task, and goes when the task is done; its branch, with everything committed, stays. Nothing outside a worktree
-is ever committed: git looks for a repository in all folders above, and an agent may have removed its own.
+A worktree starts from HEAD, with the branches merged of the tasks that its task waited for and builds on. It stays
+between attempts and is removed when the task is done; its branch, with everything committed, stays. Nothing outside a
+worktree is ever committed: git looks for a repository in all folders above, and an agent may have removed its own.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check(root: str, isolation: str) -> None:
 
 
 def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, isolation: str) -> Folder:
-    """Return the folder to work on a task in, with the work of earlier tasks; make its worktree if need be."""
+    """Return the folder to work on a task in, with the work of earlier tasks; make its worktree if it has none."""
     if isolation == "none":
         return Folder(path=root)
     folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
@@ -58,10 +58,9 @@ def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, i
         if not _is_own(folder.path):
             shutil.rmtree(folder.path, ignore_errors=True)
             _git(root, "worktree", "prune")
-            # Without force: somebody may be on that branch elsewhere.
-            start = (folder.branch,) if _has_branch(root, folder.branch) else ("-b", folder.branch, "HEAD")
-            words = (*start[:-1], folder.path, start[-1])
-            _git(root, "worktree", "add", *words)
+            new = () if _has_branch(root, folder.branch) else ("-b", folder.branch)
+            # Without force: the branch may be checked out elsewhere.
+            _git(root, "worktree", "add", *new, folder.path, "HEAD" if new else folder.branch)
         branches = [other.branch for other in earlier if other.branch and _has_branch(root, other.branch)]
         return folder.replace(unmerged=tuple(branch for branch in branches if not _merge(folder.path, branch)))
 
@@ -71,7 +70,7 @@ def commit(folder: Folder, message: str) -> None:
     if not folder.branch:
         return
     if not _is_own(folder.path):
-        raise LearntError(f"{folder.path} is no worktree any more", hint="the agent removed it, and its work with it")
+        raise LearntError(f"{folder.path} is no longer a worktree", hint="the agent removed it, and its work with it")
     _git(folder.path, "add", "--all")
     if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
@@ -132,19 +131,19 @@ def _has_branch(root: str, branch: str) -> bool:
 
 
 def _merge(path: str, branch: str) -> bool:
-    """Merge a branch into a worktree, unless its work is there; False when that needs somebody's judgement."""
+    """Merge a branch into a worktree, unless its work is there already; False when there are conflicts."""
     if _git(path, "merge-base", "--is-ancestor", branch, "HEAD", check=False) is not None:
         return True
-    done = _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None
-    if not done:
-        _git(path, "merge", "--abort", check=False)
-    return done
+    if _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None:
+        return True
+    _git(path, "merge", "--abort", check=False)
+    return False
 
 
 def _identity(path: str) -> tuple[str, ...]:
     """Return git's options for commits without a person: no signature, and a name where none is set."""
-    known = _git(path, "config", "user.email", check=False)
-    name = () if known else ("-c", "user.name=learnt", "-c", "user.email=learnt@localhost")
+    email = _git(path, "config", "user.email", check=False)
+    name = () if email else ("-c", "user.name=learnt", "-c", "user.email=learnt@localhost")
     return ("-c", "commit.gpgsign=false", *name)
 
 

@@ -56,7 +56,7 @@ def compose(
         "prerequisites": _prerequisites(prerequisites, unmerged),
         "brief": _PLACE_OF_BRIEF if brief else "",
         "chain": _section("What this builds on", [_format_earlier(earlier) for earlier in chain]),
-        "answers": _section("What a person answered", [_format_answer(answer) for answer in answers]),
+        "answers": _section("What a person answered", [f"- {answer.question} — {answer.answer}" for answer in answers]),
         "instructions": _template(task.type, overrides) or _template("other", overrides),
         "sigils": _template("sigils", overrides),
     }
@@ -142,7 +142,3 @@ def _format_earlier(earlier: Earlier) -> str:
     summary = fold(earlier.summary)[:_LONGEST_ENTRY]
     branch = f" (branch `{earlier.task.branch}`)" if earlier.task.branch else ""
     return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(summary)}' if summary else ''}"
-
-
-def _format_answer(escalation: Escalation) -> str:
-    return f"- {escalation.question} — {escalation.answer}"

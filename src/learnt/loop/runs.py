@@ -1,4 +1,4 @@
-"""The runs of the loop on this machine: each leaves a note while it lives, so that others can see and stop it."""
+"""The runs of the loop on this machine: each has a file while it lives, so that others can see and stop it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from learnt.errors import LearntError
 from learnt.model import Value
@@ -26,30 +28,25 @@ class Run(Value):
     at: int
 
 
-class Registered:
-    """A block during which this process can be seen and stopped."""
-
-    def __init__(self, store_folder: str) -> None:
-        self._path = _path(store_folder, os.getpid())
-
-    def __enter__(self) -> None:
-        run = Run(pid=os.getpid(), started=family.start_time(os.getpid()), at=time.time_ns() // 1_000_000)
-        try:
-            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            content = json.dumps(run.as_dict()).encode()
-            files.replace_file(self._path, content, unfinished=f"{self._path}.new", durable=False)
-        except OSError as error:
-            raise LearntError(f"cannot write {self._path}: {error.strerror}", hint="check the folder") from None
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            os.unlink(self._path)
-        except OSError:
-            return
+@contextmanager
+def register(store_folder: str) -> Iterator[None]:
+    """Let others see and stop this process while the block runs."""
+    path = _path(store_folder, os.getpid())
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        content = json.dumps(_describe(os.getpid()).as_dict()).encode()
+        files.replace_file(path, content, unfinished=f"{path}.new", durable=False)
+    except OSError as error:
+        raise LearntError(f"cannot write {path}: {error.strerror}", hint="check the folder") from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def living(store_folder: str) -> list[Run]:
-    """Return the runs that are alive, the oldest first; the notes of dead ones are removed."""
+    """Return the runs that are alive, the oldest first; remove the files of dead ones."""
     folder = os.path.join(store_folder, _FOLDER)
     runs = []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -62,28 +59,24 @@ def living(store_folder: str) -> list[Run]:
         if is_alive(run):
             runs.append(run)
         else:
-            try:
+            with suppress(OSError):
                 os.unlink(path)
-            except OSError:
-                continue
     return sorted(runs, key=lambda run: run.at)
 
 
 def is_alive(run: Run) -> bool:
-    """Say whether a run still goes on: another process may have its number by now."""
+    """Say whether a run is still alive: another process may have its number by now."""
     return bool(run.started) and family.start_time(run.pid) == run.started
 
 
 def ask_to_stop(run: Run) -> None:
-    """Let a run end its agents and itself."""
-    try:
+    """Ask a run to end its agents and itself."""
+    with suppress(OSError):
         os.kill(run.pid, signal.SIGTERM)
-    except OSError:
-        return
 
 
 def start(words: list[str], store_folder: str) -> Run:
-    """Start a run that outlives this process; return it once it is on its way."""
+    """Start a run that outlives this process; return it once it has registered itself."""
     log = os.path.join(store_folder, LOG)
     with open(log, "wb", opener=files.open_private) as file:
         process = subprocess.Popen(
@@ -101,7 +94,11 @@ def start(words: list[str], store_folder: str) -> Run:
         if time.monotonic() > deadline:
             raise LearntError("the run does not start", hint=f"see {log}")
         time.sleep(0.02)
-    return Run(pid=process.pid, started=family.start_time(process.pid), at=time.time_ns() // 1_000_000)
+    return _describe(process.pid)
+
+
+def _describe(pid: int) -> Run:
+    return Run(pid=pid, started=family.start_time(pid), at=time.time_ns() // 1_000_000)
 
 
 def _path(store_folder: str, pid: int) -> str:

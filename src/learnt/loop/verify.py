@@ -1,4 +1,4 @@
-"""Check what an agent says it has done: run the project's own command, and report the result."""
+"""Check an agent's work with the project's own command, and say what sort of failure its output shows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 
 from learnt.clients.kit.run import Call, plain_text
 from learnt.loop.agents import AgentRun
-from learnt.model import Value
 from learnt.system.run import EXITED, TIME_LIMIT
 
 _LONGEST_ENDING = 1_500
@@ -40,45 +39,23 @@ _SIGNS = (
 _EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in _SIGNS]
 
 
-class Verdict(Value):
-    """The result of a verification."""
-
-    passed: bool
-    command: str
-    exit_code: int | None = None
-    ending: str = ""
-    """How it ended, when not by itself."""
-    output: str = ""
-
-    @property
-    def category(self) -> str:
-        """What sort of failure it is."""
-        return "timeout" if self.ending == TIME_LIMIT else classify(self.output)
-
-    @property
-    def reason(self) -> str:
-        """Why it did not pass, in one sentence."""
-        how = f"was ended: {self.ending}" if self.ending else f"ended with exit code {self.exit_code}"
-        return f"the verification `{self.command}` {how}"
-
-
 def call_of(command: str) -> Call:
-    """Return how a verification is started: by a shell, as a person would do it."""
+    """Return how a verification is started: by a shell, as if a person had typed it."""
     shell = ("cmd", "/c", command) if sys.platform == "win32" else ("sh", "-c", command)
     return Call(client="command", argv=shell)
 
 
-def verdict_of(command: str, run: AgentRun) -> Verdict:
-    """Return the verdict of a finished verification."""
-    output = "\n".join(part for part in (plain_text(run.output.stdout), plain_text(run.output.stderr)) if part)
-    ending = "" if run.ending == EXITED else f"{run.ending} {run.error}".strip()
-    return Verdict(
-        passed=run.ending == EXITED and run.exit_code == 0,
-        command=command,
-        exit_code=run.exit_code,
-        ending=ending,
-        output=output.strip()[-_LONGEST_ENDING:],
-    )
+def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
+    """Return why a verification did not pass: the reason in one sentence, its category, and the end of its output."""
+    printed = (plain_text(run.output.stdout), plain_text(run.output.stderr))
+    output = "\n".join(filter(None, printed)).strip()[-_LONGEST_ENDING:]
+    exit = run.exit
+    if exit.ending == EXITED:
+        how = f"ended with exit code {exit.exit_code}"
+    else:
+        how = f"was ended: {exit.ending} {exit.error}".strip()
+    category = "timeout" if exit.ending == TIME_LIMIT else classify(output)
+    return f"the verification `{command}` {how}", category, output
 
 
 def classify(output: str) -> str:

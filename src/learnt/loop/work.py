@@ -12,16 +12,14 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from learnt.errors import LearntError
 from learnt.loop import folders
-from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, CannotWork, TaskAttempt, check_agent
+from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, check_agent
 from learnt.memory import Memory
-from learnt.model import Claim, Value, new_id
-from learnt.strategy.stuck import Stuck
+from learnt.model import Value, new_id
 from learnt.system import family
-from learnt.system.run import Stop
 
 _LONGEST_WAIT_S = 5.0
 _GLANCE_S = 1.0
@@ -63,22 +61,12 @@ class Summary(Value):
 class LoopRun:
     """One run of the loop."""
 
-    def __init__(
-        self,
-        open_memory: Callable[[], Memory],
-        plan: Plan,
-        *,
-        root: str,
-        environ: Mapping[str, str],
-        tell: Callable[[Notice], None],
-    ) -> None:
-        self._open_memory = open_memory
-        self._plan = plan
+    def __init__(self, root: str, plan: Plan, *, tell: Callable[[Notice], None]) -> None:
         self._root = root
-        self._environ = environ
+        self._plan = plan
         self._tell = tell
         self._changed = threading.Condition()
-        self._working: dict[str, tuple[TaskAttempt, Stop]] = {}
+        self._working: dict[str, TaskAttempt] = {}
         self._started: set[str] = set()
         self._waited_for: set[str] = set()
         self._claimed = 0
@@ -89,11 +77,11 @@ class LoopRun:
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
     def run(self) -> Summary:
-        """Work until nothing is left to do, the plan is fulfilled, or somebody stops it."""
+        """Work until nothing is left to do, the plan is fulfilled, or the run is stopped."""
         began = time.monotonic()
         with self._open_memory() as memory:
             folders.check(self._root, memory.settings.work_isolation)
-            check_agent(memory, root=self._root, environ=self._environ)
+            check_agent(memory)
             self._sweep(memory)
             lease_s = memory.settings.work_lease_s
         keeper = threading.Thread(target=self._keep_claims, args=(lease_s,), daemon=True)
@@ -119,10 +107,13 @@ class LoopRun:
     def stop(self, reason: str) -> None:
         """Begin nothing more, and end the agents at work; may be called from a signal handler."""
         self._stopped = self._stopped or reason
-        for _, stop in list(self._working.values()):
-            stop.now()
+        for attempt in list(self._working.values()):
+            attempt.stop.now()
         with self._changed:
             self._changed.notify_all()
+
+    def _open_memory(self) -> Memory:
+        return Memory.open(self._root, create=False)
 
     def _job(self) -> None:
         try:
@@ -161,18 +152,12 @@ class LoopRun:
                 return self._wait(memory, only)
             self._claimed += 1
             self._started.add(claim.task)
-            stop = Stop()
             attempt = TaskAttempt(
-                memory,
-                claim,
-                root=self._root,
-                environ=self._environ,
-                stop=stop,
-                tell=lambda text: self._tell(Notice(what="progress", task=claim.task, text=text)),
+                memory, claim, tell=lambda text: self._tell(Notice(what="progress", task=claim.task, text=text))
             )
-            self._working[claim.attempt] = (attempt, stop)
+            self._working[claim.attempt] = attempt
         if self._stopped:
-            stop.now()
+            attempt.stop.now()
         self._attempt(memory, attempt)
         return True
 
@@ -228,7 +213,8 @@ class LoopRun:
         self._stopped = stuck.reason
         for learning in stuck.learnings:
             memory.work.propose_quarantine(learning, error=stuck.error, task_ids=stuck.tasks)
-        self._tell(Notice(what="stopped", text=_format_stuck(stuck)))
+        shared = f"; all were given {', '.join(stuck.learnings)}: `learnt escalations`" if stuck.learnings else ""
+        self._tell(Notice(what="stopped", text=f"{stuck.reason}{shared}"))
 
     def _take_back(self, memory: Memory) -> None:
         """End what dead workers of this machine have left running, and release their tasks."""
@@ -255,25 +241,23 @@ class LoopRun:
                     self._changed.wait(min(_GLANCE_S, lease_s / 3))
                     working = dict(self._working)
                 renewed_at = {id: renewed_at.get(id, time.monotonic()) for id in working}
-                for id, (attempt, stop) in working.items():
+                for id, attempt in working.items():
                     since_s = time.monotonic() - renewed_at[id]
-                    if self._renew(memory, attempt.claim, since_s=since_s, lease_s=lease_s):
+                    if self._renew(memory, attempt, since_s=since_s, lease_s=lease_s):
                         renewed_at[id] = time.monotonic()
                     elif time.monotonic() - renewed_at[id] > lease_s:
-                        stop.now()  # nobody can know that we are still alive
+                        attempt.stop.now()  # nobody can know that we are still alive
                 if not self._stopped:
                     self._take_back(memory)
 
-    def _renew(self, memory: Memory, claim: Claim, *, since_s: float, lease_s: int) -> bool:
+    def _renew(self, memory: Memory, attempt: TaskAttempt, *, since_s: float, lease_s: int) -> bool:
         """Renew a claim if it is time to; say whether it was renewed. The agent of a lost claim is stopped."""
         try:
-            status = memory.tasks.get(claim.task).status
+            status = memory.tasks.get(attempt.task.id).status
             if since_s < lease_s / 3 and status == "running":
                 return False
-            if status != "running" or memory.work.renew(claim) is None:
-                working = self._working.get(claim.attempt)
-                if working is not None:
-                    working[1].now()
+            if status != "running" or memory.work.renew(attempt.claim) is None:
+                attempt.stop.now()
                 return False
         except LearntError:
             return False  # the database may be back before the lease runs out
@@ -289,11 +273,3 @@ class LoopRun:
             duration_ms=duration_ms,
             stopped=self._stopped,
         )
-
-
-def _format_stuck(stuck: Stuck) -> str:
-    shared = f"; all were given {', '.join(stuck.learnings)}: `learnt escalations`" if stuck.learnings else ""
-    return f"{stuck.reason}{shared}"
-
-
-__all__ = ["CannotWork", "LoopRun", "Notice", "Plan", "Summary"]

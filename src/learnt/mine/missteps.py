@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 
+from learnt.mine.complaint import find_complaint
 from learnt.mine.shell import (
     INTERPRETERS,
     compare_words,
@@ -89,8 +90,6 @@ def has_succeeded(command: str, output: str) -> bool:
     """Say whether a command line with exit code 0 succeeded: before a pipe or `|| true` only its output shows that."""
     if not hides_failures(command):
         return True
-    from learnt.mine.complaint import find_complaint
-
     return bool(output.strip()) and not find_complaint(output)
 
 

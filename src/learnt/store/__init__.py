@@ -16,6 +16,7 @@ from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
 from learnt.store.spool import UNUSABLE, Spool, SpoolRecord
+from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import write_private
 from learnt.text.redact import without_password
 
@@ -306,8 +307,6 @@ class Store:
             from learnt.store.postgres import PostgresDatabase
 
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
-        from learnt.store.sqlite import SqliteDatabase
-
         return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=new)
 
     def _migrate(self, database: Database) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
+from learnt.store.happened import searches_by
 from learnt.store.missteps import PREVENTED
-from learnt.text.times import DAY_MS
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
@@ -149,11 +149,6 @@ def used(database: Database, *, since: int) -> dict[str, int]:
         )
         counts[asker] = counts.get(asker, 0) + int(searches or 0)
     return {asker: count for asker, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count}
-
-
-def searches_by(asker: str, at: int | None) -> str:
-    """Return the name of the counter of somebody's searches on a day; None gives the end of the range."""
-    return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"
 
 
 def today(database: Database, *, since: int) -> Today:

@@ -12,6 +12,7 @@ import json
 from learnt.errors import NotFound
 from learnt.model import Attempt, Brief, Failure, Injection, Task, Value, check_id
 from learnt.store import tasks
+from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -370,3 +371,8 @@ def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> 
         tasks=database.list_value(of_tasks),
         since=since,
     )
+
+
+def searches_by(asker: str, at: int | None) -> str:
+    """Return the name of the counter of somebody's searches on a day; None gives the end of the range."""
+    return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"

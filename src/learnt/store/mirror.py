@@ -13,6 +13,7 @@ import os
 from learnt.errors import CorruptDatabase, LearntError, NoStore
 from learnt.store import Store, learnings
 from learnt.store.database import insert_statement, newest_schema
+from learnt.store.purge import forget_missteps
 from learnt.store.spool import SpoolRecord
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.locks import Locked
@@ -153,8 +154,6 @@ def throw_away(place: Place) -> None:
 
 def forget(server: Store, signs: Sequence[str]) -> None:
     """Let the mirror of a server forget missteps, too; one that cannot be used is rebuilt later."""
-    from learnt.store.purge import forget_missteps  # a hook need not load it
-
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
         with mirror.transaction():

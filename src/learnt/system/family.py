@@ -40,15 +40,8 @@ class Process(Value):
     started: str
 
 
-class Remains(Value):
-    """What was left of a program when it was over: how many processes ran beside it, and which could not be ended."""
-
-    outlived: int = 0
-    left: tuple[int, ...] = ()
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> Remains:
-    """Kill a program that leads a process group, and at once all that is in the group; on Windows, its descendants."""
+def kill_group(process: subprocess.Popen[bytes]) -> tuple[int, ...]:
+    """Kill a program that leads a process group with all that is in the group; on Windows, with its descendants."""
     if sys.platform == "win32":
         subprocess.run(
             ("taskkill", "/T", "/F", "/PID", str(process.pid)),
@@ -62,32 +55,27 @@ def kill_group(process: subprocess.Popen[bytes]) -> Remains:
             os.killpg(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):  # nobody is left, or only processes of another user
             process.kill()
-    return Remains()
+    return ()
 
 
-def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: float = GRACE_S) -> Remains:
-    """End a program that nobody has waited for yet, and its family; who does not go within the grace is killed."""
+def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: float = GRACE_S) -> tuple[int, ...]:
+    """End a program that nobody has waited for yet, and its family: politely, and by force after the grace.
+
+    Return the numbers of the processes that could not be ended.
+    """
     if sys.platform == "win32":
         return kill_group(process)
-    members = find_family(process.pid, mark)
-    return Remains(
-        outlived=sum(member.pid != process.pid for member in members),
-        left=_end(lambda: find_family(process.pid, mark), grace_s),
-    )
+    return _end(lambda: _find_family(process.pid, mark), grace_s)
 
 
-def end_orphans(pid: int, started: str, *, mark: str = "", grace_s: float = GRACE_S) -> tuple[int, ...]:
+def end_orphans(pid: int, started: str, *, mark: str = "") -> tuple[int, ...]:
     """End what is left of a program that another process started; return the numbers of the ended processes.
 
-    The number alone proves nothing: the group is ended when its leader still is the process that started then, or
-    when a member carries the mark; beyond that, only what carries the mark.
+    The number alone proves nothing. The group is ended if its leader is still the process that started then, or if a
+    member carries the mark; outside the group, only processes with the mark are ended.
     """
-
-    def family() -> list[Process]:
-        return _find_orphans(pid, started, mark)
-
-    before = {process.pid for process in family()}
-    left = _end(family, grace_s)
+    before = {process.pid for process in _find_family(pid, mark, started)}
+    left = _end(lambda: _find_family(pid, mark, started), GRACE_S)
     return tuple(sorted(before - set(left)))
 
 
@@ -99,27 +87,22 @@ def start_time(pid: int) -> str:
     return _ask_ps("-o", "lstart=", "-p", str(pid)).strip()
 
 
-def find_family(pid: int, mark: str = "") -> list[Process]:
-    """Return the living family of a program whose number is still its own: alive, or not waited for yet."""
-    everyone = _living()
-    return _with_descendants(
-        everyone,
-        (other for other in everyone if pid in (other.pid, other.group, other.session) or _carries(other, mark)),
-    )
+def _find_family(pid: int, mark: str, started: str | None = None) -> list[Process]:
+    """Return the living family of a program.
 
-
-def _find_orphans(pid: int, started: str, mark: str) -> list[Process]:
+    Without `started` the number is still the program's own: it is alive, or nobody has waited for it yet.
+    """
     everyone = _living()
     group = [other for other in everyone if pid in (other.pid, other.group, other.session)]
-    is_ours = any(started and other.pid == pid and other.started == started for other in group) or any(
-        _carries(other, mark) for other in group
-    )
     marked = [other for other in everyone if _carries(other, mark)]
+    is_ours = started is None or any(
+        other in marked or (started and (other.pid, other.started) == (pid, started)) for other in group
+    )
     return _with_descendants(everyone, [*marked, *(group if is_ours else ())])
 
 
 def _end(family: Callable[[], list[Process]], grace_s: float) -> tuple[int, ...]:
-    """Ask a family to end, then make it; return the numbers of those that would not go."""
+    """Ask a family to end, then kill it; return the numbers of the processes that survived."""
     members = family()
     if not members:
         return ()
@@ -226,7 +209,7 @@ def _send_signal(members: Iterable[Process], number: int) -> None:
 
 
 def _await(members: list[Process], limit_s: float) -> None:
-    """Wait until all of them are gone, but no longer than this."""
+    """Wait until all processes are gone, but no longer than the limit."""
     deadline = time.monotonic() + limit_s
     for member in members:
         _await_one(member, deadline)

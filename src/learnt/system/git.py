@@ -1,17 +1,14 @@
-"""Running git: never asking anybody, never touched by the repository that our own process is called from."""
+"""Run git: it never prompts, and ignores the repository that the environment of our own process may name."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 
 from learnt.errors import LearntError
 from learnt.model import Value
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _LIMIT_S = 300
 _MOST_COMMITS = 5_000
@@ -29,7 +26,7 @@ class Commit(Value):
 
 
 def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True) -> str | None:
-    """Run git in a folder and return what it says; None when it fails and that is no error."""
+    """Run git in a folder and return its output; None when it fails and `check` is False."""
     if not os.path.isdir(folder):
         if not check:
             return None
@@ -60,14 +57,12 @@ def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True
 
 
 def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterator[Commit]:
-    """Yield the commits on the present branch since a moment, the newest first; outside git, none."""
+    """Yield the commits on the current branch since a moment, the newest first; outside git, none."""
     words = ["log", f"--since=@{since_ms // 1000}", f"--max-count={_MOST_COMMITS}", "--no-merges", "--name-only"]
     form = _FIELD.join((f"--format={_RECORD}%H", "%at", "%s", "%b", ""))
-    told = git(folder, *words, form, environ=environ, check=False)
-    for record in (told or "").split(_RECORD)[1:]:
+    output = git(folder, *words, form, environ=environ, check=False)
+    for record in (output or "").split(_RECORD)[1:]:
         fields = record.split(_FIELD)
         if len(fields) == 5 and fields[1].isdecimal():
-            id, at, subject, body, files = fields
-            yield Commit(
-                id=id, at=int(at) * 1000, subject=subject, body=body.strip(), files=tuple(files.strip().splitlines())
-            )
+            id, at, subject, body, files = map(str.strip, fields)
+            yield Commit(id=id, at=int(at) * 1000, subject=subject, body=body, files=tuple(files.splitlines()))

@@ -31,27 +31,23 @@ INTERRUPTED, NOT_STARTED = "interrupted", "not started"
 # Beside endings, the queue holds this word when there is output that the caller may want to look at.
 _OUTPUT = "output"
 Events = SimpleQueue[str]
-
-if sys.platform == "win32":
-    _NEW_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP
-else:
-    _NEW_GROUP = 0  # a new session has its own group
+End = Callable[[subprocess.Popen[bytes]], tuple[int, ...]]
+"""Ends a program and its family; returns the numbers of the processes that could not be ended."""
+# On Windows only; elsewhere a new session has its own group.
+_NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 class Exit(Value):
     """How a program ended.
 
     `ending` is `exited`, `time limit`, `output limit`, `interrupted` or `not started`. `exit_code` is as a shell gives
-    it (137 for a kill) and None when nothing was started. `outlived` counts the processes beside the program that ran
-    when it was over and were ended, `left` names those that not even we could end. `error` says why the program was
-    not started or its output not kept.
+    it (137 for a kill) and None when nothing was started. `left` holds the processes that could not be ended. `error`
+    says why the program was not started or its output not kept.
     """
 
     ending: str
     exit_code: int | None
-    duration_ms: int
     pid: int
-    outlived: int = 0
     left: tuple[int, ...] = ()
     error: str = ""
 
@@ -60,28 +56,20 @@ class Stop:
     """Ends the programs that it is given to. `now` may be called from a signal handler and from any thread."""
 
     def __init__(self) -> None:
-        self._asked = False
+        self.asked = False
         self._listeners: list[Events] = []
 
     def now(self) -> None:
         """End the programs, now and whenever one starts."""
-        self._asked = True
+        self.asked = True
         for listener in tuple(self._listeners):
             listener.put(INTERRUPTED)
-
-    @property
-    def asked(self) -> bool:
-        """Whether the end was asked for."""
-        return self._asked
 
     def _listen(self, events: Events) -> None:
         # First in the list, then the look: a stop in between is heard at least once.
         self._listeners.append(events)
-        if self._asked:
+        if self.asked:
             events.put(INTERRUPTED)
-
-    def _unlisten(self, events: Events) -> None:
-        self._listeners.remove(events)
 
 
 def run(
@@ -92,38 +80,36 @@ def run(
     stdin: BinaryIO,
     keep: Callable[[str, bytes], bool],
     time_limit_s: float,
-    end: Callable[[subprocess.Popen[bytes]], family.Remains] = family.kill_group,
+    end: End = family.kill_group,
     patience_s: float = _PATIENCE_S,
     on_started: Callable[[int, str], None] | None = None,
     on_output: Callable[[], None] | None = None,
     stop: Stop | None = None,
 ) -> Exit:
-    """Run a program to its end, whichever that is.
+    """Run a program until it ends or is ended.
 
     `keep` is given each piece of `stdout` and `stderr`, in threads but never in two at once; False ends the program.
-    `on_started` is given the process's number and start time before anything else happens, `on_output` is called when
-    something was kept. Both are called in the caller's thread; when one raises, the program is ended and the error
-    goes on. `end` says how the program and its family are ended.
+    `on_started` is given the process's number and start time before anything else happens; `on_output` is called when
+    something was kept. Both are called in the caller's thread; when one raises, the program is ended and the error is
+    passed on.
     """
     stop = stop or Stop()
-    began = time.monotonic()
+    deadline = time.monotonic() + time_limit_s
     program = _Program(words, keep, notify=on_output is not None)
     stop._listen(program.events)
     try:
         ending = INTERRUPTED if stop.asked else program.start(folder, environ, stdin)
         if not ending:
-            ending = program.watch(began + time_limit_s, on_started, on_output)
+            ending = program.watch(deadline, on_started, on_output)
     finally:
-        stop._unlisten(program.events)
-        remains = program.end(end, patience_s)
+        stop._listeners.remove(program.events)
+        left = program.end(end, patience_s)
     return Exit(
         # Output that was cut off after the program's end is cut off all the same.
         ending=OUTPUT_LIMIT if ending == EXITED and program.flooded else ending,
         exit_code=program.exit_code,
-        duration_ms=round((time.monotonic() - began) * 1000),
         pid=program.pid,
-        outlived=remains.outlived,
-        left=remains.left,
+        left=left,
         error=program.error,
     )
 
@@ -147,7 +133,7 @@ class _Program:
 
     @property
     def pid(self) -> int:
-        """The number of the program's process; 0 when there is none."""
+        """The number of the program's process; 0 before it starts."""
         return self._process.pid if self._process else 0
 
     def start(self, folder: str, environ: Mapping[str, str], stdin: BinaryIO) -> str:
@@ -196,12 +182,12 @@ class _Program:
             if on_output:
                 on_output()
 
-    def end(self, end: Callable[[subprocess.Popen[bytes]], family.Remains], patience_s: float) -> family.Remains:
+    def end(self, end: End, patience_s: float) -> tuple[int, ...]:
         """End what is left of the family, take the exit code and the rest of the output."""
         process = self._process
         if process is None:
-            return family.Remains()
-        remains = end(process)
+            return ()
+        left = end(process)
         self._waiter.join(patience_s)
         if not self._waiter.is_alive():
             code = process.wait()
@@ -209,8 +195,8 @@ class _Program:
         for thread in self._threads:
             thread.join(patience_s)
         with self._lock:
-            self._over = True  # a thread that still hangs on a pipe must not keep anything any more
-        return remains
+            self._over = True  # a thread that still reads a pipe must not keep anything now
+        return left
 
     def _start_thread(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=work, args=arguments, name=f"learnt-{work.__name__}", daemon=True)
@@ -220,10 +206,10 @@ class _Program:
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         if sys.platform == "linux":
-            # Seen, but not taken: until the family is ended, the program's number must stay its own.
+            # Wait without reaping: until the family is ended, no other process may get this number.
             try:
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-            except ChildProcessError:  # it took longer to vanish than anybody waits
+            except ChildProcessError:  # somebody else has reaped it
                 pass
         else:
             process.wait()

@@ -279,7 +279,7 @@ def task_prompt_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
-        prompt = prompt_of(memory, task, root=memory.root, choice=choice, keep=False)
+        prompt = prompt_of(memory, task, choice, keep=False)
     record = {"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt}
     print_result(arguments, record, prompt.rstrip())
 

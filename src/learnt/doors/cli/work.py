@@ -59,7 +59,7 @@ def work_run(arguments: Arguments) -> int:
     with open_memory(arguments) as memory:
         root, folder, settings = memory.root, memory.folder, memory.settings
         if arguments.background:
-            check_agent(memory, root=root, environ=os.environ)  # now, while a person sees the error
+            check_agent(memory)  # now, while a person sees the error
     plan = Plan(
         tasks=0 if arguments.all else arguments.tasks,
         jobs=arguments.jobs or settings.work_jobs,
@@ -73,13 +73,13 @@ def work_run(arguments: Arguments) -> int:
     if arguments.background:
         return _start_in_background(arguments, folder)
     printer = _EventPrinter(quiet=arguments.json)
-    run = LoopRun(lambda: Memory.open(root, create=False), plan, root=root, environ=os.environ, tell=printer.show)
+    run = LoopRun(root, plan, tell=printer.show)
     endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
     before = {
         number: signal.signal(number, lambda number, _: run.stop(_STOPPED_BY + signal.Signals(number).name))
         for number in endings
     }
-    with runs.Registered(folder):
+    with runs.register(folder):
         summary = run.run()
     if not arguments.json:
         _print_summary(summary)

@@ -1,7 +1,11 @@
-"""What every provider shares: the request, the provider's settings, and the answer.
+"""What a call to a model is: the request, the provider, the answer, and what it costs.
 
-An answer is foreign. A provider's module returns a `ModelAnswer` whatever happens: an error is described in it, with
-what a person needs to know, and never raised.
+An answer is foreign text. A provider's module never raises: it returns a `ModelAnswer`, which also describes errors in
+words for a person.
+
+Prices come from the user's settings. None is built in, because prices change and a wrong one is worse than none. Where
+no token price is known, a call costs the assumed price of one call; where that is not set either, it counts as free
+and no cap can stop it.
 """
 
 from __future__ import annotations
@@ -13,10 +17,14 @@ from typing import Any, Protocol
 from learnt.errors import InvalidValue
 from learnt.model import Value
 from learnt.text.clean import clean
+from learnt.text.tokens import estimate_tokens
 
 PROVIDERS = ("none", "command", "anthropic", "openai")
 # As the store keeps them.
 DONE, FAILED, TIMEOUT, REFUSED = "done", "failed", "timeout", "refused"
+_MILLION = 1_000_000
+# Sums of many small amounts must not miss a cap by a rounding error.
+_ROUNDING_USD = 1e-9
 
 
 class ModelRequest(Value):
@@ -30,7 +38,7 @@ class ModelRequest(Value):
 
     @property
     def instructions(self) -> str:
-        """What the model is told besides the prompt: the request's own words, and the form of the answer."""
+        """The system prompt: the request's own, and the form of the answer."""
         if not self.schema:
             return clean(self.system)
         form = json.dumps(self.schema, ensure_ascii=False)
@@ -44,8 +52,6 @@ class Provider(Value):
     name: str = "none"
     model: str = ""
     command: str = ""
-    folder: str = ""
-    """Where the command runs; empty for a new folder, which holds nothing that could mislead the model."""
     base_url: str = ""
     api_key: str = ""
     """Empty: the service's own package looks for one."""
@@ -107,16 +113,37 @@ class CallLedger(Protocol):
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         """Record a call that is about to be made and return its id; raise SpendingCap when it must not be made."""
 
-    def end(
-        self,
-        call_id: str,
-        *,
-        result: str,
-        reason: str,
-        tokens_in: int | None,
-        tokens_out: int | None,
-        cost_usd: float | None,
-        duration_ms: int,
-        model: str,
-    ) -> None:
-        """Record how a call ended; `result` is `done`, `failed`, `timeout` or `refused`."""
+    def end(self, call_id: str, **outcome: Any) -> None:
+        """Record how a call ended: `result`, `reason`, `model`, its tokens, `cost_usd` and `duration_ms`."""
+
+
+def forecast_usd(request: ModelRequest, provider: Provider) -> float:
+    """Return what the call will cost at most: everything that is sent, and the longest possible answer."""
+    tokens_in = estimate_tokens(request.instructions) + estimate_tokens(clean(request.prompt))
+    return cost_usd(provider, tokens_in, request.max_tokens) or 0.0
+
+
+def cost_usd(provider: Provider, tokens_in: int | None, tokens_out: int | None) -> float | None:
+    """Return what a call has cost; None when neither its tokens with their prices nor the price of a call is known."""
+    priced = provider.input_price is not None or provider.output_price is not None
+    counted = tokens_in is not None or tokens_out is not None
+    if provider.name == "command" or not (priced and counted):
+        return provider.call_price
+    paid_in = (tokens_in or 0) * (provider.input_price or 0.0)
+    return (paid_in + (tokens_out or 0) * (provider.output_price or 0.0)) / _MILLION
+
+
+def refusal(
+    spent_day: float, spent_month: float, forecast: float, cap_day: float | None, cap_month: float | None
+) -> str:
+    """Return why a call must not be made, or nothing. None means no cap; a free call is always allowed."""
+    if forecast == 0:
+        return ""
+    for period, spent, cap in (("day", spent_day, cap_day), ("month", spent_month, cap_month)):
+        # Compared this way round, NaN refuses.
+        if cap is not None and not spent + forecast <= cap + _ROUNDING_USD:
+            return (
+                f"the cap of ${cap:.2f} a {period} does not allow a call of about ${forecast:.4f}: "
+                f"${spent:.4f} are spent"
+            )
+    return ""
