@@ -98,7 +98,7 @@ def test_what_can_be_no_learnings_file_is_refused_and_left_alone(sqlite_memory: 
 
 def test_a_window_beyond_all_numbers_is_refused(sqlite_memory: Memory) -> None:
     for window in (0, -1, 10**20):
-        with pytest.raises(WrongRequest, match="there is no window"):
+        with pytest.raises(WrongRequest, match="the window cannot be"):
             sqlite_memory.file.update(window=window)
     assert sqlite_memory.file.regenerations() == []
 

@@ -241,7 +241,7 @@ class TestDecisions:
 
     def test_wrong_requests_are_refused(self, full: Memory) -> None:
         [item] = full.review.items(kinds=["new"])
-        with pytest.raises(WrongRequest, match="decision"):
+        with pytest.raises(WrongRequest, match="is not a decision"):
             full.review.decide(item.id, "later")
         with pytest.raises(WrongRequest, match="only `edit`"):
             full.review.decide(item.id, "accept", changes={"title": "x"})
