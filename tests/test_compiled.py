@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import Step
 from learnt.mine.extract import LearningDraft, extract
 from learnt.model import Discovery
 from tests.test_observe import FOLDER, observed, only, ran, used

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import Step
 from learnt.mine.complaint import find_error, find_stable_part, generalise, read_diagnostics
 from learnt.mine.lessons import observe_attempts, observe_commit, observe_words
 from learnt.mine.observe import observe_steps

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from learnt.clients.kit import transcript
 from learnt.clients.kit.run import LINE_LIMIT
-from learnt.clients.kit.steps import LONGEST_TEXT, About, Step
+from learnt.clients.kit.transcript import LONGEST_TEXT, About, Step
 from learnt.errors import WrongRequest
 from learnt.loop.prompt import Earlier, compose
 from learnt.model import Task

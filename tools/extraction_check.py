@@ -20,8 +20,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-from learnt.clients.kit.steps import Step
-from learnt.clients.kit.transcript import about, steps
+from learnt.clients.kit.transcript import Step, about, steps
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps

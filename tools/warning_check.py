@@ -18,8 +18,7 @@ from pathlib import Path
 
 from learnt import Memory
 from learnt.clients.kit.events import HookEvent
-from learnt.clients.kit.steps import Step
-from learnt.clients.kit.transcript import about, steps
+from learnt.clients.kit.transcript import Step, about, steps
 from learnt.errors import LearntError
 
 

@@ -259,7 +259,7 @@ SETTINGS = (
     Setting(
         "work.agent",
         "The client that works on tasks; `command` for a program of your own.",
-        choices=tuple(client.name for client in registry.that_offer("run")),
+        choices=registry.AGENTS,
     ),
     Setting(
         "work.command",

@@ -1,6 +1,6 @@
 """The clients, each once: its names, the events that it sends, the folders that it uses, and what it offers.
 
-This file holds plain data, because every hook loads it. The code of a client stands in the folder of its name, in up to
+This file holds plain data, because every hook loads it. The code of a client is in the folder of its name, in up to
 four modules: `run` (start it without a person), `hooks` (read results that it sends in its own format), `transcript`
 (read the conversations that it keeps) and `setup` (edit its settings). `load` imports one of them when it is needed.
 """
@@ -89,7 +89,7 @@ CLIENTS = (
         title="Claude Code",
         setup_name="claude-code",
         folder="claude_code",
-        offers=_EVERY_MODULE,
+        offers=("run", "transcript", "setup"),
         places=("CLAUDE_CONFIG_DIR",),
         events=_CLAUDE_EVENTS,
         compaction_format="text",
@@ -131,6 +131,8 @@ CLIENTS = (
     Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
     Client(name="command", title="any other program", offers=("run",)),
 )
+# Every client can be run without a person.
+AGENTS = tuple(client.name for client in CLIENTS)
 _BY_NAME = {alias: client for client in CLIENTS for alias in (client.name, client.setup_name, *client.aliases) if alias}
 # The kind of each event, whichever client sends it.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}

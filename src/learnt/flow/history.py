@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from learnt.clients.kit.steps import About
-from learnt.clients.kit.transcript import TranscriptFile, about, steps
+from learnt.clients.kit.transcript import About, TranscriptFile, about, steps
 from learnt.clients.kit.transcript import find as find_transcripts
 from learnt.clients.registry import PLACES
 from learnt.debrief.sigils import remove_sigils

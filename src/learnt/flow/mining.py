@@ -13,8 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from learnt.clients.kit.steps import Step
-from learnt.clients.kit.transcript import steps
+from learnt.clients.kit.transcript import Step, steps
 from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search

@@ -12,8 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from learnt.clients.kit.steps import About
-from learnt.clients.kit.transcript import about
+from learnt.clients.kit.transcript import About, about
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow import background

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import Step
 from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part
 from learnt.model import Value

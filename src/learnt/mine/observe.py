@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from learnt.clients.kit.steps import Step
+from learnt.clients.kit.transcript import Step
 from learnt.mine.calls import FailedCall, PastCall, WorkingCall
 from learnt.mine.checks import (
     FailedCheck,

@@ -11,45 +11,24 @@ import os
 import re
 from collections.abc import Iterator
 
-from learnt.clients.kit.run import (
-    Call,
-    Output,
-    RunReport,
-    RunRequest,
-    failure,
-    join_messages,
-    lines,
-    one_line,
-    plain_text,
-    program,
-    records,
-    shorten,
-    with_model,
-)
+from learnt.clients.kit import run as kit
 from learnt.text.json_values import amount, count, dig, total
 
 _PROMPT, _CONVERSATION, _FIGURES, _HISTORY = "prompt.md", "aider.llm.log", "aider.figures.jsonl", "aider.chat.md"
 _QUIET = (
-    "--yes-always",
-    "--no-pretty",
-    "--no-fancy-input",
-    "--no-suggest-shell-commands",
-    "--no-detect-urls",
-    "--no-check-update",
-    "--no-show-release-notes",
-    "--no-show-model-warnings",
-    "--no-analytics",
-)
+    "--yes-always --no-pretty --no-fancy-input --no-suggest-shell-commands --no-detect-urls --no-check-update "
+    "--no-show-release-notes --no-show-model-warnings --no-analytics"
+).split()
 _CHATTER = ("Aider v", "Main model:", "Model:", "Weak model:", "Editor model:", "Git repo:", "Repo-map:", "Tokens:")
 
 
-def call(request: RunRequest) -> Call:
+def call(request: kit.RunRequest) -> kit.Call:
     """Return how aider is started for this request."""
     prompt = os.path.join(request.scratch, _PROMPT)
-    return Call(
+    return kit.Call(
         client="aider",
         argv=(
-            *program(request, "aider"),
+            *kit.program(request, "aider"),
             "--message-file",
             prompt,
             *_QUIET,
@@ -61,7 +40,7 @@ def call(request: RunRequest) -> Call:
             os.path.join(request.scratch, _HISTORY),
             "--input-history-file",
             os.path.join(request.scratch, "aider.input"),
-            *with_model(request, "--model"),
+            *kit.model_option(request),
             *request.arguments,
         ),
         files={prompt: request.prompt},
@@ -70,44 +49,44 @@ def call(request: RunRequest) -> Call:
     )
 
 
-def read(output: Output) -> RunReport:
+def read(output: kit.Output) -> kit.RunReport:
     """Return what aider kept about the conversation."""
     scratch = output.call.scratch
     conversation = os.path.join(scratch, _CONVERSATION)
     said = list(_responses(conversation))
-    printed = plain_text(output.stdout)
+    printed = kit.plain_text(output.stdout)
     sent = [
         record.get("properties")
-        for record in records(os.path.join(scratch, _FIGURES))
+        for record in kit.records(os.path.join(scratch, _FIGURES))
         if record.get("event") == "message_send"
     ]
-    costs = [cost for each in sent if (cost := amount(dig(each, "cost"))) is not None]
+    costs = [cost for message in sent if (cost := amount(dig(message, "cost"))) is not None]
     model = re.search(r"^(?:Main model|Model): (\S+)", printed, re.MULTILINE)
     history = os.path.join(scratch, _HISTORY)
     # It ends with exit code 0 even when the model could not be reached.
     unanswered = os.path.exists(conversation) and not said
     instead = "" if unanswered else printed
-    return RunReport(
+    return kit.RunReport(
         text=said[-1] if said else instead,
-        said=join_messages(said) or instead,
+        said=kit.join_messages(said) or instead,
         model=output.call.model or (model[1] if model else ""),
         cost_usd=sum(costs) if any(costs) else None,  # 0 stands for a model without a price
-        tokens_in=total([count(dig(each, "prompt_tokens")) for each in sent]),
-        tokens_out=total([count(dig(each, "completion_tokens")) for each in sent]),
+        tokens_in=total([count(dig(message, "prompt_tokens")) for message in sent]),
+        tokens_out=total([count(dig(message, "completion_tokens")) for message in sent]),
         transcript=history if os.path.exists(history) else "",
-        error=failure(output, shorten(printed[-1_000:], 1_000) or "no answer" if unanswered else ""),
+        error=kit.failure(output, kit.shorten(printed[-1_000:], 1_000) or "no answer" if unanswered else ""),
     )
 
 
 def progress(line: str) -> str:
     """Return the line, unless it is about aider itself."""
-    return "" if line.startswith(_CHATTER) else one_line(line)
+    return "" if line.startswith(_CHATTER) else kit.one_line(line)
 
 
 def _responses(path: str) -> Iterator[str]:
     """Yield what the model answered; every line of the log starts with who speaks."""
     message: list[str] | None = None
-    for line in lines(path):
+    for line in kit.lines(path):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         if text.startswith(("LLM RESPONSE ", "TO LLM ")):
             if message:

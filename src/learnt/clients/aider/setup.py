@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from learnt.clients.kit.setup import Disk, Fault, Location, Read, Target, Trust, Unfit, decode
+from learnt.clients.kit import setup as kit
 from learnt.errors import WrongRequest
 from learnt.model import Value
 
@@ -29,26 +29,26 @@ _OURS = rf"[\"']?{re.escape(_FILE)}[\"']?"
 _IN_BRACKETS = re.compile(rf",[ \t]*{_OURS}(?=[ \t]*[],])|(?<=\[)[ \t]*{_OURS}[ \t]*,?[ \t]*")
 
 
-def targets(location: Location) -> list[Target]:
+def targets(location: kit.Location) -> list[kit.Target]:
     """Return the files that aider reads, and what is done to each."""
     if location.user:
         raise WrongRequest("aider reads the learnings of one project", hint="use `learnt install aider` in the project")
-    return [Target(path=os.path.join(location.root, ".aider.conf.yml"), edit=ReadList())]
+    return [kit.Target(path=os.path.join(location.root, ".aider.conf.yml"), edit=ReadList())]
 
 
-def next_step(location: Location) -> str:
+def next_step(location: kit.Location) -> str:
     """Return what the user has to do after the files are written."""
     return f"start aider in {location.root}; `learnt update` writes {_FILE}"
 
 
-def find_switch(location: Location, read: Read) -> Fault | None:
+def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return nothing: aider has no hooks."""
     return None
 
 
-def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return nothing: aider has no hooks."""
-    return Trust()
+    return kit.Trust()
 
 
 class ReadList(Value):
@@ -56,7 +56,7 @@ class ReadList(Value):
 
     def add(self, content: bytes | None) -> bytes:
         """Return the file with what is ours in it; None stands for no file."""
-        mark, text = decode(content or b"")
+        mark, text = kit.decode(content or b"")
         if _is_listed(text):
             return content or b""
         lines = _lines(text)
@@ -72,7 +72,7 @@ class ReadList(Value):
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
         """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
-        mark, text = decode(content)
+        mark, text = kit.decode(content)
         lines = _lines(text)
         key = _find_key(lines)
         if key is None or not _is_listed(text):
@@ -86,7 +86,7 @@ class ReadList(Value):
             gone = {key} if re.search(r":[ \t]*\[[ \t]*\]", lines[key]) else set()
         left = "".join(line for number, line in enumerate(lines) if number not in gone)
         if _is_listed(left):
-            raise Unfit(f"`{_KEY}` is written in a way that cannot be changed safely")
+            raise kit.Unfit(f"`{_KEY}` is written in a way that cannot be changed safely")
         if before is None and not left.strip():
             return None
         if before and not before.endswith(b"\n") and len(lines) - 1 in gone:
@@ -95,7 +95,7 @@ class ReadList(Value):
 
     def holds(self, content: bytes) -> bool:
         """Return whether anything of ours is in the file."""
-        return _is_listed(decode(content)[1])
+        return _is_listed(kit.decode(content)[1])
 
     def by_hand(self, content: bytes | None, /) -> str:
         """Return what a person can add to the file as it is."""
@@ -122,15 +122,15 @@ def _find_key(lines: list[str]) -> int | None:
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
         if bare.startswith("\t"):
-            raise Unfit(f"line {number + 1} is indented by a tab", remedy="mend it")
+            raise kit.Unfit(f"line {number + 1} is indented by a tab", remedy="mend it")
         if bare.strip() and not bare.startswith(" ") and not _TOP.match(bare):
-            raise Unfit(f"line {number + 1} is not a key with its value")
+            raise kit.Unfit(f"line {number + 1} is not a key with its value")
         if bare.startswith("---") and any(above.strip() and above[0] not in "#%" for above in lines[:number]):
-            raise Unfit("it holds more than one document")
+            raise kit.Unfit("it holds more than one document")
         if _KEY_LINE.match(bare):
             keys.append(number)
     if len(keys) > 1:
-        raise Unfit(f"`{_KEY}` is there more than once", remedy="leave one of them")
+        raise kit.Unfit(f"`{_KEY}` is there more than once", remedy="leave one of them")
     return keys[0] if keys else None
 
 
@@ -154,7 +154,7 @@ def _last_item(lines: list[str], key: int) -> tuple[int, str]:
     indents = {item["indent"] if item else None for item in items}
     indent = indents.pop() if len(indents) == 1 else None
     if indent is None or not _NO_VALUE.search(lines[key]):
-        raise Unfit(f"`{_KEY}` is no list with a dash for each file")
+        raise kit.Unfit(f"`{_KEY}` is no list with a dash for each file")
     return numbers[-1], indent
 
 

@@ -7,54 +7,34 @@ Edits are accepted, everything else follows the user's own permissions; more is 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from learnt.clients.claude_code.transcript import root
-from learnt.clients.kit.run import (
-    Call,
-    Output,
-    RunReport,
-    RunRequest,
-    failure,
-    join_messages,
-    newest,
-    one_line,
-    parse_record,
-    program,
-    records,
-    tool_line,
-    unless,
-    with_model,
-)
-from learnt.text.json_values import amount, count, dig, text_of, total
+from learnt.clients.claude_code.transcript import real_model, root
+from learnt.clients.kit import run as kit
+from learnt.clients.kit.transcript import blocks
+from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
-# What an outer session of Claude Code leaves in the environment; an inner one with these refuses to start.
-_OUTER_SESSION = (
-    "CLAUDECODE",
-    "CLAUDE_CODE_ENTRYPOINT",
-    "CLAUDE_CODE_SESSION_ID",
-    "CLAUDE_PID",
-    "CLAUDE_ENV_FILE",
-    "CLAUDE_PROJECT_DIR",
+# What a session of Claude Code sets in its environment; with these, another one inside it refuses to start.
+_OUTER_SESSION = tuple(
+    "CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_PID CLAUDE_ENV_FILE CLAUDE_PROJECT_DIR".split()
 )
+# What was read, what was written to the cache and read from it, and what was written.
+_BY_MODEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
+_BY_MESSAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _MOST_DENIALS = 5
 
 
-def call(request: RunRequest) -> Call:
+def call(request: kit.RunRequest) -> kit.Call:
     """Return how Claude Code is started for this request."""
-    return Call(
+    return kit.Call(
         client="claude",
         argv=(
-            *program(request, "claude"),
+            *kit.program(request, "claude"),
             "-p",
-            *unless(request.arguments, ("--output-format",), ("--output-format", "stream-json", "--verbose")),
-            *unless(
-                request.arguments,
-                ("--permission-mode", "--dangerously-skip-permissions"),
-                ("--permission-mode", "acceptEdits"),
-            ),
-            *with_model(request, "--model"),
+            *kit.option(request, "--output-format", "stream-json", "--verbose"),
+            *kit.option(request, "--permission-mode", "acceptEdits", unless=("--dangerously-skip-permissions",)),
+            *kit.model_option(request),
             *request.arguments,
         ),
         stdin=request.prompt,
@@ -64,13 +44,13 @@ def call(request: RunRequest) -> Call:
     )
 
 
-def read(output: Output) -> RunReport:
+def read(output: kit.Output) -> kit.RunReport:
     """Return what Claude Code reports: its result or, without one, what its messages show."""
     said: list[str] = []
     usages: dict[str, Any] = {}
     result: dict[str, Any] = {}
     model = session = ""
-    for record in records(output.stdout):
+    for record in kit.records(output.stdout):
         session = text_of(record.get("session_id")) or session
         kind = record.get("type")
         if kind == "system":
@@ -80,87 +60,51 @@ def read(output: Output) -> RunReport:
             usages[text_of(dig(record, "message", "id")) or str(len(usages))] = dig(record, "message", "usage")
             if not record.get("parent_tool_use_id"):  # a sub-agent's words are not the agent's
                 said += _texts(record)
-                model = _real(dig(record, "message", "model")) or model
+                model = real_model(dig(record, "message", "model")) or model
         elif kind == "result":
             result = record
     text = text_of(result.get("result")) or (said[-1] if said else "")
     if text and text not in said:
         said.append(text)
-    figures = _figures_by_model(result.get("modelUsage")) or _figures_of_usages(
-        [result.get("usage")] if result else usages.values()
-    )
-    return RunReport(
+    return kit.RunReport(
         text=text,
-        said=join_messages(said),
+        said=kit.join_messages(said),
         model=model or _dearest(result.get("modelUsage")) or output.call.model,
         cost_usd=amount(result.get("total_cost_usd")),
-        **figures,
-        transcript=_transcript(output, session),
+        **_figures(result, usages.values()),
+        transcript=kit.newest(_projects(output), f"{session}.jsonl", depth=1) if session else "",
         denied=_denials(result.get("permission_denials")),
-        error=failure(output, _complaint(result)),
+        error=kit.failure(output, _complaint(result)),
     )
 
 
 def progress(line: str) -> str:
     """Return the agent's latest words or tool call."""
-    record = parse_record(line)
+    record = parsed(line)
     if record.get("type") != "assistant":
         return ""
     shown = ""
-    for block in _blocks(record):
+    for block in blocks(dig(record, "message", "content")):
         if block.get("type") == "tool_use":
-            shown = tool_line(block.get("name"), block.get("input"))
+            shown = kit.tool_line(block.get("name"), block.get("input"))
         elif block.get("type") == "text":
-            shown = one_line(block.get("text"))
+            shown = kit.one_line(block.get("text"))
     return shown
 
 
-def _blocks(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    content = dig(record, "message", "content")
-    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
-
-
 def _texts(record: Mapping[str, Any]) -> list[str]:
-    return [text_of(block.get("text")) for block in _blocks(record) if block.get("type") == "text"]
+    content = blocks(dig(record, "message", "content"))
+    return [text_of(block.get("text")) for block in content if block.get("type") == "text"]
 
 
-def _real(model: object) -> str:
-    name = text_of(model)
-    return "" if name.startswith("<") else name  # `<synthetic>` stands for an error of the service
-
-
-def _figures_by_model(usage: object) -> dict[str, Any]:
-    if not isinstance(usage, Mapping) or not usage:
-        return {}
-    return _figures(
-        [
-            (
-                count(dig(each, "inputTokens")),
-                count(dig(each, "cacheCreationInputTokens")),
-                count(dig(each, "cacheReadInputTokens")),
-                count(dig(each, "outputTokens")),
-            )
-            for each in usage.values()
-        ]
-    )
-
-
-def _figures_of_usages(usages: Any) -> dict[str, Any]:
-    return _figures(
-        [
-            (
-                count(dig(each, "input_tokens")),
-                count(dig(each, "cache_creation_input_tokens")),
-                count(dig(each, "cache_read_input_tokens")),
-                count(dig(each, "output_tokens")),
-            )
-            for each in usages
-        ]
-    )
-
-
-def _figures(rows: list[tuple[int | None, int | None, int | None, int | None]]) -> dict[str, Any]:
-    fresh, written, cached, out = (total([row[place] for row in rows]) for place in range(4))
+def _figures(result: Mapping[str, Any], usages: Iterable[Any]) -> dict[str, Any]:
+    """Return the tokens of a run: by model, or else those of the result, or else those of all messages."""
+    by_model = result.get("modelUsage")
+    if isinstance(by_model, Mapping) and by_model:
+        usages, keys = by_model.values(), _BY_MODEL
+    else:
+        usages, keys = [result.get("usage")] if result else usages, _BY_MESSAGE
+    fresh, written, cached, out = (total([count(dig(usage, key)) for usage in usages]) for key in keys)
     return {"tokens_in": total([fresh, written, cached]), "tokens_cached": cached, "tokens_out": out}
 
 
@@ -179,10 +123,9 @@ def _complaint(result: Mapping[str, Any]) -> str:
 
 
 def _denials(denials: object) -> tuple[str, ...]:
-    listed = denials if isinstance(denials, list) else []
-    calls = [tool_line(call.get("tool_name"), call.get("tool_input")) for call in listed if isinstance(call, Mapping)]
+    calls = [kit.tool_line(call.get("tool_name"), call.get("tool_input")) for call in blocks(denials)]
     return tuple(dict.fromkeys(calls))[:_MOST_DENIALS]
 
 
-def _transcript(output: Output, session: str) -> str:
-    return newest(os.path.join(root(output.places), "projects"), f"{session}.jsonl", depth=1) if session else ""
+def _projects(output: kit.Output) -> str:
+    return os.path.join(root(output.places), "projects")

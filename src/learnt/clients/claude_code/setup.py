@@ -12,77 +12,66 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learnt.clients import registry
+from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import JsonFile, look, read_json
-from learnt.clients.kit.setup import (
-    TIMEOUT_S,
-    Disk,
-    Fault,
-    Location,
-    Read,
-    Target,
-    Trust,
-    hook,
-    hook_command,
-    nearest_switch,
-    server,
-    switched_off,
-)
 
 PERMISSION = "mcp__learnt__*"
 
 
-def hooks(location: Location) -> Mapping[str, Mapping[str, Any]]:
+def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
     """Return the hooks by event."""
-    command = hook_command(location, "claude")
-    return {event: hook(command, TIMEOUT_S) for event in registry.get("claude", "setup").events}
+    command = kit.hook_command(location, "claude")
+    return {event: kit.hook(command, kit.TIMEOUT_S) for event in registry.get("claude", "setup").events}
 
 
-def targets(location: Location) -> list[Target]:
+def targets(location: kit.Location) -> list[kit.Target]:
     """Return the files that Claude Code reads, and what is done to each."""
     settings = JsonFile(hooks=hooks(location), words={("permissions", "allow"): PERMISSION})
-    servers = JsonFile(servers="mcpServers", server=server(location))
+    servers = JsonFile(servers="mcpServers", server=kit.server(location))
     if not location.user:
         return [
-            Target(path=os.path.join(location.root, ".claude", "settings.json"), edit=settings),
-            Target(path=os.path.join(location.root, ".mcp.json"), edit=servers),
+            kit.Target(path=os.path.join(location.root, ".claude", "settings.json"), edit=settings),
+            kit.Target(path=os.path.join(location.root, ".mcp.json"), edit=servers),
         ]
     return [
-        Target(path=os.path.join(_user_folder(location), "settings.json"), edit=settings),
-        Target(path=_user_state(location), edit=servers),
+        kit.Target(path=os.path.join(_user_folder(location), "settings.json"), edit=settings),
+        kit.Target(path=_user_state(location), edit=servers),
     ]
 
 
-def _user_folder(location: Location) -> str:
+def _user_folder(location: kit.Location) -> str:
     return location.home("CLAUDE_CONFIG_DIR", ".claude")
 
 
-def _user_state(location: Location) -> str:
+def _user_state(location: kit.Location) -> str:
     folder = _user_folder(location)
     # Beside the folder, unless the folder was moved.
     beside = folder if location.places.get("CLAUDE_CONFIG_DIR") else os.path.dirname(folder)
     return os.path.join(beside, ".claude.json")
 
 
-def next_step(location: Location) -> str:
+def next_step(location: kit.Location) -> str:
     """Return what the user has to do after the files are written."""
     asks = "" if location.user else "; it asks once whether you trust the folder and the server `learnt`"
     return f"restart Claude Code (2.1 or newer){asks}"
 
 
-def find_switch(location: Location, read: Read) -> Fault | None:
+def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that keeps Claude Code from running any hook of ours."""
     here = os.path.join(location.root, ".claude")
     user = os.path.join(_user_folder(location), "settings.json")
     paths = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json"), user]
-    switch = nearest_switch(paths, lambda path: look(read_json(path, read), ("disableAllHooks",)))
+    switch = kit.nearest_switch(paths, lambda path: look(read_json(path, read), ("disableAllHooks",)))
     if switch is None or not switch[1]:
         return None
-    return switched_off("Claude Code", "`disableAllHooks` is true", switch[0], remedy="set `disableAllHooks` to false")
+    return kit.switched_off(
+        "Claude Code", "`disableAllHooks` is true", switch[0], remedy="set `disableAllHooks` to false"
+    )
 
 
-def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether the user has accepted the trust dialog of the project."""
     if location.user:
-        return Trust()
+        return kit.Trust()
     accepted = ("projects", location.root, "hasTrustDialogAccepted")
-    return Trust(trusted=look(read_json(_user_state(location), disk.read), accepted) is True or None)
+    return kit.Trust(trusted=look(read_json(_user_state(location), disk.read), accepted) is True or None)

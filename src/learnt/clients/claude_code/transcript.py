@@ -11,54 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import place
-from learnt.clients.kit.steps import (
-    About,
-    Calls,
-    Step,
-    blocks,
-    make_call,
-    make_messages,
-    make_prompts,
-    make_result,
-    read_name,
-    read_time,
-    texts,
-)
-from learnt.clients.kit.transcript import (
-    SessionDatabase,
-    TranscriptFile,
-    changed_files,
-    first_name,
-    first_records,
-    last_records,
-    line_records,
-    make_file,
-    matching_paths,
-)
 from learnt.text.json_values import dig, text_of
 
 _KINDS = {
-    "Bash": "run",
-    "PowerShell": "run",
-    "Edit": "edit",
-    "MultiEdit": "edit",
-    "Write": "edit",
-    "NotebookEdit": "edit",
-    "Read": "read",
-    "NotebookRead": "read",
+    **dict.fromkeys(("Bash", "PowerShell"), "run"),
+    **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
+    **dict.fromkeys(("Read", "NotebookRead"), "read"),
 }
-# What a transcript may begin with, before anybody says anything.
-_OTHERS = (
-    "attachment",
-    "file-history-snapshot",
-    "mode",
-    "permission-mode",
-    "progress",
-    "queue-operation",
-    "summary",
-    "system",
-)
+# Records that a transcript may begin with, before its first message.
+_OTHERS = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
 # Claude Code shortens longer names of folders.
 _LONGEST_FOLDER = 180
 _KEYS = ("sessionId", "leafUuid", "messageId")
@@ -85,18 +48,18 @@ def root(places: Mapping[str, str]) -> str:
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
-) -> Iterator[TranscriptFile]:
+    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+) -> Iterator[kit.TranscriptFile]:
     """Yield the transcripts of a folder and those below it."""
     names = {_folder_name(path) for path in (folder, os.path.realpath(folder))}
-    for kept_in in matching_paths(root(places), "projects", "*"):
+    for kept_in in kit.matching_paths(root(places), "projects", "*"):
         name = os.path.basename(kept_in)[:_LONGEST_FOLDER]
         if not name.startswith(tuple(names)):
             continue
         for pattern in (("*.jsonl",), ("*", "subagents", "*.jsonl")):
-            for file in changed_files(since_ms, kept_in, *pattern):
-                named = first_name(file.path, ("cwd",)) or (folder if name in names else "")
-                yield make_file("claude", file, session=first_name(file.path, ("sessionId",)), folder=named)
+            for file in kit.changed_files("claude", since_ms, kept_in, *pattern):
+                named = kit.first_name(file.path, ("cwd",)) or (folder if name in names else "")
+                yield file.replace(session=kit.first_name(file.path, ("sessionId",)) or file.session, folder=named)
 
 
 def _folder_name(folder: str) -> str:
@@ -110,35 +73,34 @@ def recognises(record: Mapping[str, Any]) -> bool:
     return record.get("type") in _OTHERS and any(key in record for key in _KEYS)
 
 
-def steps(path: str) -> Iterator[Step]:
+def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
-    calls, queue = Calls(), _Queue()
-    for record in line_records(path):
-        kind, at = record.get("type"), read_time(record.get("timestamp"))
+    calls, queue = kit.Calls(), _Queue()
+    for record in kit.line_records(path):
+        kind, at = record.get("type"), kit.read_time(record.get("timestamp"))
         if kind == "progress":
             yield from _progress_steps(record, calls)
         elif kind == "queue-operation":
-            yield from make_prompts(queue.take(record), at=at)
+            yield from kit.make_prompts(queue.take(record), at=at)
         elif kind == "attachment":
-            yield from make_prompts(queue.read_attachment(record.get("attachment")), at=at)
+            yield from kit.make_prompts(queue.read_attachment(record.get("attachment")), at=at)
         else:
             yield from _message_steps(record, calls, at=at, aside=bool(record.get("isSidechain")))
 
 
-def about(path: str) -> About:
+def about(path: str) -> kit.About:
     """Return what a transcript says about its conversation."""
-    facts: dict[str, Any] = {"client": "claude"}
-    for record in first_records(path):
-        for field, value in (
-            ("session", read_name(record.get("sessionId"))),
-            ("folder", read_name(record.get("cwd"))),
-            ("branch", read_name(record.get("gitBranch"))),
-            ("model", _model(record)),
-            ("started_at", read_time(record.get("timestamp"))),
-        ):
-            facts[field] = facts.get(field) or value
-    times = [read_time(record.get("timestamp")) for record in last_records(path)]
-    return About(**facts, ended_at=max(times, default=0))
+    return kit.gather("claude", path, _facts)
+
+
+def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "session": kit.read_name(record.get("sessionId")),
+        "folder": kit.read_name(record.get("cwd")),
+        "branch": kit.read_name(record.get("gitBranch")),
+        "model": real_model(dig(record, "message", "model")),
+        "started_at": kit.read_time(record.get("timestamp")),
+    }
 
 
 class _Queue:
@@ -152,7 +114,7 @@ class _Queue:
         """Return what went to the agent without a message of its own."""
         operation = record.get("operation")
         if operation == "enqueue":
-            self._waiting = [*self._waiting[-100:], texts(record.get("content"))]
+            self._waiting = [*self._waiting[-100:], kit.texts(record.get("content"))]
         elif operation == "popAll":
             self._waiting = []
         elif operation in ("dequeue", "remove") and self._waiting:
@@ -165,54 +127,57 @@ class _Queue:
         """Return what went to the agent as an attachment, unless it came out of the queue already."""
         if dig(attachment, "type") != "queued_command" or dig(attachment, "commandMode") not in (None, "prompt"):
             return ""
-        prompt = texts(dig(attachment, "prompt"))
+        prompt = kit.texts(dig(attachment, "prompt"))
         return "" if prompt == self._taken else prompt
 
 
-def _progress_steps(record: Mapping[str, Any], calls: Calls) -> Iterator[Step]:
+def _progress_steps(record: Mapping[str, Any], calls: kit.Calls) -> Iterator[kit.Step]:
     """Yield the steps of a sub-agent, as older versions report them."""
     message = dig(record, "data", "message")
     if dig(record, "data", "type") == "agent_progress" and isinstance(message, Mapping):
-        yield from _message_steps(message, calls, at=read_time(message.get("timestamp")), aside=True)
+        yield from _message_steps(message, calls, at=kit.read_time(message.get("timestamp")), aside=True)
 
 
-def _message_steps(record: Mapping[str, Any], calls: Calls, *, at: int, aside: bool) -> Iterator[Step]:
+def _message_steps(record: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool) -> Iterator[kit.Step]:
     if record.get("type") not in ("user", "assistant") or record.get("isCompactSummary"):
         return
     content = dig(record, "message", "content")
     if record["type"] == "assistant":
         yield from _agent_steps(record, content, calls, at=at, aside=aside)
         return
-    for block in blocks(content):
+    for block in kit.blocks(content):
         if block.get("type") == "tool_result":
             yield from _result_steps(block, calls, at=at, aside=aside)
     if not (aside or record.get("isMeta") or record.get("isVisibleInTranscriptOnly")):
-        yield from make_prompts(content, at=at)
+        yield from kit.make_prompts(content, at=at)
 
 
-def _agent_steps(record: Mapping[str, Any], content: object, calls: Calls, *, at: int, aside: bool) -> Iterator[Step]:
+def _agent_steps(
+    record: Mapping[str, Any], content: object, calls: kit.Calls, *, at: int, aside: bool
+) -> Iterator[kit.Step]:
     if record.get("isApiErrorMessage") or dig(record, "message", "model") == "<synthetic>":
         return
-    for block in blocks([{"type": "text", "text": content}] if isinstance(content, str) else content):
+    for block in kit.blocks([{"type": "text", "text": content}] if isinstance(content, str) else content):
         if block.get("type") == "tool_use":
-            step = make_call(block.get("name"), block.get("input"), _KINDS, id=block.get("id"), at=at, aside=aside)
+            step = kit.make_call(block.get("name"), block.get("input"), _KINDS, id=block.get("id"), at=at, aside=aside)
             yield calls.add(step)
         elif block.get("type") == "text":
-            yield from make_messages(text_of(block.get("text")), at=at, aside=aside)
+            yield from kit.make_messages(text_of(block.get("text")), at=at, aside=aside)
 
 
-def _result_steps(block: Mapping[str, Any], calls: Calls, *, at: int, aside: bool) -> Iterator[Step]:
-    id, text = read_name(block.get("tool_use_id")), texts(block.get("content"))
+def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool) -> Iterator[kit.Step]:
+    id, text = kit.read_name(block.get("tool_use_id")), kit.texts(block.get("content"))
     tool = calls.take_tool(id)
     exit_code = _EXIT_CODE.match(text) if _KINDS.get(tool) == "run" else None
     failed = block.get("is_error") is True or bool(exit_code and exit_code[1].strip("0"))
     denied = failed and bool(_REFUSED.match(text[:2_000]))
-    yield make_result(text, call=id, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
+    yield kit.make_result(text, call=id, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
     if denied and _PERSON_SAID in text:
         words = text.partition(_PERSON_SAID)[2]
-        yield from make_prompts("" if words.startswith(_NO_ANSWER) else words, at=at)
+        yield from kit.make_prompts("" if words.startswith(_NO_ANSWER) else words, at=at)
 
 
-def _model(record: Mapping[str, Any]) -> str:
-    name = read_name(dig(record, "message", "model"))
+def real_model(value: object) -> str:
+    """Return the name of a model; nothing for `<synthetic>`, which stands for an error of the service."""
+    name = kit.read_name(value)
     return "" if name.startswith("<") else name

@@ -27,9 +27,8 @@ _TRANSCRIPT_END = 1_000_000
 _EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)")
 
 
-def read_result(payload: Mapping[str, Any], *, runs: bool, transcript: str) -> tuple[bool | None, str]:
+def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcript: str) -> tuple[bool | None, str]:
     """Return whether a call failed, None where neither holds, and what it printed."""
-    output = whole_output(payload.get("error") or payload.get("tool_response"))
     return _find_ending(transcript, text_of(payload.get("tool_use_id"))), output
 
 

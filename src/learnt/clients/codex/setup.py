@@ -15,26 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learnt.clients import registry
+from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import JsonFile, look, read_json
-from learnt.clients.kit.setup import (
-    NAME,
-    TIMEOUT_S,
-    Disk,
-    Fault,
-    Location,
-    Read,
-    Target,
-    Trust,
-    Unfit,
-    decode,
-    find_hooks,
-    hook,
-    hook_command,
-    is_our_server,
-    nearest_switch,
-    server,
-    switched_off,
-)
 from learnt.errors import LearntError
 from learnt.model import Value
 
@@ -46,41 +28,41 @@ _FEW = 3
 _HOLDER = "mcp_servers"
 _REMARK = "# Written by `learnt install codex`; `learnt uninstall codex` takes it out."
 _TABLE = re.compile(
-    rf"(?:^[ \t]*\r?\n)?(?:^{re.escape(_REMARK)}\r?\n)?^\[{_HOLDER}\.{NAME}\][ \t]*(?:#[^\r\n]*)?"
+    rf"(?:^[ \t]*\r?\n)?(?:^{re.escape(_REMARK)}\r?\n)?^\[{_HOLDER}\.{kit.NAME}\][ \t]*(?:#[^\r\n]*)?"
     r"(?:\r?\n[ \t]*[\w-]+[ \t]*=[^\r\n]*)*(?:\r?\n|\Z)",
     re.M,
 )
 
 
-def hooks(location: Location) -> Mapping[str, Mapping[str, Any]]:
+def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
     """Return the hooks by event."""
-    command = hook_command(location, "codex", cmd_on_windows=True)
+    command = kit.hook_command(location, "codex", cmd_on_windows=True)
     events = registry.get("codex", "setup").events
-    return {event: hook(command, _SESSION_END_S if event == "SessionEnd" else TIMEOUT_S) for event in events}
+    return {event: kit.hook(command, _SESSION_END_S if event == "SessionEnd" else kit.TIMEOUT_S) for event in events}
 
 
-def targets(location: Location) -> list[Target]:
+def targets(location: kit.Location) -> list[kit.Target]:
     """Return the files that Codex reads, and what is done to each."""
     folder = _user_folder(location) if location.user else os.path.join(location.root, ".codex")
     # Without this, a run without a person could not use the tools that write.
-    allowed = {**server(location), "default_tools_approval_mode": "approve"}
+    allowed = {**kit.server(location), "default_tools_approval_mode": "approve"}
     return [
-        Target(path=os.path.join(folder, "hooks.json"), edit=JsonFile(hooks=hooks(location))),
-        Target(path=os.path.join(folder, "config.toml"), edit=ServerTable(server=allowed)),
+        kit.Target(path=os.path.join(folder, "hooks.json"), edit=JsonFile(hooks=hooks(location))),
+        kit.Target(path=os.path.join(folder, "config.toml"), edit=ServerTable(server=allowed)),
     ]
 
 
-def _user_folder(location: Location) -> str:
+def _user_folder(location: kit.Location) -> str:
     return location.home("CODEX_HOME", ".codex")
 
 
-def next_step(location: Location) -> str:
+def next_step(location: kit.Location) -> str:
     """Return what the user has to do after the files are written."""
     project = "" if location.user else "trust the project when Codex asks, and "
     return f"{project}approve the hooks under `/hooks` in Codex: until then it runs none of them, and does not say so"
 
 
-def find_switch(location: Location, read: Read) -> Fault | None:
+def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that keeps Codex from running any hook of ours."""
     folders = [os.path.join(location.root, ".codex"), _user_folder(location)]
     names: dict[str, str] = {}
@@ -94,14 +76,14 @@ def find_switch(location: Location, read: Read) -> Fault | None:
                 return value
         return None
 
-    switch = nearest_switch([os.path.join(folder, "config.toml") for folder in folders], feature)
+    switch = kit.nearest_switch([os.path.join(folder, "config.toml") for folder in folders], feature)
     if switch is None or switch[1]:
         return None
     name = names[switch[0]]
-    return switched_off("Codex", f"`{name}` is false under [features]", switch[0], remedy=f"set `{name}` to true")
+    return kit.switched_off("Codex", f"`{name}` is false under [features]", switch[0], remedy=f"set `{name}` to true")
 
 
-def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether Codex trusts our hooks.
 
     A project carries settings for all who work in it: where Codex was never used, nobody lacks its hooks. Where it left
@@ -109,16 +91,16 @@ def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Tru
     """
     reason, whole = _distrust(location, targets, disk)
     if not reason:
-        return Trust(trusted=True)
+        return kit.Trust(trusted=True)
     is_used = _is_used(location, disk)
     if not is_used:
         reason = f"{reason}; but Codex is not on this machine: it is not on PATH and has left nothing behind"
     elif not disk.is_there("codex"):
         reason = f"{reason}; codex is not on PATH, so that only its files could tell"
-    return Trust(trusted=False, reason=reason, whole=whole, matters=is_used)
+    return kit.Trust(trusted=False, reason=reason, whole=whole, matters=is_used)
 
 
-def _distrust(location: Location, targets: Sequence[Target], disk: Disk) -> tuple[str, bool]:
+def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
     """Return why Codex would not run our hooks, nothing when it would, and whether that holds for all of them.
 
     Codex is asked where that is possible; otherwise its files answer, but not whether a hook was changed since.
@@ -137,9 +119,9 @@ def _distrust(location: Location, targets: Sequence[Target], disk: Disk) -> tupl
     return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
 
 
-def _hook_keys(path: str, read: Read) -> dict[str, str]:
+def _hook_keys(path: str, read: kit.Read) -> dict[str, str]:
     """Return the keys by which Codex knows our hooks in a file, each with its event."""
-    places = find_hooks(read_json(path, read))
+    places = kit.find_hooks(read_json(path, read))
     return {f"{path}:{_snake(event)}:{group}:{position}": event for event, group, position in places}
 
 
@@ -164,7 +146,7 @@ def _list_events(events: list[str]) -> str:
     return ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"
 
 
-def _is_used(location: Location, disk: Disk) -> bool:
+def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
     """Return whether Codex is on PATH, or its folder holds more than what we write into it."""
     if disk.is_there("codex"):
         return True
@@ -175,11 +157,11 @@ def _is_used(location: Location, disk: Disk) -> bool:
     try:
         content = disk.read(config.path)
         return content is not None and bool(config.edit.remove(content, None))
-    except (Unfit, LearntError):
+    except (kit.Unfit, LearntError):
         return True  # somebody wrote it
 
 
-def _read_toml(path: str, read: Read) -> Any:
+def _read_toml(path: str, read: kit.Read) -> Any:
     try:
         return tomllib.loads((read(path) or b"").decode("utf-8-sig", "replace"))
     except (tomllib.TOMLDecodeError, LearntError):
@@ -193,30 +175,32 @@ class ServerTable(Value):
 
     def add(self, content: bytes | None) -> bytes:
         """Return the file with what is ours in it; None stands for no file."""
-        mark, text = decode(content or b"")
+        mark, text = kit.decode(content or b"")
         value = _read(text)
         if not isinstance(value.get(_HOLDER, {}), dict):
-            raise Unfit(f"`{_HOLDER}` is no table", remedy="make it one")
+            raise kit.Unfit(f"`{_HOLDER}` is no table", remedy="make it one")
         present = _our_server(value)
         if present is not None:
-            if not is_our_server(present):
-                raise Unfit(f"another server is called `{NAME}` in `{_HOLDER}`", remedy="give that one another name")
+            if not kit.is_our_server(present):
+                raise kit.Unfit(
+                    f"another server is called `{kit.NAME}` in `{_HOLDER}`", remedy="give that one another name"
+                )
             if self.server.items() <= present.items():
                 return content or b""
             text = _cut(text, value)[0]
         line = "\r\n" if "\r\n" in text else "\n"
-        added = line.join([_REMARK, f"[{_HOLDER}.{NAME}]", *self._lines(present or {}), ""])
+        added = line.join([_REMARK, f"[{_HOLDER}.{kit.NAME}]", *self._lines(present or {}), ""])
         gap = (line if text and not text.endswith("\n") else "") + (line if text else "")
-        ours = {NAME: {**(present or {}), **self.server}}
+        ours = {kit.NAME: {**(present or {}), **self.server}}
         if not _says(text + gap + added, {**value, _HOLDER: {**_servers(value), **ours}}):
             raise _unsafe(text)
         return (mark + text + gap + added).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
         """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
-        mark, text = decode(content)
+        mark, text = kit.decode(content)
         value = _read(text)
-        if not is_our_server(_our_server(value)):
+        if not kit.is_our_server(_our_server(value)):
             return content
         left, was_last = _cut(text, value)
         if before is None and not left.strip():
@@ -227,7 +211,7 @@ class ServerTable(Value):
 
     def holds(self, content: bytes) -> bool:
         """Return whether anything of ours is in the file."""
-        return is_our_server(_our_server(_read(decode(content)[1])))
+        return kit.is_our_server(_our_server(_read(kit.decode(content)[1])))
 
     def by_hand(self, content: bytes | None, /) -> str:
         """Return what a person can add to the file as it is."""
@@ -236,8 +220,8 @@ class ServerTable(Value):
         if not _is_toml(text):
             text = ""  # once it is mended
         if _our_server(tomllib.loads(text)) is not None:
-            return "\n".join([f"# so that the table `{_HOLDER}.{NAME}`, which is there, says", *lines])
-        return "\n".join([f"[{_HOLDER}.{NAME}]", *lines])
+            return "\n".join([f"# so that the table `{_HOLDER}.{kit.NAME}`, which is there, says", *lines])
+        return "\n".join([f"[{_HOLDER}.{kit.NAME}]", *lines])
 
     def starts(self, _content: bytes, /) -> str:
         """Return nothing: the file holds no hooks of ours."""
@@ -252,7 +236,7 @@ def _read(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise Unfit(str(error)) from None
+        raise kit.Unfit(str(error)) from None
 
 
 def _servers(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -261,12 +245,12 @@ def _servers(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _our_server(value: Mapping[str, Any]) -> Any:
-    return _servers(value).get(NAME)
+    return _servers(value).get(kit.NAME)
 
 
 def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the text without our table, and whether the table was at its end."""
-    wanted = {**value, _HOLDER: {name: entry for name, entry in _servers(value).items() if name != NAME}}
+    wanted = {**value, _HOLDER: {name: entry for name, entry in _servers(value).items() if name != kit.NAME}}
     for table in _TABLE.finditer(text):  # a multi-line string may hold one, too
         left = text[: table.start()] + text[table.end() :]
         if _says(left, wanted):
@@ -289,9 +273,9 @@ def _says(text: str, wanted: dict[str, Any]) -> bool:
         return False
 
 
-def _unsafe(text: str) -> Unfit:
+def _unsafe(text: str) -> kit.Unfit:
     if re.search(rf"^[ \t]*{_HOLDER}[ \t]*=", text, re.M):
-        return Unfit(
+        return kit.Unfit(
             f"`{_HOLDER}` is an inline table", remedy=f"write it as tables, `[{_HOLDER}.<name>]` for each server"
         )
-    return Unfit(f"the table `{_HOLDER}` is written in a way that cannot be changed safely")
+    return kit.Unfit(f"the table `{_HOLDER}` is written in a way that cannot be changed safely")

@@ -12,32 +12,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from learnt.clients.codex.hooks import OUTPUTS, item_failed, read_output
+from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import place
-from learnt.clients.kit.steps import (
-    PATCH_BEGINNING,
-    About,
-    Calls,
-    Step,
-    make_call,
-    make_messages,
-    make_prompts,
-    make_result,
-    read_name,
-    read_patch,
-    read_time,
-    shorten,
-    texts,
-)
-from learnt.clients.kit.transcript import (
-    SessionDatabase,
-    TranscriptFile,
-    changed_files,
-    first_name,
-    first_records,
-    last_records,
-    line_records,
-    make_file,
-)
 from learnt.text.json_values import dig, parsed, text_of
 
 _KINDS = {"exec_command": "run", "shell": "run", "shell_command": "run", "local_shell": "run", "container.exec": "run"}
@@ -64,13 +40,13 @@ def root(places: Mapping[str, str]) -> str:
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
-) -> Iterator[TranscriptFile]:
+    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+) -> Iterator[kit.TranscriptFile]:
     """Yield all transcripts: Codex does not keep them by folder."""
     for pattern in (("sessions", "*", "*", "*", "*.jsonl"), ("archived_sessions", "*.jsonl")):
-        for file in changed_files(since_ms, root(places), *pattern):
-            session = first_name(file.path, ("payload", "id"), ("id",))
-            yield make_file("codex", file, session=session, folder=first_name(file.path, ("payload", "cwd")))
+        for file in kit.changed_files("codex", since_ms, root(places), *pattern):
+            session = kit.first_name(file.path, ("payload", "id"), ("id",)) or file.session
+            yield file.replace(session=session, folder=kit.first_name(file.path, ("payload", "cwd")))
 
 
 def recognises(record: Mapping[str, Any]) -> bool:
@@ -82,13 +58,12 @@ def recognises(record: Mapping[str, Any]) -> bool:
     return "instructions" in record and "timestamp" in record and "id" in record and "git" in record
 
 
-def steps(path: str) -> Iterator[Step]:
+def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
-    calls, ended, aside = Calls(), dict[str, tuple[bool, bool]](), False
-    for record in line_records(path):
-        payload = record.get("payload")
-        item = payload if isinstance(payload, Mapping) else record
-        kind, at = item.get("type"), read_time(record.get("timestamp"))
+    calls, ended, aside = kit.Calls(), dict[str, tuple[bool, bool]](), False
+    for record in kit.line_records(path):
+        item = _item(record)
+        kind, at = item.get("type"), kit.read_time(record.get("timestamp"))
         if record.get("type") == "session_meta":
             aside = aside or _is_sub_agent(item)
         elif record.get("type") == "event_msg":
@@ -104,22 +79,26 @@ def steps(path: str) -> Iterator[Step]:
             yield _result(item, calls, ended, at=at, aside=aside)
 
 
-def about(path: str) -> About:
+def about(path: str) -> kit.About:
     """Return what a transcript says about its conversation."""
-    facts: dict[str, Any] = {"client": "codex"}
-    for record in first_records(path):
-        payload = record.get("payload") if isinstance(record.get("payload"), Mapping) else record
-        meta = record.get("type") in ("session_meta", None)
-        for field, value in (
-            ("session", read_name(dig(payload, "id")) if meta else ""),
-            ("folder", read_name(dig(payload, "cwd"))),
-            ("branch", read_name(dig(payload, "git", "branch"))),
-            ("model", read_name(dig(payload, "model")) if record.get("type") == "turn_context" else ""),
-            ("started_at", read_time(record.get("timestamp"))),
-        ):
-            facts[field] = facts.get(field) or value
-    times = [read_time(record.get("timestamp")) for record in last_records(path)]
-    return About(**facts, ended_at=max(times, default=0))
+    return kit.gather("codex", path, _facts)
+
+
+def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
+    kind, item = record.get("type"), _item(record)
+    return {
+        "session": kit.read_name(item.get("id")) if kind in ("session_meta", None) else "",
+        "folder": kit.read_name(item.get("cwd")),
+        "branch": kit.read_name(dig(item, "git", "branch")),
+        "model": kit.read_name(item.get("model")) if kind == "turn_context" else "",
+        "started_at": kit.read_time(record.get("timestamp")),
+    }
+
+
+def _item(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a record is about; in older versions that was the record itself."""
+    payload = record.get("payload")
+    return payload if isinstance(payload, Mapping) else record
 
 
 def _is_sub_agent(meta: Mapping[str, Any]) -> bool:
@@ -128,7 +107,7 @@ def _is_sub_agent(meta: Mapping[str, Any]) -> bool:
 
 def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
     """Keep whether a call failed, and whether it was refused, until its output comes."""
-    status, id = dig(item, "status"), read_name(dig(item, "id"))
+    status, id = dig(item, "status"), kit.read_name(dig(item, "id"))
     if id and status in ("completed", "failed", "declined"):
         if len(ended) >= _MOST_ENDED:
             ended.clear()
@@ -136,27 +115,21 @@ def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
         ended[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
 
 
-def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[Step]:
+def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[kit.Step]:
     if item.get("role") == "assistant":
-        yield from make_messages(texts(item.get("content")), at=at, aside=aside)
+        yield from kit.make_messages(kit.texts(item.get("content")), at=at, aside=aside)
     elif item.get("role") == "user" and not aside:
-        yield from make_prompts(item.get("content"), at=at)
+        yield from kit.make_prompts(item.get("content"), at=at)
 
 
-def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[Step]:
+def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.Step]:
     tool = "local_shell" if item.get("type") == "local_shell_call" else item.get("name")
     given = _arguments(item)
-    step = make_call(tool, given, _KINDS, id=item.get("call_id"), at=at, aside=aside)
+    step = kit.make_call(tool, given, _KINDS, id=item.get("call_id"), at=at, aside=aside)
     patch = _patch(given)
     # A command may print a patch, or write one down.
-    applied = step.does != "run" or "apply_patch" in patch.partition(PATCH_BEGINNING)[0]
-    edits = list(read_patch(patch)) if applied else []
-    for edit in edits:
-        yield step.replace(
-            does="edit", path=read_name(edit.path), text=shorten(edit.after), before=shorten(edit.before)
-        )
-    if not edits:
-        yield step
+    applied = step.does != "run" or "apply_patch" in patch.partition(kit.PATCH_BEGINNING)[0]
+    return kit.split_by_file(step, patch if applied else "")
 
 
 def _arguments(item: Mapping[str, Any]) -> object:
@@ -173,18 +146,18 @@ def _patch(given: object) -> str:
     for text in (given, dig(given, "input"), dig(given, "patch"), dig(given, "cmd"), dig(given, "command")):
         words = text if isinstance(text, list) else [text]
         joined = " ".join(word for word in words if isinstance(word, str))
-        if PATCH_BEGINNING in joined:
+        if kit.PATCH_BEGINNING in joined:
             return joined
     return ""
 
 
 def _result(
-    item: Mapping[str, Any], calls: Calls, ended: dict[str, tuple[bool, bool]], *, at: int, aside: bool
-) -> Step:
-    id, output = read_name(item.get("call_id")), item.get("output")
-    text, failed, denied = _output(texts(dig(output, "content") if isinstance(output, Mapping) else output))
+    item: Mapping[str, Any], calls: kit.Calls, ended: dict[str, tuple[bool, bool]], *, at: int, aside: bool
+) -> kit.Step:
+    id, output = kit.read_name(item.get("call_id")), item.get("output")
+    text, failed, denied = _output(kit.texts(dig(output, "content") if isinstance(output, Mapping) else output))
     noted_failed, noted_denied = ended.pop(id, (False, False))
-    return make_result(
+    return kit.make_result(
         text,
         call=id,
         tool=calls.take_tool(id),

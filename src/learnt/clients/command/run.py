@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import os
 
-from learnt.clients.kit.run import Call, Output, RunReport, RunRequest, failure, one_line, plain_text, split
+from learnt.clients.kit import run as kit
 from learnt.errors import WrongRequest
 from learnt.text.templates import fill_in, takes_prompt_file
 
 
-def call(request: RunRequest) -> Call:
+def call(request: kit.RunRequest) -> kit.Call:
     """Return the configured command line, with its placeholders filled in."""
-    words = split(request.command) + request.arguments
+    words = kit.split(request.command) + request.arguments
     if not words:
         raise WrongRequest(
             "no command is set for the agent `command`", hint='set `command = "…"` under [work] in learnt.toml'
         )
     path = os.path.join(request.scratch, "prompt.md")
     as_file = takes_prompt_file(words)
-    return Call(
+    return kit.Call(
         client="command",
         argv=fill_in(words, prompt_file=path, model=request.model),
         stdin="" if as_file else request.prompt,
@@ -31,12 +31,12 @@ def call(request: RunRequest) -> Call:
     )
 
 
-def read(output: Output) -> RunReport:
+def read(output: kit.Output) -> kit.RunReport:
     """Return everything that the program printed."""
-    text = plain_text(output.stdout)
-    return RunReport(text=text, said=text, model=output.call.model, error=failure(output))
+    text = kit.plain_text(output.stdout)
+    return kit.RunReport(text=text, said=text, model=output.call.model, error=kit.failure(output))
 
 
 def progress(line: str) -> str:
     """Return the line itself."""
-    return one_line(line)
+    return kit.one_line(line)

@@ -20,12 +20,12 @@ _LAST_LINES = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PG
 _OPENING, _CLOSING = "<untrusted_context>\n", "\n</untrusted_context>"
 
 
-def read_result(payload: Mapping[str, Any], *, runs: bool, transcript: str) -> tuple[bool | None, str]:
+def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcript: str) -> tuple[bool | None, str]:
     """Return whether a call failed, None where neither holds, and what it printed."""
     response = payload.get("tool_response")
     if runs and not dig(response, "error"):
         return _read_command_output(whole_output(dig(response, "llmContent")))
-    return bool(dig(response, "error")), whole_output(payload.get("error") or response)
+    return bool(dig(response, "error")), output
 
 
 def _read_command_output(text: str) -> tuple[bool | None, str]:

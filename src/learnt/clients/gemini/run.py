@@ -11,34 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from learnt.clients.gemini.transcript import root
-from learnt.clients.kit.run import (
-    Call,
-    Output,
-    RunReport,
-    RunRequest,
-    failure,
-    join_messages,
-    newest,
-    one_line,
-    parse_record,
-    program,
-    records,
-    tool_line,
-    unless,
-    with_model,
-)
-from learnt.text.json_values import count, dig, text_of, total
+from learnt.clients.kit import run as kit
+from learnt.text.json_values import count, dig, parsed, text_of, total
 
 
-def call(request: RunRequest) -> Call:
+def call(request: kit.RunRequest) -> kit.Call:
     """Return how Gemini CLI is started for this request."""
-    return Call(
+    return kit.Call(
         client="gemini",
         argv=(
-            *program(request, "gemini"),
-            *unless(request.arguments, ("-o", "--output-format"), ("--output-format", "stream-json")),
-            *unless(request.arguments, ("--approval-mode", "-y", "--yolo"), ("--approval-mode", "auto_edit")),
-            *with_model(request, "--model", "-m"),
+            *kit.program(request, "gemini"),
+            *kit.option(request, "--output-format", "stream-json", unless=("-o",)),
+            *kit.option(request, "--approval-mode", "auto_edit", unless=("-y", "--yolo")),
+            *kit.model_option(request, "-m"),
             *request.arguments,
         ),
         stdin=request.prompt,
@@ -47,13 +32,13 @@ def call(request: RunRequest) -> Call:
     )
 
 
-def read(output: Output) -> RunReport:
+def read(output: kit.Output) -> kit.RunReport:
     """Return what Gemini CLI reports, as a stream of events or as one object."""
     said: list[str] = []
     in_message = False
     session = complaint = ""
     stats: Any = None
-    for record in records(output.stdout):
+    for record in kit.records(output.stdout):
         session = text_of(record.get("session_id")) or session
         stats = record.get("stats") or stats
         complaint = text_of(dig(record, "error", "message")) or complaint
@@ -67,25 +52,25 @@ def read(output: Output) -> RunReport:
             if "type" not in record and text_of(record.get("response")):
                 said.append(record["response"])
     models = _models(stats)
-    return RunReport(
+    return kit.RunReport(
         text=said[-1] if said else "",
-        said=join_messages(said),
+        said=kit.join_messages(said),
         model=output.call.model or max(models, key=lambda name: sum(models[name]), default=""),
         tokens_in=total([tokens[0] for tokens in models.values()]),
         tokens_cached=total([tokens[1] for tokens in models.values()]),
         tokens_out=total([tokens[2] for tokens in models.values()]),
-        transcript=_transcript(output, session),
-        error=failure(output, complaint),
+        transcript=kit.newest(root(output.places), f"-{session[:8]}.jsonl", depth=2) if session else "",
+        error=kit.failure(output, complaint),
     )
 
 
 def progress(line: str) -> str:
     """Return the agent's latest words or tool call."""
-    record = parse_record(line)
+    record = parsed(line)
     if record.get("type") == "tool_use":
-        return tool_line(record.get("tool_name"), record.get("parameters"))
+        return kit.tool_line(record.get("tool_name"), record.get("parameters"))
     if record.get("type") == "message" and record.get("role") == "assistant":
-        return one_line(record.get("content"))
+        return kit.one_line(record.get("content"))
     return ""
 
 
@@ -113,7 +98,3 @@ def _written_in_stream(model: object) -> int | None:
     all_of_it, read = count(dig(model, "total_tokens")), count(dig(model, "input_tokens"))
     written = count(dig(model, "output_tokens"))
     return max(written or 0, all_of_it - read) if all_of_it is not None and read is not None else written
-
-
-def _transcript(output: Output, session: str) -> str:
-    return newest(root(output.places), f"-{session[:8]}.jsonl", depth=2) if session else ""

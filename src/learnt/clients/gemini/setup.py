@@ -11,43 +11,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learnt.clients import registry
+from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import WITH_COMMENTS, JsonFile, look, read_json
-from learnt.clients.kit.setup import (
-    NAME,
-    TIMEOUT_S,
-    Disk,
-    Fault,
-    Location,
-    Read,
-    Target,
-    Trust,
-    hook,
-    hook_command,
-    nearest_switch,
-    server,
-    switched_off,
-)
 
 
-def hooks(location: Location) -> Mapping[str, Mapping[str, Any]]:
+def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
     """Return the hooks by event."""
-    command = hook_command(location, "gemini", cmd_on_windows=True)
+    command = kit.hook_command(location, "gemini", cmd_on_windows=True)
     events = registry.get("gemini", "setup").events
-    return {event: {"name": NAME, **hook(command, TIMEOUT_S * 1000)} for event in events}
+    return {event: {"name": kit.NAME, **kit.hook(command, kit.TIMEOUT_S * 1000)} for event in events}
 
 
-def targets(location: Location) -> list[Target]:
+def targets(location: kit.Location) -> list[kit.Target]:
     """Return the files that Gemini CLI reads, and what is done to each."""
     edit = JsonFile(
         hooks=hooks(location),
         servers="mcpServers",
-        server={**server(location), "trust": True},
+        server={**kit.server(location), "trust": True},
         dialect=WITH_COMMENTS,
     )
-    return [Target(path=_settings(_user_folder(location) if location.user else location.root), edit=edit)]
+    return [kit.Target(path=_settings(_user_folder(location) if location.user else location.root), edit=edit)]
 
 
-def _user_folder(location: Location) -> str:
+def _user_folder(location: kit.Location) -> str:
     return location.places.get("GEMINI_CLI_HOME") or location.home("HOME")
 
 
@@ -55,35 +41,35 @@ def _settings(folder: str) -> str:
     return os.path.join(folder, ".gemini", "settings.json")
 
 
-def next_step(location: Location) -> str:
+def next_step(location: kit.Location) -> str:
     """Return what the user has to do after the files are written."""
     return "restart Gemini CLI" + ("" if location.user else "; the folder must be trusted (`/permissions`)")
 
 
-def find_switch(location: Location, read: Read) -> Fault | None:
+def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that keeps Gemini CLI from running any hook of ours."""
     paths = [_settings(folder) for folder in (location.root, _user_folder(location))]
     switches = {path: look(read_json(path, read, WITH_COMMENTS), ("hooksConfig",)) for path in paths}
-    switch = nearest_switch(paths, lambda path: look(switches[path], ("enabled",)))
+    switch = kit.nearest_switch(paths, lambda path: look(switches[path], ("enabled",)))
     if switch and not switch[1]:
         remedy = "set `hooksConfig.enabled` to true"
-        return switched_off("Gemini CLI", "`hooksConfig.enabled` is false", switch[0], remedy=remedy)
+        return kit.switched_off("Gemini CLI", "`hooksConfig.enabled` is false", switch[0], remedy=remedy)
     for path in paths:  # a list counts from all settings
         names = look(switches[path], ("disabled",))
-        if isinstance(names, list) and NAME in names:
-            remedy = f"take `{NAME}` out of `hooksConfig.disabled`"
-            return switched_off("Gemini CLI", f"`hooksConfig.disabled` names `{NAME}`", path, remedy=remedy)
+        if isinstance(names, list) and kit.NAME in names:
+            remedy = f"take `{kit.NAME}` out of `hooksConfig.disabled`"
+            return kit.switched_off("Gemini CLI", f"`hooksConfig.disabled` names `{kit.NAME}`", path, remedy=remedy)
     return None
 
 
-def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether Gemini CLI trusts the project's folder."""
     if location.user:
-        return Trust()
+        return kit.Trust()
     levels = read_json(os.path.join(_user_folder(location), ".gemini", "trustedFolders.json"), disk.read)
     trusted = _trusts(location.root, levels)
     reason = f"Gemini CLI does not trust {location.root}, and runs no hooks of it" if trusted is False else ""
-    return Trust(trusted=trusted, reason=reason, whole=True)
+    return kit.Trust(trusted=trusted, reason=reason, whole=True)
 
 
 def _trusts(root: str, levels: object) -> bool | None:

@@ -13,39 +13,13 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
+from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import place
-from learnt.clients.kit.steps import (
-    About,
-    Step,
-    blocks,
-    make_call,
-    make_messages,
-    make_prompts,
-    make_result,
-    read_name,
-    read_time,
-    texts,
-)
-from learnt.clients.kit.transcript import (
-    SessionDatabase,
-    TranscriptFile,
-    changed_files,
-    document_frame,
-    document_parts,
-    first_records,
-    last_records,
-    lies_in,
-    line_records,
-    make_file,
-    matching_paths,
-)
 from learnt.text.json_values import dig, text_of
 
 _KINDS = {
     "run_shell_command": "run",
-    "write_file": "edit",
-    "replace": "edit",
-    "edit": "edit",
+    **dict.fromkeys(("write_file", "replace", "edit"), "edit"),
     "read_file": "read",
 }
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
@@ -63,18 +37,19 @@ def root(places: Mapping[str, str]) -> str:
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
-) -> Iterator[TranscriptFile]:
+    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+) -> Iterator[kit.TranscriptFile]:
     """Yield the transcripts of a folder and those below it."""
     # Older versions name what they keep by a digest of the project's folder.
     digests = {sha256(path.encode("utf-8", "replace")).hexdigest() for path in (folder, os.path.realpath(folder))}
-    for kept_in in matching_paths(root(places), "*"):
+    for kept_in in kit.matching_paths(root(places), "*"):
         project = _project_folder(kept_in) or (folder if os.path.basename(kept_in) in digests else "")
-        if not lies_in(project, folder):
+        if not kit.lies_in(project, folder):
             continue
         for pattern in (("*.json",), ("*.jsonl",), ("*", "*.jsonl")):
-            for file in changed_files(since_ms, kept_in, "chats", *pattern):
-                yield make_file("gemini", file, session=read_name(_head(file.path).get("sessionId")), folder=project)
+            for file in kit.changed_files("gemini", since_ms, kept_in, "chats", *pattern):
+                session = kit.read_name(_head(file.path).get("sessionId")) or file.session
+                yield file.replace(session=session, folder=project)
 
 
 def recognises(record: Mapping[str, Any]) -> bool:
@@ -82,7 +57,7 @@ def recognises(record: Mapping[str, Any]) -> bool:
     return "sessionId" in record and "projectHash" in record
 
 
-def steps(path: str) -> Iterator[Step]:
+def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
     aside = _head(path).get("kind") == "subagent"
     last = {_key(message): number for number, message in enumerate(_messages(path))}
@@ -91,20 +66,20 @@ def steps(path: str) -> Iterator[Step]:
             yield from _message_steps(message, aside=aside)
 
 
-def about(path: str) -> About:
+def about(path: str) -> kit.About:
     """Return what a transcript says about its conversation."""
     head = _head(path)
-    model = next(filter(None, (read_name(message.get("model")) for message in islice(_messages(path), _FIRST))), "")
-    ended_at = read_time(head.get("lastUpdated"))
-    for record in last_records(path):
+    model = next(filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _FIRST))), "")
+    ended_at = kit.read_time(head.get("lastUpdated"))
+    for record in kit.last_records(path):
         time = dig(record, "$set", "lastUpdated") or record.get("lastUpdated") or record.get("timestamp")
-        ended_at = max(ended_at, read_time(time))
-    return About(
+        ended_at = max(ended_at, kit.read_time(time))
+    return kit.About(
         client="gemini",
-        session=read_name(head.get("sessionId")),
+        session=kit.read_name(head.get("sessionId")),
         folder=_project_folder(os.path.dirname(os.path.dirname(path))),
         model=model,
-        started_at=read_time(head.get("startTime")),
+        started_at=kit.read_time(head.get("startTime")),
         ended_at=ended_at,
     )
 
@@ -113,25 +88,25 @@ def _project_folder(kept_in: str) -> str:
     """Return the project folder whose chats are kept below this one; nothing where Gemini CLI does not say."""
     try:
         with open(os.path.join(kept_in, ".project_root"), encoding="utf-8", errors="replace") as file:
-            return read_name(file.read(5_000).strip())
+            return kit.read_name(file.read(5_000).strip())
     except OSError:
         return ""
 
 
 def _head(path: str) -> dict[str, Any]:
     """Return what a transcript says of itself before its messages."""
-    frame = document_frame(path)
-    return frame if recognises(frame) else next(filter(recognises, first_records(path)), {})
+    frame = kit.document_frame(path)
+    return frame if recognises(frame) else next(filter(recognises, kit.first_records(path)), {})
 
 
 def _messages(path: str) -> Iterator[Mapping[str, Any]]:
     """Yield the messages in the order in which they were written, those that were written again too."""
-    if "messages" in document_frame(path):
-        yield from document_parts(path)
+    if "messages" in kit.document_frame(path):
+        yield from kit.document_parts(path)
         return
-    for record in line_records(path):
+    for record in kit.line_records(path):
         if "$set" in record:
-            yield from blocks(dig(record, "$set", "messages"))
+            yield from kit.blocks(dig(record, "$set", "messages"))
         elif "id" in record:
             yield record
 
@@ -141,36 +116,36 @@ def _key(message: Mapping[str, Any]) -> int:
     return hash(text_of(message.get("id")))
 
 
-def _message_steps(message: Mapping[str, Any], *, aside: bool) -> Iterator[Step]:
-    at = read_time(message.get("timestamp"))
+def _message_steps(message: Mapping[str, Any], *, aside: bool) -> Iterator[kit.Step]:
+    at = kit.read_time(message.get("timestamp"))
     if message.get("type") == "user" and not aside:
-        yield from make_prompts(message.get("displayContent") or message.get("content"), at=at)
+        yield from kit.make_prompts(message.get("displayContent") or message.get("content"), at=at)
     elif message.get("type") == "gemini":
-        yield from make_messages(texts(message.get("content")), at=at, aside=aside)
-        for tool_call in blocks(message.get("toolCalls")):
-            yield make_call(
+        yield from kit.make_messages(kit.texts(message.get("content")), at=at, aside=aside)
+        for tool_call in kit.blocks(message.get("toolCalls")):
+            yield kit.make_call(
                 tool_call.get("name"), tool_call.get("args"), _KINDS, id=tool_call.get("id"), at=at, aside=aside
             )
             yield from _result_steps(tool_call, aside=aside)
 
 
-def _result_steps(tool_call: Mapping[str, Any], *, aside: bool) -> Iterator[Step]:
-    status, name = tool_call.get("status"), read_name(tool_call.get("name"))
+def _result_steps(tool_call: Mapping[str, Any], *, aside: bool) -> Iterator[kit.Step]:
+    status, name = tool_call.get("status"), kit.read_name(tool_call.get("name"))
     if status not in ("success", "error", "cancelled"):
         return
-    text = "\n".join(filter(None, map(_response_text, blocks(tool_call.get("result"))))) or text_of(
+    text = "\n".join(filter(None, map(_response_text, kit.blocks(tool_call.get("result"))))) or text_of(
         tool_call.get("resultDisplay")
     )
     codes: list[str] = []
     if _KINDS.get(name) == "run":
         text, codes = _read_command_output(text)
-    yield make_result(
+    yield kit.make_result(
         text,
-        call=read_name(tool_call.get("id")),
+        call=kit.read_name(tool_call.get("id")),
         tool=name,
         failed=status != "success" or bool(codes and codes[-1].strip("-0")),
         denied=status == "cancelled" or (status == "error" and bool(_REFUSED.search(text[:500]))),
-        at=read_time(tool_call.get("timestamp")),
+        at=kit.read_time(tool_call.get("timestamp")),
         aside=aside,
     )
 

@@ -1,8 +1,8 @@
-"""What happens in a client, in our words, and how each client is answered.
+"""Read the events that clients send, and format the answers.
 
 Clients report much the same under different names. What they send becomes a HookEvent, or nothing: foreign fields may
-be of any type. What a client adds to a prompt is no part of it, and what no person wrote is no prompt. How a call of a
-tool ended, the `hooks` module of the client reads; a client without one uses Claude Code's format.
+be of any type. The `hooks` module of a client reads how a call of a tool ended; a client without one uses Claude Code's
+format.
 """
 
 from __future__ import annotations
@@ -204,16 +204,27 @@ def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tupl
 
     A call that was interrupted or refused, or that goes on in the background, has neither succeeded nor failed.
     """
+    output = whole_output(payload.get("error") or payload.get("tool_response"))
     if event.name == "PostToolUseFailure":
-        interrupted = payload.get("is_interrupt") is True
-        return None if interrupted else True, whole_output(payload.get("error") or payload.get("tool_response"))
+        return None if payload.get("is_interrupt") is True else True, output
     client = registry.find(event.client)
     if client is None or "hooks" not in client.offers:
-        client = registry.get(registry.DEFAULT, "hooks")
-    result: tuple[bool | None, str] = registry.load(client, "hooks").read_result(
-        payload, runs=runs, transcript=event.transcript
-    )
+        return _has_failed(payload), output
+    hooks = registry.load(client, "hooks")
+    result: tuple[bool | None, str] = hooks.read_result(payload, output, runs=runs, transcript=event.transcript)
     return result
+
+
+def _has_failed(payload: Mapping[str, Any]) -> bool | None:
+    """Return whether a call failed, in Claude Code's format; None for one that was interrupted or goes on."""
+    if "tool_failed" in payload:  # our plugin for opencode adds it
+        failed = payload["tool_failed"]
+        return failed if isinstance(failed, bool) else None
+    arguments, response = (
+        value if isinstance(value, dict) else {} for value in (payload.get("tool_input"), payload.get("tool_response"))
+    )
+    in_background = arguments.get("run_in_background") is True or response.get("backgroundTaskId")
+    return None if in_background or response.get("interrupted") is True else False
 
 
 def whole_output(response: object) -> str:

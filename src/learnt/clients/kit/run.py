@@ -1,8 +1,8 @@
 """How a client is run without a person: what is asked of it, how it is started, and what its output says.
 
-A client's `run` module provides `call`, `read` and `progress`, all of them plain functions. Nothing here starts a
-process, reads the clock or looks at the environment; `loop/agents` runs what `call` describes. Output is foreign: lines
-may be broken, huge or not even text, and reading them gives less, never an error.
+A client's `run` module provides the functions `call`, `read` and `progress`. Nothing here starts a process, reads the
+clock or looks at the environment; `loop/agents` runs what `call` describes. Output is foreign: lines may be broken,
+huge or no text at all, and reading them gives less, never an error.
 """
 
 from __future__ import annotations
@@ -25,18 +25,7 @@ TEXT_LIMIT = 4_000_000
 ERROR_LIMIT = 2_000
 PROGRESS_LIMIT = 160
 # The arguments of a tool that say most about a call, the best first.
-_TELLING_ARGUMENTS = (
-    "command",
-    "cmd",
-    "file_path",
-    "filePath",
-    "absolute_path",
-    "path",
-    "pattern",
-    "query",
-    "url",
-    "prompt",
-)
+_TELLING_ARGUMENTS = "command cmd file_path filePath absolute_path path pattern query url prompt".split()
 
 
 class RunRequest(Value):
@@ -147,41 +136,37 @@ def split(command: str) -> tuple[str, ...]:
     return split_command_line(command, setting="`command` under [work] in learnt.toml")
 
 
-def unless(arguments: Sequence[str], named: Sequence[str], words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words, or none of them when the user's own arguments name one of these options."""
-    options = {argument.partition("=")[0] for argument in arguments}
-    return () if options.intersection(named) else tuple(words)
+def option(request: RunRequest, *words: str, unless: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return an option with its values; nothing when the user's own arguments name it, or one of the others."""
+    names = {argument.partition("=")[0] for argument in request.arguments}
+    return () if names.intersection((words[0], *unless)) else words
 
 
-def with_model(request: RunRequest, flag: str, *others: str) -> tuple[str, ...]:
-    """Return the words that choose the model, when one is asked for."""
-    return unless(request.arguments, (flag, *others), (flag, request.model)) if request.model else ()
+def model_option(request: RunRequest, *short: str) -> tuple[str, ...]:
+    """Return the words that choose the model, when one is asked for; `short`: what the option is called, too."""
+    return option(request, "--model", request.model, unless=short) if request.model else ()
 
 
 def records(path: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects of a file with one per line, or of a file that is one object; skip the rest."""
     is_empty = True
     for line in lines(path):
-        for record in _objects(line):
+        for record in _objects(line.decode("utf-8", "replace")):
             is_empty = False
             yield record
     if is_empty:
-        yield from _objects(plain_text(path, LINE_LIMIT).encode())
+        yield from _objects(plain_text(path, LINE_LIMIT))
 
 
-def parse_record(line: str) -> dict[str, Any]:
-    """Return the JSON object that a line holds, empty when it holds none."""
-    return next(_objects(line.encode("utf-8", "replace")), {})
-
-
-def _objects(text: bytes) -> Iterator[dict[str, Any]]:
-    if not text.lstrip().startswith((b"{", b"[")):
-        return
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Return the JSON object that a text is, or the objects of the list that it is."""
+    if not text.lstrip().startswith(("{", "[")):
+        return []
     try:
-        value = json.loads(text.decode("utf-8", "replace"))
+        value = json.loads(text)
     except (ValueError, RecursionError):
-        return
-    yield from (part for part in (value if isinstance(value, list) else [value]) if isinstance(part, dict))
+        return []
+    return [part for part in (value if isinstance(value, list) else [value]) if isinstance(part, dict)]
 
 
 def lines(path: str) -> Iterator[bytes]:
@@ -192,14 +177,10 @@ def lines(path: str) -> Iterator[bytes]:
                 if line.endswith(b"\n") or len(line) < LINE_LIMIT:
                     yield line
                 else:
-                    _skip_line(file)
+                    while (rest := file.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
+                        pass
     except OSError:
         return
-
-
-def _skip_line(file: Any) -> None:
-    while (rest := file.readline(LINE_LIMIT)) and not rest.endswith(b"\n"):
-        pass
 
 
 def plain_text(path: str, limit: int = TEXT_LIMIT) -> str:
@@ -232,18 +213,15 @@ def shorten(text: str, limit: int) -> str:
 
 
 def one_line(text: object) -> str:
-    """Return something fit for a screen: one line, no control characters, short."""
+    """Return a text as one short line without control characters."""
     return shorten(fold(str(text)[: 4 * PROGRESS_LIMIT]), PROGRESS_LIMIT)
 
 
 def tool_line(name: object, arguments: object) -> str:
     """Return a line about a tool call: its name and the argument that says most."""
-    if not isinstance(arguments, Mapping):
-        return one_line(f"{name} {arguments or ''}")
-    for key in _TELLING_ARGUMENTS:
-        if arguments.get(key):
-            return one_line(f"{name} {arguments[key]}")
-    return one_line(name)
+    if isinstance(arguments, Mapping):
+        arguments = next((arguments[key] for key in _TELLING_ARGUMENTS if arguments.get(key)), "")
+    return one_line(f"{name} {arguments or ''}")
 
 
 def join_messages(messages: Sequence[str]) -> str:

@@ -1,30 +1,45 @@
 """Read the conversations that clients keep, as steps: what was asked, what the agent said and did, what came of it.
 
-A client's `transcript` module provides `recognises`, `steps`, `about` and `find`; a file shows by its content which
+A client's `transcript` module provides `recognises`, `steps`, `about` and `find`; the content of a file shows which
 client wrote it. What a client or we ourselves put into a conversation (reminders, hook output, briefs, synthetic
-prompts) is no step, and in none. `<database>#<session>` names a conversation that a client keeps in a database.
+prompts) is never part of a step. `<database>#<session>` names a conversation that a client keeps in a database.
 
-However large a file is, little of it is in memory. Files are foreign, and may still be written to: a line that is torn,
-too long or no object is skipped, and so are bytes that are not UTF-8. An object that holds a long list of objects, such
-as the messages of a conversation, is read one of them at a time.
+Only a small part of a file is in memory at a time. Files are foreign, and a client may still write to them: a line that
+is torn, too long or no object is skipped, bytes that are not UTF-8 are replaced, and a value of the wrong type counts
+as missing. An object that holds a long list of objects, such as the messages of a conversation, is read one of them at
+a time. The texts of a step are fit to be stored, and a long one keeps its beginning and its end.
 """
 
 from __future__ import annotations
 
 import glob
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from learnt.clients import registry
+from learnt.clients.kit.events import COMMANDS, PATHS, command_line, first_value
 from learnt.clients.kit.run import LINE_LIMIT, lines
-from learnt.clients.kit.steps import About, Step, read_name
 from learnt.errors import WrongRequest
 from learnt.model import Value
-from learnt.text.json_values import dig, parsed
+from learnt.text.clean import clean
+from learnt.text.fence import strip_answer, strip_prompt
+from learnt.text.json_values import dig, parsed, text_of
 
+# How much of one step's text is kept: its beginning and its end.
+LONGEST_TEXT = 20_000
+# Longer texts are no identifiers, tools or paths.
+_LONGEST_NAME = 4_000
+# Calls that await their result.
+_MOST_OPEN = 1_000
+PATCH_BEGINNING = "*** Begin Patch"
+_PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
+_NEW = ("new_string", "newString", "content", "new_source")
+_OLD = ("old_string", "oldString")
 # Enough to find what a transcript says about its conversation as a whole.
 _FIRST = 200
 _FIRST_LINES = 1_000
@@ -35,6 +50,45 @@ _BRACKET_OR_QUOTE = re.compile(rb'[{}\[\]"]')
 _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
 
 
+class Step(Value):
+    """One thing that happened in a conversation."""
+
+    kind: str
+    """`prompt` (a person's words), `said` (the agent's own words), `call` (of a tool) or `result` (of a call)."""
+    text: str = ""
+    """The words; of a call the command line or what an edit writes; of a result the tool's output."""
+    call: str = ""
+    """What ties a result to its call; an edit of several files is one call for each of them, with the same id."""
+    tool: str = ""
+    """Of a call and of its result: the tool's name as the client has it."""
+    does: str = ""
+    """Of a call: `run` (a command), `edit` (a file), `read` (a file) or `other`."""
+    path: str = ""
+    """Of a call: the file that it is about, as the client has it."""
+    before: str = ""
+    """Of an edit: the text that it replaces, where the client says."""
+    failed: bool = False
+    """Of a result: the client counts it as an error, or its exit code is not 0."""
+    denied: bool = False
+    """Of a result: a person or the permissions refused the call."""
+    at: int = 0
+    """When, in UTC milliseconds; 0 where the client does not say."""
+    aside: bool = False
+    """It happened in a sub-agent's conversation."""
+
+
+class About(Value):
+    """What a transcript says about the conversation as a whole; empty where it does not say."""
+
+    client: str
+    session: str = ""
+    folder: str = ""
+    branch: str = ""
+    model: str = ""
+    started_at: int = 0
+    ended_at: int = 0
+
+
 class TranscriptFile(Value):
     """A transcript that exists: `path` is what `steps` takes, `changed_at` its last change in UTC milliseconds."""
 
@@ -42,14 +96,6 @@ class TranscriptFile(Value):
     path: str
     session: str
     folder: str
-    size: int
-    changed_at: int
-
-
-class FileOnDisk(NamedTuple):
-    """A file, or a conversation in a database, with its size and last change."""
-
-    path: str
     size: int
     changed_at: int
 
@@ -89,18 +135,17 @@ def steps(path: str, database: SessionDatabase | None = None) -> Iterator[Step]:
     """Yield the steps of a transcript: a file, or a conversation in a database, which `database` reads."""
     if reference := _in_database(path, database):
         reader, file, session = reference
-        of_session: Iterator[Step] = _database_reader().steps_of(
-            _session(reader, file, session), reader.messages(file, session)
-        )
-        return of_session
+        info = _session(reader, file, session)
+        session_steps: Iterator[Step] = _database_reader().steps_of(info, reader.messages(file, session))
+        return session_steps
     return _reader(path).steps(path)
 
 
 def about(path: str, database: SessionDatabase | None = None) -> About:
     """Return what a transcript says about its conversation as a whole."""
     if reference := _in_database(path, database):
-        of_session: About = _database_reader().about_of(_session(*reference))
-        return of_session
+        facts: About = _database_reader().about_of(_session(*reference))
+        return facts
     return _reader(path).about(path)
 
 
@@ -170,19 +215,6 @@ def _known_formats() -> str:
     )
 
 
-def make_file(client: str, file: FileOnDisk, *, session: str, folder: str) -> TranscriptFile:
-    """Return a transcript, named by its file where it does not name its session."""
-    name = os.path.splitext(os.path.basename(file.path))[0]
-    return TranscriptFile(
-        client=client,
-        path=file.path,
-        session=session or name,
-        folder=folder,
-        size=file.size,
-        changed_at=file.changed_at,
-    )
-
-
 def first_name(path: str, *ways: tuple[str, ...]) -> str:
     """Return the first name that a record has under one of these paths of keys."""
     for record in first_records(path):
@@ -192,8 +224,8 @@ def first_name(path: str, *ways: tuple[str, ...]) -> str:
     return ""
 
 
-def changed_files(since_ms: int, root: str, *pattern: str) -> Iterator[FileOnDisk]:
-    """Yield the files below the folder that match and changed since then."""
+def changed_files(client: str, since_ms: int, root: str, *pattern: str) -> Iterator[TranscriptFile]:
+    """Yield the files below the folder that match and changed since then; the session is the name of the file."""
     for path in matching_paths(root, *pattern):
         try:
             status = os.stat(path)
@@ -201,7 +233,19 @@ def changed_files(since_ms: int, root: str, *pattern: str) -> Iterator[FileOnDis
             continue
         changed_at = status.st_mtime_ns // 1_000_000
         if changed_at >= since_ms and os.path.isfile(path):
-            yield FileOnDisk(path, status.st_size, changed_at)
+            name = os.path.splitext(os.path.basename(path))[0]
+            size = status.st_size
+            yield TranscriptFile(client=client, path=path, session=name, folder="", size=size, changed_at=changed_at)
+
+
+def gather(client: str, path: str, facts_in: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> About:
+    """Return what the first records say about a conversation, and when the last one was written."""
+    facts: dict[str, Any] = {}
+    for record in first_records(path):
+        for field, value in facts_in(record).items():
+            facts[field] = facts.get(field) or value
+    times = [read_time(record.get("timestamp")) for record in last_records(path)]
+    return About(client=client, **facts, ended_at=max(times, default=0))
 
 
 def matching_paths(root: str, *pattern: str) -> Iterator[str]:
@@ -294,8 +338,8 @@ def _split_at_brackets(path: str) -> Iterator[tuple[bytes, bytes]]:
         text, position, rest = rest + read, 0, b""
         while position < len(text):
             if in_string:
-                end = _REST_OF_STRING.match(text, position).end()  # type: ignore[union-attr]  # it matches nothing, too
-                if text[end : end + 1] == b"\\":  # the last of what was read: its letter is still to come
+                end = _REST_OF_STRING.match(text, position).end()  # type: ignore[union-attr]  # it always matches
+                if text[end : end + 1] == b"\\":  # at the end of the chunk: what it escapes comes with the next one
                     rest = b"\\"
                     yield b"", text[position:end]
                     break
@@ -317,3 +361,160 @@ def _read(path: str) -> Iterator[bytes]:
                 yield read
     except OSError:
         return
+
+
+class Calls:
+    """The calls that await their result: a result names only the id of its call."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+
+    def add(self, step: Step) -> Step:
+        """Return the call, and remember its tool."""
+        if len(self._tools) >= _MOST_OPEN:
+            del self._tools[next(iter(self._tools))]
+        self._tools[step.call] = step.tool
+        return step
+
+    def take_tool(self, call: str) -> str:
+        """Return the tool of a call whose result has come, and forget the call."""
+        return self._tools.pop(call, "")
+
+
+def make_call(
+    tool: object, given: object, kinds: Mapping[str, str], *, id: object, at: int, aside: bool = False
+) -> Step:
+    """Return the step for a call of a tool with these arguments; `kinds` says what the client's tools do."""
+    name = read_name(tool)
+    does = kinds.get(name, "other")
+    arguments = given if isinstance(given, Mapping) else {}
+    if does == "run":
+        text = command_line(first_value(arguments, COMMANDS))
+    elif does == "edit":
+        text = "\n".join(_each(arguments, _NEW))
+    elif does == "read":
+        text = ""
+    else:
+        text = given if isinstance(given, str) else _as_json(given)
+    return Step(
+        kind="call",
+        text=shorten(text),
+        call=read_name(id),
+        tool=name,
+        does=does,
+        path=read_name(first_value(arguments, PATHS)) if does != "run" else "",
+        before=shorten("\n".join(_each(arguments, _OLD))) if does == "edit" else "",
+        at=at,
+        aside=aside,
+    )
+
+
+def make_result(
+    text: str, *, call: str, tool: str, failed: bool, at: int, denied: bool = False, aside: bool = False
+) -> Step:
+    """Return the step for the output of a tool."""
+    return Step(
+        kind="result",
+        text=shorten(strip_answer(text)),
+        call=call,
+        tool=tool,
+        failed=failed,
+        denied=denied,
+        at=at,
+        aside=aside,
+    )
+
+
+def make_prompts(content: object, *, at: int) -> Iterator[Step]:
+    """Yield the step for the part of a prompt that a person wrote, if any."""
+    if words := "\n".join(filter(None, map(strip_prompt, _parts(content)))):
+        yield Step(kind="prompt", text=shorten(words), at=at)
+
+
+def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
+    """Yield the step for what the agent said, if it said anything."""
+    if words := strip_answer(text).strip():
+        yield Step(kind="said", text=shorten(words), at=at, aside=aside)
+
+
+def shorten(text: str) -> str:
+    """Return the text as it is kept: fit to be stored, and of a long one the beginning and the end."""
+    if len(text) > LONGEST_TEXT:
+        half = LONGEST_TEXT // 2 - 50
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
+    return clean(text)
+
+
+def read_name(value: object) -> str:
+    """Return a name, an id or a path; nothing for what cannot be one."""
+    name = text_of(value)
+    return clean(name) if len(name) <= _LONGEST_NAME else ""
+
+
+def read_time(value: object) -> int:
+    """Return a time in UTC milliseconds, from its text or its number; 0 for what is no time."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return int(value) if 0 < value < 2**53 else 0
+    try:
+        when = datetime.fromisoformat(text_of(value)[:40])
+        return max(0, int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000))
+    except (ValueError, OverflowError):
+        return 0
+
+
+def blocks(content: object) -> list[Mapping[str, Any]]:
+    """Return the parts of a message that come as a list of objects."""
+    return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
+
+
+def texts(content: object) -> str:
+    """Return the text of a message: a string, or the texts of its parts."""
+    return "\n".join(filter(None, _parts(content)))
+
+
+def _parts(content: object) -> list[str]:
+    parts = content if isinstance(content, list) else [content]
+    return [part if isinstance(part, str) else text_of(dig(part, "text")) for part in parts]
+
+
+def _each(given: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+    """Yield the texts of an edit, or of each of several edits of one file."""
+    for edit in (given, *blocks(given.get("edits"))):
+        if text := text_of(first_value(edit, keys)):
+            yield text
+
+
+def _as_json(given: object) -> str:
+    try:
+        return json.dumps(given, ensure_ascii=False) if given else ""
+    except RecursionError:
+        return ""
+
+
+def split_by_file(step: Step, patch: str) -> list[Step]:
+    """Return a step for each file of a patch in the format of `apply_patch`; the step as it is when there is none."""
+    return [
+        step.replace(does="edit", path=read_name(path), text=shorten(after), before=shorten(before))
+        for path, before, after in _read_patch(patch)
+    ] or [step]
+
+
+def _read_patch(patch: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each file of a patch, the lines that the patch expects there, and those that it leaves."""
+    path = ""
+    before: list[str] = []
+    after: list[str] = []
+    for line in patch.replace("\r\n", "\n").split("\n"):
+        if line.startswith("*** "):
+            if path and not line.startswith(("*** Move to:", "*** End of File")):
+                yield path, "\n".join(before), "\n".join(after)
+                path, before, after = "", [], []
+            if heading := _PATCH_HEADING.match(line):
+                path = heading[1].strip()
+        elif path and not line.startswith("@@"):
+            if line[:1] in ("-", " ", ""):
+                before.append(line[1:])
+            if line[:1] in ("+", " ", ""):
+                after.append(line[1:])
+    if path:  # the end of the patch is missing
+        yield path, "\n".join(before), "\n".join(after)

@@ -8,35 +8,21 @@ from __future__ import annotations
 
 import os
 
-from learnt.clients.kit.run import (
-    Call,
-    Output,
-    RunReport,
-    RunRequest,
-    failure,
-    join_messages,
-    one_line,
-    parse_record,
-    program,
-    records,
-    tool_line,
-    unless,
-    with_model,
-)
+from learnt.clients.kit import run as kit
 from learnt.clients.opencode.transcript import database_path
-from learnt.text.json_values import amount, count, dig, text_of, total
+from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
 
-def call(request: RunRequest) -> Call:
+def call(request: kit.RunRequest) -> kit.Call:
     """Return how opencode is started for this request."""
-    return Call(
+    return kit.Call(
         client="opencode",
         argv=(
-            *program(request, "opencode"),
+            *kit.program(request, "opencode"),
             "run",
-            *unless(request.arguments, ("--format",), ("--format", "json")),
-            *unless(request.arguments, ("--title",), ("--title", "learnt work")),
-            *with_model(request, "--model", "-m"),
+            *kit.option(request, "--format", "json"),
+            *kit.option(request, "--title", "learnt work"),
+            *kit.model_option(request, "-m"),
             *request.arguments,
         ),
         stdin=request.prompt,
@@ -45,13 +31,13 @@ def call(request: RunRequest) -> Call:
     )
 
 
-def read(output: Output) -> RunReport:
+def read(output: kit.Output) -> kit.RunReport:
     """Return what opencode reports: the parts of its messages, and the sum over its steps."""
     messages: dict[str, list[str]] = {}
     read_, cached, written = [], [], []
     costs: list[float] = []
     session = complaint = ""
-    for record in records(output.stdout):
+    for record in kit.records(output.stdout):
         session = text_of(record.get("sessionID")) or session
         kind, part = record.get("type"), record.get("part")
         if kind == "text":
@@ -66,32 +52,32 @@ def read(output: Output) -> RunReport:
         elif kind == "error":
             error = record.get("error")
             complaint = text_of(dig(error, "data", "message")) or text_of(dig(error, "name")) or "opencode failed"
-    said = [join_messages(parts) for parts in messages.values()]
-    return RunReport(
+    said = [kit.join_messages(parts) for parts in messages.values()]
+    return kit.RunReport(
         text=said[-1] if said else "",
-        said=join_messages(said),
+        said=kit.join_messages(said),
         model=output.call.model,
         cost_usd=sum(costs) if costs else None,
         tokens_in=total(read_),
         tokens_cached=total(cached),
         tokens_out=total(written),
         transcript=_transcript(output, session),
-        error=failure(output, complaint),
+        error=kit.failure(output, complaint),
     )
 
 
 def progress(line: str) -> str:
     """Return the agent's latest words or tool call."""
-    record = parse_record(line)
+    record = parsed(line)
     part = record.get("part")
     if record.get("type") == "tool_use":
-        return tool_line(dig(part, "tool"), dig(part, "state", "input"))
+        return kit.tool_line(dig(part, "tool"), dig(part, "state", "input"))
     if record.get("type") == "text":
-        return one_line(dig(part, "text"))
+        return kit.one_line(dig(part, "text"))
     return ""
 
 
-def _transcript(output: Output, session: str) -> str:
+def _transcript(output: kit.Output, session: str) -> str:
     """Return the database that holds all sessions, and after a `#` the one that is meant."""
     database = database_path(output.places)
     return f"{database}#{session}" if session and database and os.path.exists(database) else ""

@@ -6,14 +6,14 @@ import json
 import os
 from collections.abc import Sequence
 
+from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
-from learnt.clients.kit.setup import TIMEOUT_S, Disk, Fault, Location, Read, Target, Trust, WholeFile
 
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "plugin.js")
 _SCHEMA = "https://opencode.ai/config.json"
 
 
-def targets(location: Location) -> list[Target]:
+def targets(location: kit.Location) -> list[kit.Target]:
     """Return the files that opencode reads, and what is done to each."""
     folder = location.root
     if location.user:
@@ -28,29 +28,29 @@ def targets(location: Location) -> list[Target]:
     names = [os.path.join(folder, name) for name in ("opencode.json", "opencode.jsonc")]
     settings = next((path for path in names if os.path.exists(path)), names[0])
     return [
-        Target(path=os.path.join(plugins, "learnt.js"), edit=WholeFile(text=plugin(location))),
-        Target(path=settings, edit=edit),
+        kit.Target(path=os.path.join(plugins, "learnt.js"), edit=kit.WholeFile(text=plugin(location))),
+        kit.Target(path=settings, edit=edit),
     ]
 
 
-def plugin(location: Location) -> str:
+def plugin(location: kit.Location) -> str:
     """Return the plugin's text."""
     with open(_TEMPLATE, encoding="utf-8") as file:
         text = file.read()
     words = json.dumps([*location.program, "hook", "--client", "opencode"], ensure_ascii=False)
-    return text.replace("__COMMAND__", words).replace("__TIMEOUT_MS__", str(TIMEOUT_S * 1000))
+    return text.replace("__COMMAND__", words).replace("__TIMEOUT_MS__", str(kit.TIMEOUT_S * 1000))
 
 
-def next_step(location: Location) -> str:
+def next_step(location: kit.Location) -> str:
     """Return what the user has to do after the files are written."""
     return "restart opencode; on its first start with a plugin it fetches a package, and without a network waits for it"
 
 
-def find_switch(location: Location, read: Read) -> Fault | None:
+def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return nothing: no setting keeps opencode from loading a plugin."""
     return None
 
 
-def find_trust(location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
+def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return nothing: opencode loads every plugin."""
-    return Trust()
+    return kit.Trust()
