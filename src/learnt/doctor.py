@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from importlib.util import find_spec
-from typing import Any
 
 from learnt import __version__, config, project
 from learnt.clients import registry
@@ -27,9 +26,9 @@ from learnt.flow.diagnosis import (
     can_note_hooks,
     examine_agents,
     examine_store,
+    failed,
     fine,
     last_brief,
-    last_events,
     queued_tasks,
     wrong,
 )
@@ -38,6 +37,7 @@ from learnt.flow.tasks import ENDED
 from learnt.learnings_file.read import parse
 from learnt.project import Project
 from learnt.settings import Settings
+from learnt.store import fired
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
@@ -48,6 +48,7 @@ from learnt.text.times import ago
 
 Flaws = Callable[[str, Collection[str]], Iterable[tuple[str, str]]]
 _SOME_MODEL = "some-model"
+_BRIEF_FACTS = ("id", "at", "occasion", "learnings", "tokens")
 _NOT_BY_US = (
     "`learnt install` has written nothing here: a plugin or a person set its hooks up, or they were taken out since"
 )
@@ -65,25 +66,23 @@ def examine(start: str, *, clock: Clock, prompts: Flaws) -> Iterator[Diagnosis]:
     try:
         configuration = config.load(context.settings_files(here.root if here else None), environ)
     except LearntError as error:
-        yield wrong("settings", error)
+        yield failed("settings", error)
     else:
         settings, known = configuration.settings, True
         yield from _examine_settings(configuration)
     if here is None:
-        yield Diagnosis(
-            subject="project", fine=False, detail="none around this folder", remedy="`learnt init` makes one"
-        )
+        yield wrong("project", "none around this folder", "`learnt init` makes one")
     else:
-        yield from examine_store("store", context.own_place(here, settings), clock)
+        place = context.own_place(here, settings)
+        yield from examine_store("store", place, clock)
         if known:
-            place = context.own_place(here, settings)
             known_tasks = queued_tasks(place, clock)
             yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in known_tasks))
             yield from _examine_provider(settings, project.user_settings_file(environ))
             yield from examine_agents(configuration, place, clock)
             yield from _examine_files(here)
             for detail, remedy in prompts(place.folder, {task.type for task in known_tasks}):
-                yield Diagnosis(subject="work: prompts", fine=False, detail=detail, remedy=remedy)
+                yield wrong("work: prompts", detail, remedy)
     yield from _examine_clients(start, here, settings, clock)
     user = context.user_place(settings)
     if user.exists():
@@ -92,7 +91,7 @@ def examine(start: str, *, clock: Clock, prompts: Flaws) -> Iterator[Diagnosis]:
         try:
             place = context.source_place(path)
         except LearntError as error:
-            yield wrong("source", error)
+            yield failed("source", error)
         else:
             yield from examine_store(f"source {place.scope}", place, clock)
 
@@ -103,73 +102,62 @@ def _examine_settings(configuration: Configuration) -> Iterator[Diagnosis]:
         in_file = os.path.isfile(origin.origin)
         if origin.setting.key == "database" and in_file and without_password(origin.value) != origin.value:
             remedy = "move the address into LEARNT_DATABASE, or the password into ~/.pgpass"
-            yield Diagnosis(subject="settings", fine=False, detail=f"{origin.origin} holds a password", remedy=remedy)
+            yield wrong("settings", f"{origin.origin} holds a password", remedy)
 
 
 def _examine_clients(start: str, here: Project | None, settings: Settings, clock: Clock) -> Iterator[Diagnosis]:
     """Yield for each client whether it is set up, trusts our hooks, and when they last did what."""
-    events = last_events(here.folder) if here else {}
+    events = fired.read(here.folder) if here else {}
     states = list(install.installed(start, ask=True))
     for installed in states:
-        name = registry.client_name(installed.client)
-        last = events.get(name)
-        state = _corrected(installed, last)
+        last = events.get(registry.client_name(installed.client))
+        state = _correct(installed, last)
         if state.twice or here is None or not setup.has_hooks(state.client):
             yield Diagnosis(subject=f"client {state.client}", fine=state.fine, detail=state.detail, remedy=state.remedy)
         else:
-            brief = last_brief(context.own_place(here, settings), name, clock)
-            yield _examine_client(state, last, brief, here, settings, now=clock())
+            yield _examine_client(state, last, here, settings, clock)
     known = {registry.client_name(state.client) for state in states}
-    if here is not None:
-        others = {name: last for name, last in events.items() if name not in known}
-        yield from _examine_others(here, others, settings, clock)
+    for name, last in events.items():
+        if here is not None and name not in known:
+            client = registry.find(name)
+            state = ClientState(client=registry.setup_name(client) if client else name, fine=True, detail=_NOT_BY_US)
+            yield _examine_client(state, last, here, settings, clock, installed=False)
 
 
 def _examine_client(
-    state: ClientState, last: Fired | None, brief: Entry | None, here: Project, settings: Settings, *, now: int
+    state: ClientState, last: Fired | None, here: Project, settings: Settings, clock: Clock, *, installed: bool = True
 ) -> Diagnosis:
-    detail, remedy = _describe_firing(last, brief, now=now, deadline_ms=settings.hook_deadline_ms)
+    brief = last_brief(context.own_place(here, settings), registry.client_name(state.client), clock)
+    detail, remedy = _describe_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
     if last is None and not can_note_hooks(here.folder):
         detail = f"whether a hook of it has fired cannot be known: {here.folder} is read-only"
         remedy = "make it writable for you"
     elif last is None and state.fine:
         remedy = f"start it in this project and send a prompt; if it has not fired then: {state.next_step}"
+    facts = {
+        "client": state.client,
+        "installed": installed,
+        "trusted": state.trusted,
+        "last_fired": last and last.as_dict(),
+        "last_brief": brief and {name: getattr(brief, name) for name in _BRIEF_FACTS},
+    }
     return Diagnosis(
         subject=f"client {state.client}",
         fine=state.fine,
         detail=f"{state.detail}; {detail}",
         remedy=state.remedy or remedy,
-        facts=_client_facts(state.client, last, brief, installed=True, trusted=state.trusted),
+        facts=facts,
     )
 
 
-def _examine_others(
-    here: Project, events: Mapping[str, Fired], settings: Settings, clock: Clock
-) -> Iterator[Diagnosis]:
-    """Yield what clients did whose hooks fired although nothing of ours is in their settings."""
-    for name, last in events.items():
-        entry = registry.find(name)
-        client = registry.setup_name(entry) if entry else name
-        brief = last_brief(context.own_place(here, settings), name, clock)
-        detail, remedy = _describe_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
-        yield Diagnosis(
-            subject=f"client {client}",
-            fine=True,
-            detail=f"{_NOT_BY_US}; {detail}",
-            remedy=remedy,
-            facts=_client_facts(client, last, brief, installed=False, trusted=None),
-        )
-
-
-def _corrected(state: ClientState, last: Fired | None) -> ClientState:
+def _correct(state: ClientState, last: Fired | None) -> ClientState:
     """Return the state of a client; a hook that fired since its file was written proves that the client runs them."""
     if last is None or not state.unheard:
         return state
     try:
-        written = max(os.stat(path).st_mtime for path in state.unheard)
+        if last.at < max(os.stat(path).st_mtime for path in state.unheard) * 1000:
+            return state
     except OSError:
-        return state
-    if last.at < written * 1000:
         return state
     return state.replace(fine=True, detail=f"in {', '.join(state.unheard)}, and it runs them", remedy="", trusted=None)
 
@@ -192,19 +180,6 @@ def _describe_firing(last: Fired | None, brief: Entry | None, *, now: int, deadl
     return f"last fired {ago(last.at, now)} ({last.event}), {took}{briefed}", remedy
 
 
-def _client_facts(
-    client: str, last: Fired | None, brief: Entry | None, *, installed: bool, trusted: bool | None
-) -> dict[str, Any]:
-    return {
-        "client": client,
-        "installed": installed,
-        "trusted": trusted,
-        "last_fired": last and last.as_dict(),
-        "last_brief": brief
-        and {name: getattr(brief, name) for name in ("id", "at", "occasion", "learnings", "tokens")},
-    }
-
-
 def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iterator[Diagnosis]:
     """Yield whether `learnt work` could work; what it lacks is wrong only while there is something to do."""
     try:
@@ -213,7 +188,7 @@ def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iter
             yield _needed(_examine_git(here), open_tasks)
         yield from _examine_models(settings)
     except LearntError as error:
-        yield _needed(wrong("work: agent", error), open_tasks)
+        yield _needed(failed("work: agent", error), open_tasks)
 
 
 def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
@@ -224,7 +199,7 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
     try:
         words = split_command_line(settings.model_command, setting=f"`command` under [model] in {own}")
     except LearntError as error:
-        yield wrong("model", error)
+        yield failed("model", error)
         return
     if provider == "command":
         model = shutil.which(words[0]) if words else None
@@ -235,7 +210,7 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
         missing = f"no `name` is set for {provider}" if find_spec(provider) else f"the package {provider} is missing"
         remedy = f"`pip install 'learnt[{provider}]'`, and set `name` under [model] in {own}"
     if not model:
-        yield Diagnosis(subject="model", fine=False, detail=missing, remedy=remedy)
+        yield wrong("model", missing, remedy)
         return
     caps = f"at most ${settings.model_daily_cap_usd:g} a day, ${settings.model_monthly_cap_usd:g} a month"
     yield fine("model", f"{provider} asks {model}, {caps}; `learnt usage` shows the calls")
@@ -247,11 +222,10 @@ def _examine_files(here: Project) -> Iterator[Diagnosis]:
     try:
         content = read(path, here.root)
     except LearntError as error:
-        yield wrong(FILE, error)
+        yield failed(FILE, error)
         return
     if content is not None and parse(content.decode("utf-8")).conflict:
-        detail = f"{path} holds the markers of a merge conflict"
-        yield Diagnosis(subject=FILE, fine=False, detail=detail, remedy="resolve it, then `learnt update`")
+        yield wrong(FILE, f"{path} holds the markers of a merge conflict", "resolve it, then `learnt update`")
 
 
 def _needed(diagnosis: Diagnosis, open_tasks: int) -> Diagnosis:
@@ -268,7 +242,7 @@ def _examine_agent(here: Project, settings: Settings) -> Diagnosis:
         return fine("work: agent", f"{settings.work_agent} is {path}")
     remedy = "install it, or set another `agent` under [work] in learnt.toml"
     where = "not there, or may not be executed" if os.path.dirname(program) else "not on PATH"
-    return Diagnosis(subject="work: agent", fine=False, detail=f"`{program}` is {where}", remedy=remedy)
+    return wrong("work: agent", f"`{program}` is {where}", remedy)
 
 
 def _examine_git(here: Project) -> Diagnosis:
@@ -276,12 +250,10 @@ def _examine_git(here: Project) -> Diagnosis:
     git = shutil.which("git")
     if git is None:
         detail = "git is not on PATH, and each task is to have a worktree"
-        return Diagnosis(subject="work: git", fine=False, detail=detail, remedy=remedy.format("install it"))
+        return wrong("work: git", detail, remedy.format("install it"))
     if not os.path.exists(os.path.join(here.root, ".git")):
         detail = f"{here.root} is no git repository, and each task is to have a worktree"
-        return Diagnosis(
-            subject="work: git", fine=False, detail=detail, remedy=remedy.format("`git init`, then commit")
-        )
+        return wrong("work: git", detail, remedy.format("`git init`, then commit"))
     return fine("work: git", git)
 
 
@@ -303,25 +275,24 @@ def _find_mistakes(settings: Settings) -> Iterator[Diagnosis]:
     """Yield settings that contradict each other, whether or not there is something to do."""
     if settings.work_model and settings.models and settings.strategy != "fixed":
         detail = f"`work.model` is {settings.work_model}, but the strategy `{settings.strategy}` passes it over"
-        remedy = 'set `strategy = "fixed"`, or leave `work.model` out'
-        yield Diagnosis(subject="work: models", fine=False, detail=detail, remedy=remedy)
+        yield wrong("work: models", detail, 'set `strategy = "fixed"`, or leave `work.model` out')
     elif settings.models and settings.strategy == "fixed":
         try:
             choose("fixed", settings.models, TrackRecord(), Facts(task=""), fixed=settings.work_model)
         except LearntError as error:
-            yield wrong("work: models", error)
+            yield failed("work: models", error)
     words = run.call(settings.work_agent, _request("", settings)).argv
     if len(settings.models) > 1 and not any(_SOME_MODEL in word for word in words):
         command = settings.work_agent == "command"
         where = "`work.command` does not say {model}" if command else "`work.arguments` name one already"
         remedy = "put {model} where it belongs" if command else "leave it out of the arguments"
         detail = f"several models are configured, but none that is chosen reaches the agent: {where}"
-        yield Diagnosis(subject="work: models", fine=False, detail=detail, remedy=remedy)
+        yield wrong("work: models", detail, remedy)
     client = registry.get(settings.work_agent, "run")
     without = [model.name for model in settings.models if client.models_need_provider and "/" not in model.name]
     if without:
         detail = f"{client.title} does not know the model {without[0]} without its provider"
-        yield Diagnosis(subject="work: models", fine=False, detail=detail, remedy="write it as `provider/model`")
+        yield wrong("work: models", detail, "write it as `provider/model`")
 
 
 def _request(folder: str, settings: Settings) -> RunRequest:

@@ -20,7 +20,6 @@ from learnt.flow import agent_categories, background
 from learnt.model import Task, Value
 from learnt.store import HOOK_LOG, Place, Store, activity, fired, learnings, tasks, unfinished_purge
 from learnt.store.activity import Entry
-from learnt.store.fired import Fired
 from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
 
@@ -52,9 +51,14 @@ def fine(subject: str, detail: str) -> Diagnosis:
     return Diagnosis(subject=subject, fine=True, detail=detail)
 
 
-def wrong(subject: str, error: LearntError) -> Diagnosis:
+def wrong(subject: str, detail: str, remedy: str) -> Diagnosis:
+    """Return what is wrong, and what to do about it."""
+    return Diagnosis(subject=subject, fine=False, detail=detail, remedy=remedy)
+
+
+def failed(subject: str, error: LearntError) -> Diagnosis:
     """Return what an error says, and its remedy."""
-    return Diagnosis(subject=subject, fine=False, detail=error.message, remedy=error.hint)
+    return wrong(subject, error.message, error.hint)
 
 
 @contextmanager
@@ -72,14 +76,14 @@ def examine_store(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosi
         with _reading(place, clock) as store:
             yield from _examine_database(subject, store)
     except LearntError as error:
-        yield wrong(subject, error)
+        yield failed(subject, error)
         if not place.exists():
             return
     try:
         yield from _examine_folder(subject, place, clock)
     except OSError as error:
         detail = f"cannot look into {error.filename}: {error.strerror}"
-        yield Diagnosis(subject=subject, fine=False, detail=detail, remedy="check who owns the folder and its files")
+        yield wrong(subject, detail, "check who owns the folder and its files")
 
 
 def queued_tasks(place: Place, clock: Clock) -> list[Task]:
@@ -98,11 +102,6 @@ def last_brief(place: Place, client: str, clock: Clock) -> Entry | None:
             return next(iter(activity.latest(store.database, limit=1, what="brief", client=client)), None)
     except LearntError:
         return None
-
-
-def last_events(folder: str) -> Mapping[str, Fired]:
-    """Return the last event of each client that was served in a store's folder, by the client's name."""
-    return fired.read(folder)
 
 
 def can_note_hooks(folder: str) -> bool:
@@ -126,8 +125,7 @@ def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagno
         return  # on a server, until something has to wait here
     yield from _examine_spool(f"{subject}: spool", place)
     if unfinished_purge(place.folder):
-        remedy = "repeat the `learnt purge ID` that was interrupted"
-        yield Diagnosis(subject=subject, fine=False, detail="a purge was not finished", remedy=remedy)
+        yield wrong(subject, "a purge was not finished", "repeat the `learnt purge ID` that was interrupted")
     yield from _examine_permissions(f"{subject}: permissions", place)
     yield from _examine_hook_log(f"{subject}: hook", place.folder)
     yield from _examine_worker(f"{subject}: worker", place.folder)
@@ -145,7 +143,7 @@ def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
     damage = store.check()
     if damage:
         remedy = "put a backup in its place: `learnt backup --restore FILE` keeps the damaged file aside"
-        yield Diagnosis(subject=f"{subject}: integrity", fine=False, detail="; ".join(damage[:3]), remedy=remedy)
+        yield wrong(f"{subject}: integrity", "; ".join(damage[:3]), remedy)
     else:
         yield fine(f"{subject}: integrity", "ok")
 
@@ -155,15 +153,14 @@ def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:
     waiting, refused, elsewhere = len(spool.waiting()), spool.refused(), spool.waiting_for_others()
     if refused:
         remedy = f"look at {spool.refused_path}, and delete it when it is dealt with"
-        yield Diagnosis(subject=subject, fine=False, detail=f"{_records(refused)} could not be applied", remedy=remedy)
+        yield wrong(subject, f"{_records(refused)} could not be applied", remedy)
     if waiting:
         remedy = "any other learnt command takes them up when the database can be written"
-        wait = "waits" if waiting == 1 else "wait"
-        yield Diagnosis(subject=subject, fine=False, detail=f"{_records(waiting)} {wait}", remedy=remedy)
+        yield wrong(subject, f"{_records(waiting)} {'waits' if waiting == 1 else 'wait'}", remedy)
     if elsewhere:
         detail = f"kept for another database than the present one: {_records(elsewhere)}"
         remedy = f"name that database once more, and they are taken up; or delete them in {place.folder}"
-        yield Diagnosis(subject=subject, fine=False, detail=detail, remedy=remedy)
+        yield wrong(subject, detail, remedy)
     if not refused and not waiting and not elsewhere:
         yield fine(subject, "empty")
 
@@ -175,8 +172,7 @@ def _records(count: int) -> str:
 def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
     folder = place.folder
     if not os.path.exists(os.path.join(folder, ".gitignore")):
-        remedy = "`learnt init` writes it again"
-        yield Diagnosis(subject=subject, fine=False, detail=f"{folder} has lost its .gitignore", remedy=remedy)
+        yield wrong(subject, f"{folder} has lost its .gitignore", "`learnt init` writes it again")
     if sys.platform == "win32":
         return
     with os.scandir(folder) as entries:
@@ -185,14 +181,9 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
     if os.stat(folder).st_mode & 0o022:
         exposed.append(folder)  # its owner may let others list it; each private file has its own mode
     if exposed:
-        yield Diagnosis(
-            subject=subject,
-            fine=False,
-            detail=f"others can read or change {', '.join(exposed)}",
-            remedy=f"`chmod -R go= {folder}`",
-        )
+        yield wrong(subject, f"others can read or change {', '.join(exposed)}", f"`chmod -R go= {folder}`")
     elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):
-        yield Diagnosis(subject=subject, fine=False, detail=f"{folder} is read-only", remedy="make it writable for you")
+        yield wrong(subject, f"{folder} is read-only", "make it writable for you")
     else:
         yield fine(subject, "only yours")
 
@@ -208,7 +199,7 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Diagnosis]:
         return
     entries = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'}"
     detail = f"{entries} in the log, the last: {_describe_log_entry(lines[-1].strip())}"
-    yield Diagnosis(subject=subject, fine=False, detail=detail, remedy=f"delete {path} when it is dealt with")
+    yield wrong(subject, detail, f"delete {path} when it is dealt with")
 
 
 def _describe_log_entry(line: str) -> str:
@@ -233,7 +224,7 @@ def _examine_worker(subject: str, folder: str) -> Iterator[Diagnosis]:
         yield fine(subject, f"it failed once, and has done its work since; the last time: {last}")
         return
     remedy = f"mend what it says; the next turn of a conversation starts it again, and {path} tells more"
-    yield Diagnosis(subject=subject, fine=False, detail=f"it failed last: {last}", remedy=remedy)
+    yield wrong(subject, f"it failed last: {last}", remedy)
 
 
 def _examine_mirror(subject: str, place: Place, clock: Clock) -> Diagnosis:
@@ -250,6 +241,4 @@ def _examine_mirror(subject: str, place: Place, clock: Clock) -> Diagnosis:
 def _examine_space(subject: str, folder: str) -> Iterator[Diagnosis]:
     free = shutil.disk_usage(folder).free
     if free < _LITTLE_SPACE:
-        yield Diagnosis(
-            subject=subject, fine=False, detail=f"{free / 1e6:,.0f} MB are free", remedy="free some disk space"
-        )
+        yield wrong(subject, f"{free / 1e6:,.0f} MB are free", "free some disk space")
