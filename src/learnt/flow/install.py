@@ -11,7 +11,9 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from typing import Any
 
 from learnt import config, project
 from learnt.clients import registry
@@ -34,13 +36,7 @@ from learnt.system.replacements import (
     replace_all,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    Planner = Callable[[Target, "_Originals"], "_Planned"]
-
+Planner = Callable[[Target, "_Originals"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _BELOW_THE_STORE = 2
@@ -81,6 +77,10 @@ class SetupOutcome(Value):
     wants: tuple[str, ...] = ()
     error: LearntError | None = None
 
+    def changes_something(self) -> bool:
+        """Return whether any file becomes another one."""
+        return any(change.kind != "unchanged" for change in self.changes)
+
 
 class _Planned(Value):
     """A change, what the file is without ours, and which folders were created for it."""
@@ -109,8 +109,7 @@ class _CreatedPlace(Value):
 
 def install(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[SetupOutcome]:
     """Set clients up in the project around a folder, or for the user."""
-    if not user:
-        _refuse_outside(start, hint="make this folder one with `learnt init`, or use --user for all projects")
+    _refuse_outside(start, user, hint="make this folder one with `learnt init`, or use --user for all projects")
     location, folder = _location(start, user=user)
     outcomes = _change(clients, location, folder, _plan_install, dry_run=dry_run)
     return [
@@ -120,9 +119,8 @@ def install(clients: Sequence[str], *, user: bool, dry_run: bool = False, start:
 
 
 def uninstall(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[SetupOutcome]:
-    """Take out of clients' settings all that is ours, and with the last of it what we kept for that."""
-    if not user:
-        _refuse_outside(start, hint="go into the project, or use --user for what was set up for all projects")
+    """Remove all that is ours from the settings of clients, and with the last of it our backups."""
+    _refuse_outside(start, user, hint="go into the project, or use --user for what was set up for all projects")
     location, folder = _location(start, user=user)
     return _change(clients, location, folder, _plan_uninstall, dry_run=dry_run)
 
@@ -138,8 +136,8 @@ def installed(start: str, *, ask: bool = False) -> Iterator[ClientState]:
     yield from setup.examine(locations, _disk(ask_client=trust if ask else None))
 
 
-def _refuse_outside(start: str, *, hint: str) -> None:
-    if project.find_project(start) is None:
+def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
+    if not user and project.find_project(start) is None:
         raise NoStore(f"{os.path.abspath(start)} is not inside a project", hint=hint)
 
 
@@ -184,10 +182,9 @@ def _change(
     clients: Sequence[str], location: Location, folder: str, plan: Planner, *, dry_run: bool
 ) -> list[SetupOutcome]:
     originals = _Originals(os.path.join(folder, BACKUPS_FOLDER, _FOLDER))
-    removes = plan is _plan_uninstall
     outcomes = [_apply(client, location, originals, plan, write=False) for client in clients]
-    to_do = any(change.kind != "unchanged" for outcome in outcomes for change in outcome.changes)
-    if dry_run or not (to_do or (removes and os.path.isdir(originals.folder))):
+    to_do = any(outcome.changes_something() for outcome in outcomes)
+    if dry_run or not (to_do or (plan is _plan_uninstall and os.path.isdir(originals.folder))):
         return outcomes
     created = _CreatedPlace()
     while True:
@@ -234,9 +231,9 @@ def _remove_place(folder: str, originals: _Originals) -> None:
 def _apply(client: str, location: Location, originals: _Originals, plan: Planner, *, write: bool) -> SetupOutcome:
     try:
         planned = _plan_all(setup.targets(client, location), originals, plan)
-        for file in planned if write else ():
-            remove_unfinished(file.change.path)
         if write:
+            for file in planned:
+                remove_unfinished(file.change.path)
             _carry_out(planned, originals, mode=0o600 if location.user else 0o666)
     except LearntError as error:
         return SetupOutcome(client=client, user=location.user, error=error)
@@ -302,7 +299,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
     """Yield what the user has to do: what cannot be checked only when something changed, the rest always."""
     client = outcome.client
     state = next((state for state in setup.examine([location], _disk()) if state.client == client), None)
-    if any(change.kind != "unchanged" for change in outcome.changes) or (state and state.trusted is False):
+    if outcome.changes_something() or (state and state.trusted is False):
         yield setup.module_of(client).next_step(location)
     switch = setup.find_switch(client, location, _read)
     if switch:
@@ -315,7 +312,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         loaded = config.load(context.settings_files(here.root if here else None), dict(os.environ)).settings
         known = here is not None and context.own_place(here, loaded).exists()
     except LearntError:
-        known = True  # what is wrong with the settings is told elsewhere
+        known = True  # `learnt doctor` says what is wrong with the settings
     if not known and not location.user:
         yield "no learnings are kept here yet: `learnt init`"
     for state in installed(start):

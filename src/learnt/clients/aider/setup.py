@@ -52,10 +52,9 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
 
 
 class ReadList(Value):
-    """Our file in the list `read`."""
+    """Edits .aider.conf.yml: our file in the list `read`."""
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with what is ours in it; None stands for no file."""
         mark, text = kit.decode(content or b"")
         if _is_listed(text):
             return content or b""
@@ -71,7 +70,6 @@ class ReadList(Value):
         return (mark + "".join(lines)).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
         mark, text = kit.decode(content)
         lines = _lines(text)
         key = _find_key(lines)
@@ -94,11 +92,9 @@ class ReadList(Value):
         return (mark + left).encode()
 
     def holds(self, content: bytes) -> bool:
-        """Return whether anything of ours is in the file."""
         return _is_listed(kit.decode(content)[1])
 
     def by_hand(self, content: bytes | None, /) -> str:
-        """Return what a person can add to the file as it is."""
         text = (content or b"").decode("utf-8-sig", "replace")
         if re.search(rf"(?:^|[\s{{,\"']){_KEY}[\"']?[ \t]*:", text):
             return f"# one more of the list that `{_KEY}` holds; no second `{_KEY}:`\n{_FILE}"

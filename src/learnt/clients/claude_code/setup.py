@@ -61,12 +61,14 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     here = os.path.join(location.root, ".claude")
     user = os.path.join(_user_folder(location), "settings.json")
     paths = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json"), user]
-    switch = kit.nearest_switch(paths, lambda path: look(read_json(path, read), ("disableAllHooks",)))
-    if switch is None or not switch[1]:
-        return None
-    return kit.switched_off(
-        "Claude Code", "`disableAllHooks` is true", switch[0], remedy="set `disableAllHooks` to false"
-    )
+    for path in paths:
+        disabled = look(read_json(path, read), ("disableAllHooks",))
+        if disabled is True:
+            remedy = "set `disableAllHooks` to false"
+            return kit.switched_off("Claude Code", "`disableAllHooks` is true", path, remedy=remedy)
+        if disabled is False:
+            break
+    return None
 
 
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:

@@ -64,23 +64,17 @@ def next_step(location: kit.Location) -> str:
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that keeps Codex from running any hook of ours."""
-    folders = [os.path.join(location.root, ".codex"), _user_folder(location)]
-    names: dict[str, str] = {}
-
-    def feature(path: str) -> object:
-        # The second is the former name of the first; it still counts.
-        for name in ("hooks", "codex_hooks"):
-            value = look(_read_toml(path, read), ("features", name))
-            if isinstance(value, bool):
-                names[path] = name
-                return value
-        return None
-
-    switch = kit.nearest_switch([os.path.join(folder, "config.toml") for folder in folders], feature)
-    if switch is None or switch[1]:
-        return None
-    name = names[switch[0]]
-    return kit.switched_off("Codex", f"`{name}` is false under [features]", switch[0], remedy=f"set `{name}` to true")
+    for folder in (os.path.join(location.root, ".codex"), _user_folder(location)):
+        path = os.path.join(folder, "config.toml")
+        config = _read_toml(path, read)
+        for name in ("hooks", "codex_hooks"):  # the second is the former name of the first; it still counts
+            enabled = look(config, ("features", name))
+            if enabled is True:
+                return None
+            if enabled is False:
+                remedy = f"set `{name}` to true"
+                return kit.switched_off("Codex", f"`{name}` is false under [features]", path, remedy=remedy)
+    return None
 
 
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
@@ -122,10 +116,10 @@ def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.D
 def _hook_keys(path: str, read: kit.Read) -> dict[str, str]:
     """Return the keys by which Codex knows our hooks in a file, each with its event."""
     places = kit.find_hooks(read_json(path, read))
-    return {f"{path}:{_snake(event)}:{group}:{position}": event for event, group, position in places}
+    return {f"{path}:{_to_snake_case(event)}:{group}:{position}": event for event, group, position in places}
 
 
-def _snake(event: str) -> str:
+def _to_snake_case(event: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", event).lower()
 
 
@@ -137,13 +131,12 @@ def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
             events_of.setdefault(_MEANINGS.get(status, status), []).append(event)
     if not events_of:
         return "", False
-    reasons = ", ".join(f"{_list_events(events)} ({meaning})" for meaning, events in events_of.items())
+    reasons = []
+    for meaning, events in events_of.items():
+        named = ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"
+        reasons.append(f"{named} ({meaning})")
     whole = sum(map(len, events_of.values())) == len(statuses)
-    return f"Codex does not trust these hooks, and does not run them: {reasons}", whole
-
-
-def _list_events(events: list[str]) -> str:
-    return ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"
+    return f"Codex does not trust these hooks, and does not run them: {', '.join(reasons)}", whole
 
 
 def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
@@ -158,23 +151,30 @@ def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
         content = disk.read(config.path)
         return content is not None and bool(config.edit.remove(content, None))
     except (kit.Unfit, LearntError):
-        return True  # somebody wrote it
+        return True  # not written by us
 
 
-def _read_toml(path: str, read: kit.Read) -> Any:
+def _read_toml(path: str, read: kit.Read) -> dict[str, Any] | None:
     try:
-        return tomllib.loads((read(path) or b"").decode("utf-8-sig", "replace"))
-    except (tomllib.TOMLDecodeError, LearntError):
+        return _parse((read(path) or b"").decode("utf-8-sig", "replace"))
+    except LearntError:
+        return None
+
+
+def _parse(text: str) -> dict[str, Any] | None:
+    """Return the value of a text; None when it is no TOML."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
         return None
 
 
 class ServerTable(Value):
-    """The table of our server in config.toml."""
+    """Edits config.toml: the table of our server."""
 
     server: Mapping[str, Any]
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with what is ours in it; None stands for no file."""
         mark, text = kit.decode(content or b"")
         value = _read(text)
         if not isinstance(value.get(_HOLDER, {}), dict):
@@ -197,7 +197,6 @@ class ServerTable(Value):
         return (mark + text + gap + added).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
         mark, text = kit.decode(content)
         value = _read(text)
         if not kit.is_our_server(_our_server(value)):
@@ -210,16 +209,11 @@ class ServerTable(Value):
         return (mark + left).encode()
 
     def holds(self, content: bytes) -> bool:
-        """Return whether anything of ours is in the file."""
         return kit.is_our_server(_our_server(_read(kit.decode(content)[1])))
 
     def by_hand(self, content: bytes | None, /) -> str:
-        """Return what a person can add to the file as it is."""
         lines = self._lines({})
-        text = (content or b"").decode("utf-8-sig", "replace")
-        if not _is_toml(text):
-            text = ""  # once it is mended
-        if _our_server(tomllib.loads(text)) is not None:
+        if _our_server(_parse((content or b"").decode("utf-8-sig", "replace")) or {}) is not None:
             return "\n".join([f"# so that the table `{_HOLDER}.{kit.NAME}`, which is there, says", *lines])
         return "\n".join([f"[{_HOLDER}.{kit.NAME}]", *lines])
 
@@ -258,19 +252,9 @@ def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
     raise _unsafe(text)
 
 
-def _is_toml(text: str) -> bool:
-    try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
-
-
 def _says(text: str, wanted: dict[str, Any]) -> bool:
-    try:
-        return {_HOLDER: {}, **tomllib.loads(text)} == {_HOLDER: {}, **wanted}
-    except tomllib.TOMLDecodeError:
-        return False
+    value = _parse(text)
+    return value is not None and {_HOLDER: {}, **value} == {_HOLDER: {}, **wanted}
 
 
 def _unsafe(text: str) -> kit.Unfit:

@@ -50,12 +50,15 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that keeps Gemini CLI from running any hook of ours."""
     paths = [_settings(folder) for folder in (location.root, _user_folder(location))]
     switches = {path: look(read_json(path, read, WITH_COMMENTS), ("hooksConfig",)) for path in paths}
-    switch = kit.nearest_switch(paths, lambda path: look(switches[path], ("enabled",)))
-    if switch and not switch[1]:
-        remedy = "set `hooksConfig.enabled` to true"
-        return kit.switched_off("Gemini CLI", "`hooksConfig.enabled` is false", switch[0], remedy=remedy)
-    for path in paths:  # a list counts from all settings
-        names = look(switches[path], ("disabled",))
+    for path, switch in switches.items():
+        enabled = look(switch, ("enabled",))
+        if enabled is False:
+            remedy = "set `hooksConfig.enabled` to true"
+            return kit.switched_off("Gemini CLI", "`hooksConfig.enabled` is false", path, remedy=remedy)
+        if enabled is True:
+            break
+    for path, switch in switches.items():  # a list counts from all settings
+        names = look(switch, ("disabled",))
         if isinstance(names, list) and kit.NAME in names:
             remedy = f"take `{kit.NAME}` out of `hooksConfig.disabled`"
             return kit.switched_off("Gemini CLI", f"`hooksConfig.disabled` names `{kit.NAME}`", path, remedy=remedy)

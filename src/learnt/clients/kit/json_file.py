@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from learnt.clients.kit.setup import NAME, Read, Unfit, as_json, decode, find_hooks, first_word, is_our_server
+from learnt.clients.kit.setup import NAME, Read, Unfit, decode, find_hooks, first_word, is_our_server
 from learnt.errors import LearntError
 from learnt.model import Value
 
@@ -51,13 +51,10 @@ class JsonFile(Value):
     dialect: int = PLAIN
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with what is ours in it; None stands for no file."""
         mark, text = decode(content or b"")
         if not text.strip():
-            # Nothing in it: as good as no file.
-            text = as_json(self.fresh) + "\n"
-        root = parse(text, self.dialect)
-        if not isinstance(root, dict):
+            text = json.dumps(self.fresh, ensure_ascii=False, indent=2) + "\n"
+        if not isinstance(self._value(text), dict):
             raise Unfit("it holds no JSON object")
         changed = text
         if self.hooks:
@@ -65,23 +62,20 @@ class JsonFile(Value):
         if self.servers:
             changed = self._add_server(changed)
         for path, word in self.words.items():
-            words = look(parse(changed, self.dialect), path)
+            words = look(self._value(changed), path)
             if not isinstance(words, list) or word not in words:
                 changed = append(changed, path, word)
-        parse(changed, self.dialect)
+        self._value(changed)  # raises when it would not be read again
         return (mark + changed).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
         mark, text = decode(content)
         if not text.strip():
             return content
         was = decode(before)[1] if before is not None else ""
-        known = parse(was, self.dialect) if was.strip() else {}
-        for event, group, position in reversed(list(self._our_hooks(text))):
-            alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
-            text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
-            text = self._drop_empty(text, (_HOOKS, event), was, known)
+        known = self._value(was) if was.strip() else {}
+        for place in reversed(list(self._our_hooks(text))):
+            text = self._cut_hook(text, place, was, known)
         if self.servers and is_our_server(look(self._value(text), (self.servers, NAME))):
             text = cut(text, (self.servers, NAME))
             text = self._drop_empty(text, (self.servers,), was, known)
@@ -96,7 +90,6 @@ class JsonFile(Value):
         return (mark + text).encode()
 
     def holds(self, content: bytes) -> bool:
-        """Return whether anything of ours is in the file."""
         text = decode(content)[1]
         if not text.strip():
             return False
@@ -104,7 +97,6 @@ class JsonFile(Value):
         return is_our_server(server) or next(self._our_hooks(text), None) is not None
 
     def by_hand(self, _content: bytes | None, /) -> str:
-        """Return what a person can add to the file as it is."""
         added = self._value(decode(self.replace(dialect=PLAIN, fresh={}).add(None))[1])
         parts = []
         for key, inner in added.items():  # a line for each, so that it can be seen at a glance
@@ -113,7 +105,6 @@ class JsonFile(Value):
         return "{\n" + ",\n".join(parts) + "\n}"
 
     def starts(self, content: bytes, /) -> str:
-        """Return the program that our hooks in the file start; nothing without hooks."""
         text = decode(content)[1]
         for event, group, position in self._our_hooks(text) if text.strip() else ():
             return first_word(str(look(self._value(text), (_HOOKS, event, group, _HOOKS, position, "command"))))
@@ -135,14 +126,19 @@ class JsonFile(Value):
                 text = self._update(text, (_HOOKS, event, group, _HOOKS, position), self.hooks[event])
             else:
                 surplus.append((event, group, position))
-        for event, group, position in reversed(surplus):
-            alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
-            text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
-            text = self._drop_empty(text, (_HOOKS, event), "", {})
+        for place in reversed(surplus):
+            text = self._cut_hook(text, place, "", {})
         for event, handler in self.hooks.items():
             if event not in kept:
                 text = append(text, (_HOOKS, event), {_HOOKS: [dict(handler)]})
         return text
+
+    def _cut_hook(self, text: str, place: tuple[str, int, int], was: str, known: Any) -> str:
+        """Return the text without a hook, and without its group if it was alone there."""
+        event, group, position = place
+        alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
+        text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
+        return self._drop_empty(text, (_HOOKS, event), was, known)
 
     def _add_server(self, text: str) -> str:
         path = (self.servers, NAME)
@@ -166,7 +162,7 @@ class JsonFile(Value):
             if look(known, path) is None:
                 text = cut(text, path)
             elif look(known, path) in ({}, []):
-                text = swap(text, path, piece(was, path) or "")
+                text = restore(text, path, was)
             path = path[:-1]
         return text
 
@@ -229,16 +225,10 @@ def look(value: Any, path: Path) -> Any:
     return value
 
 
-def piece(text: str, path: Path) -> str | None:
-    """Return the text of the value at the path; None when nothing is there."""
-    span = _span(_without_comments(text), path)
-    return text[slice(*span)] if span else None
-
-
-def swap(text: str, path: Path, new: str) -> str:
-    """Return the text with another text for the value at the path."""
-    span = _span(_without_comments(text), path)
-    return text if span is None else text[: span[0]] + new + text[span[1] :]
+def restore(text: str, path: Path, source: str) -> str:
+    """Return the text with the value at the path as it is written in another text."""
+    new, old = (_span(_without_comments(whole), path) for whole in (source, text))
+    return text[: old[0]] + source[slice(*new)] + text[old[1] :] if new and old else text
 
 
 def put(text: str, path: Path, value: Any) -> str:

@@ -1,14 +1,13 @@
 """How clients are set up: where, what is written into which file, how it is found again, and whether it works.
 
-A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` is a pair of plain
-functions of a file's bytes: `add` puts in what is ours and changes nothing where it is there already, `remove` takes it
-out and leaves every other byte. What cannot be changed safely raises Unfit, and `by_hand` says what a person can add
-instead. Nothing here writes, starts a process, or looks at the environment.
+A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` works on the bytes
+of a file: `add` puts in what is ours and changes nothing where it is there already, `remove` takes it out and leaves
+every other byte. What cannot be changed safely raises Unfit, and `by_hand` says what a person can add instead. Nothing
+here writes, starts a process, or looks at the environment.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,7 +56,7 @@ class Location(Value):
 
 
 class Edit(Protocol):
-    """What is done to one file."""
+    """What is done to one file, as functions of its content."""
 
     def add(self, content: bytes | None) -> bytes:
         """Return the file with what is ours in it; None stands for no file."""
@@ -123,7 +122,11 @@ class SetupModule(Protocol):
         """Return what the user has to do after the files are written."""
 
     def find_switch(self, location: Location, read: Read) -> Fault | None:
-        """Return the setting that keeps the client from running any hook of ours; None when there is none."""
+        """Return the setting that keeps the client from running any hook of ours; None when there is none.
+
+        Of two files with such a setting, the one nearer to the project counts. What an administrator prescribes for
+        the machine, and what a command line says, is not considered.
+        """
 
     def find_trust(self, location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
         """Return whether the client trusts our hooks; `targets` are its files that hold something of ours."""
@@ -192,12 +195,8 @@ def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
 def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk) -> ClientState:
     where = ", ".join(target.path for target in ours)
     next_step = module_of(client).next_step(location)
-    faults = [
-        fault
-        for fault in (find_switch(client, location, disk.read), _find_gap(client, location, ours, disk))
-        if fault is not None
-    ]
-    if faults:
+    possible = (find_switch(client, location, disk.read), _find_gap(client, location, ours, disk))
+    if faults := [fault for fault in possible if fault is not None]:
         detail = f"in {where}, but {', and '.join(fault.detail for fault in faults)}"
         remedy = "; ".join(fault.remedy for fault in faults)
         return ClientState(client=client, fine=False, detail=detail, remedy=remedy, next_step=next_step)
@@ -256,16 +255,6 @@ def first_word(command: str) -> str:
         return ""
 
 
-def nearest_switch(paths: Sequence[str], switch: Callable[[str], object]) -> tuple[str, bool] | None:
-    """Return the first file that says yes or no, and what it says.
-
-    Of two settings that name a switch the nearer one counts. What an administrator prescribes for the machine, and
-    what a command line says, is not considered.
-    """
-    values = ((path, switch(path)) for path in paths)
-    return next(((path, value) for path, value in values if isinstance(value, bool)), None)
-
-
 def switched_off(title: str, switch: str, path: str, *, remedy: str) -> Fault:
     """Return the fault of a client whose hooks are switched off in a file."""
     return Fault(detail=f"{title} runs no hook of ours here ({switch} in {path})", remedy=remedy)
@@ -295,11 +284,6 @@ def server(location: Location) -> dict[str, Any]:
     return {"command": program, "args": [*words, "mcp"]}
 
 
-def is_our_hook(handler: object) -> bool:
-    """Return whether a client's hook starts learnt, whoever wrote it."""
-    return isinstance(handler, dict) and bool(_OUR_HOOK.search(str(handler.get("command", ""))))
-
-
 def find_hooks(settings: object) -> Iterator[tuple[str, int, int]]:
     """Yield the event, the group and the position of each hook of ours in a client's settings."""
     events = settings.get("hooks") if isinstance(settings, dict) else None
@@ -307,7 +291,7 @@ def find_hooks(settings: object) -> Iterator[tuple[str, int, int]]:
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             handlers = group.get("hooks") if isinstance(group, dict) else None
             for position, handler in enumerate(handlers if isinstance(handlers, list) else ()):
-                if is_our_hook(handler):
+                if isinstance(handler, dict) and _OUR_HOOK.search(str(handler.get("command", ""))):
                     yield event, number, position
 
 
@@ -329,32 +313,24 @@ def decode(content: bytes) -> tuple[str, str]:
     return ("\ufeff" if content.startswith(_BOM) else ""), text
 
 
-def as_json(value: object) -> str:
-    """Return a value as a person reads it."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
 class WholeFile(Value):
-    """A file that is ours from its first line, by which it is recognised, to its last."""
+    """Writes a file that is ours as a whole; its first line says so."""
 
     text: str
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with what is ours in it; None stands for no file."""
         if content and content.strip() and not self.holds(content):
             raise Unfit("it is there already, and not ours", remedy="give that one another name")
         return self.text.encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
         return before if self.holds(content) else content
 
     def holds(self, content: bytes) -> bool:
-        """Return whether anything of ours is in the file."""
         return content.decode("utf-8", "replace").partition("\n")[0].rstrip() == self.text.partition("\n")[0]
 
     def by_hand(self, _content: bytes | None, /) -> str:
-        """Return nothing: nobody writes a whole file by hand."""
+        """Return nothing: nobody writes a whole plugin by hand."""
         return ""
 
     def starts(self, _content: bytes, /) -> str:
