@@ -1109,7 +1109,7 @@ class TestDoctorDemoAndHelp:
             ),
             ('models = ["gpt"]\nwork.agent = "opencode"', False, "does not know the model gpt without its provider"),
             ('models = ["p/gpt"]\nwork.agent = "opencode"', True, "`learned` chooses from p/gpt"),
-            ('models = ["gpt"]\nwork.agent = "codex"', True, "codex tells no cost, so that of gpt stays unknown"),
+            ('models = ["gpt"]\nwork.agent = "codex"', True, "codex reports no cost, so that of gpt stays unknown"),
         ],
     )
     def test_the_doctor_says_which_models_will_work_and_what_contradicts_itself(

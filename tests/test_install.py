@@ -272,7 +272,7 @@ def test_what_a_person_can_add_names_every_file_that_was_not_written(learnt: Lea
     assert ".mcp.json" not in one
     assert set(tree(project)) == {".claude/settings.json", ".mcp.json"}
     put(project / "opencode.json", b"{")
-    assert "hint: mend it and try again\n" in learnt("install", "opencode").err  # nobody writes a plugin by hand
+    assert "hint: fix it and try again\n" in learnt("install", "opencode").err  # nobody writes a plugin by hand
 
 
 def test_what_cannot_be_taken_out_is_named_with_the_other_files(learnt: Learnt, project: Path) -> None:

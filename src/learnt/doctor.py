@@ -266,7 +266,7 @@ def _examine_models(settings: Settings) -> Iterator[Diagnosis]:
         chosen = f"`{settings.strategy}` chooses from {', '.join(names)}" if names else settings.work_model
         yield fine("work: models", chosen or "the client's own default")
     if unpriced and registry.get(settings.work_agent, "run").reports == "tokens":
-        detail = f"{settings.work_agent} tells no cost, so that of {', '.join(unpriced)} stays unknown"
+        detail = f"{settings.work_agent} reports no cost, so that of {', '.join(unpriced)} stays unknown"
         remedy = "state `input_price` and `output_price` of each, so that --budget-usd and the strategy can see it"
         yield Diagnosis(subject="work: models", fine=True, detail=detail, remedy=remedy)
 

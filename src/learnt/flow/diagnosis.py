@@ -31,7 +31,7 @@ _PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fire
 _UNREADABLE_EVENTS = {
     "JSONDecodeError": "a client sent what is no JSON",
     "RecursionError": "a client sent JSON that is nested far too deeply",
-    "ValueError": "a client sent a number that nobody can read",
+    "ValueError": "a client sent a number that cannot be read",
 }
 
 
@@ -106,8 +106,8 @@ def last_brief(place: Place, client: str, clock: Clock) -> Entry | None:
 
 def can_note_hooks(folder: str) -> bool:
     """Return whether a hook could leave a note in a store's folder; without a folder, none is missed."""
-    kept = os.path.join(folder, fired.FOLDER)
-    return os.access(kept if os.path.isdir(kept) else folder, os.W_OK) or not os.path.isdir(folder)
+    notes = os.path.join(folder, fired.FOLDER)
+    return os.access(notes if os.path.isdir(notes) else folder, os.W_OK) or not os.path.isdir(folder)
 
 
 def examine_agents(configuration: Configuration, place: Place, clock: Clock) -> Iterator[Diagnosis]:
@@ -223,7 +223,7 @@ def _examine_worker(subject: str, folder: str) -> Iterator[Diagnosis]:
     if state == "done" and since >= os.stat(path).st_mtime:
         yield fine(subject, f"it failed once, and has done its work since; the last time: {last}")
         return
-    remedy = f"mend what it says; the next turn of a conversation starts it again, and {path} tells more"
+    remedy = f"fix what it says; the next turn of a conversation starts it again, and {path} says more"
     yield wrong(subject, f"it failed last: {last}", remedy)
 
 

@@ -44,7 +44,7 @@ _PERMISSIONS = "mend the permissions: folder and files must be yours"
 
 
 class FileChange(Value):
-    """What a file was and what it becomes; None stands for no file."""
+    """What a file was and what it becomes; None means no file."""
 
     path: str
     before: bytes | None
@@ -327,8 +327,8 @@ def _refuse_addition(target: Target, reason: Unfit, others: Sequence[Target]) ->
         return WrongRequest(message, hint=f"{reason.remedy}, and try again")
     missing = {file.path: file.edit.by_hand(_read(file.path)) for file in (target, *filter(_lacks, others))}
     if not all(missing.values()):
-        return WrongRequest(message, hint="mend it and try again")
-    hint = "mend it and try again, or add this by hand"
+        return WrongRequest(message, hint="fix it and try again")
+    hint = "fix it and try again, or add this by hand"
     if len(missing) == 1:
         return WrongRequest(message, hint=f"{hint}:\n\n{missing[target.path]}")
     return WrongRequest(message, hint=hint + "".join(f"\n\nin {path}:\n\n{text}" for path, text in missing.items()))
@@ -345,7 +345,7 @@ def _lacks(target: Target) -> bool:
 def _refuse_removal(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
     others_too = [other.path for other in others if b"learnt" in (_read(other.path) or b"")]
     there = f", there and in {', '.join(others_too)}" if others_too else ""
-    hint = f"mend it and try again, or take out by hand what names learnt{there}"
+    hint = f"fix it and try again, or take out by hand what names learnt{there}"
     return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
 
 

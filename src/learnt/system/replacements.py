@@ -1,7 +1,7 @@
 """Replace several files at once: all of them, or none.
 
 Everything is written beside its place first, so that a full disk or a folder that cannot be written is known before
-anything changes. Links and modes stay. A file that somebody else has changed in the meantime is not overwritten.
+anything changes. Links and modes stay. A file that another program has changed in the meantime is not overwritten.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def content_of(path: str) -> bytes | None:
 
 
 def remove_unfinished(path: str) -> None:
-    """Remove what a killed process left beside a file; nobody else may be writing it."""
+    """Remove what a killed process left beside a file; no other process may be writing it."""
     place = os.path.realpath(path)
     for unfinished in glob.glob(f"{glob.escape(place)}.*.new"):
         if unfinished[len(place) + 1 : -len(".new")].isdigit():

@@ -70,7 +70,7 @@ def read(output: kit.Output) -> kit.RunReport:
         text=said[-1] if said else instead,
         said=kit.join_messages(said) or instead,
         model=output.call.model or (model[1] if model else ""),
-        cost_usd=sum(costs) if any(costs) else None,  # 0 stands for a model without a price
+        cost_usd=sum(costs) if any(costs) else None,  # 0 means a model without a price
         tokens_in=total([count(dig(message, "prompt_tokens")) for message in sent]),
         tokens_out=total([count(dig(message, "completion_tokens")) for message in sent]),
         transcript=history if os.path.exists(history) else "",

@@ -118,7 +118,7 @@ def _find_key(lines: list[str]) -> int | None:
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
         if bare.startswith("\t"):
-            raise kit.Unfit(f"line {number + 1} is indented by a tab", remedy="mend it")
+            raise kit.Unfit(f"line {number + 1} is indented by a tab", remedy="fix it")
         if bare.strip() and not bare.startswith(" ") and not _TOP.match(bare):
             raise kit.Unfit(f"line {number + 1} is not a key with its value")
         if bare.startswith("---") and any(above.strip() and above[0] not in "#%" for above in lines[:number]):
@@ -160,7 +160,7 @@ def _word(line: str) -> str:
 
 
 def _is_listed(text: str) -> bool:
-    """Return whether our file stands by itself in the value of the key, in whatever form a person wrote it."""
+    """Return whether our file is an entry in the value of the key, in any form of list."""
     lines = _lines(text)
     key = _find_key(lines)
     if key is None:

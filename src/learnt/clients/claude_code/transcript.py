@@ -111,7 +111,7 @@ class _Queue:
         self._taken = ""
 
     def take(self, record: Mapping[str, Any]) -> str:
-        """Return what went to the agent without a message of its own."""
+        """Return what went to the agent without a separate message."""
         operation = record.get("operation")
         if operation == "enqueue":
             self._waiting = [*self._waiting[-100:], kit.texts(record.get("content"))]

@@ -1,6 +1,6 @@
 """How a call of a tool ended in Codex. Its events do not say; the end of its transcript does.
 
-There it stands in a separate record, or in lines before the output. The reader of transcripts uses the same functions.
+There it is in a separate record, or in lines before the output. The reader of transcripts uses the same functions.
 None means neither success nor failure, such as for a command that still runs, or that was refused.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
-# What stands before the output proper.
+# The lines before the output itself.
 _HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines|Exit code|Process \w+).*\n)+Output:\n"
 )

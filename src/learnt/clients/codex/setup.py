@@ -80,8 +80,8 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether Codex trusts our hooks.
 
-    A project carries settings for all who work in it: where Codex was never used, nobody lacks its hooks. Where it left
-    traces they are missing, also when it is not on this PATH: an editor starts it by its path.
+    A project holds settings for everyone who works in it: on a machine without Codex, untrusted hooks do not matter.
+    Codex may be in use without being on this PATH, because an editor starts it by its path; then it has left traces.
     """
     reason, whole = _distrust(location, targets, disk)
     if not reason:

@@ -1,7 +1,7 @@
 """Codex's transcripts: one record a line, with the items as they went to the model and back.
 
 A sub-agent has a separate file, whose first record says so: its prompts are another agent's words. An edit of several
-files in one patch is one call for each of them, with the same id. How a command ended stands in a record before its
+files in one patch is one call for each of them, with the same id. How a command ended is in a record before its
 output, and in older versions in the output only.
 """
 
@@ -124,9 +124,9 @@ def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator
 
 def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.Step]:
     tool = "local_shell" if item.get("type") == "local_shell_call" else item.get("name")
-    given = _arguments(item)
-    step = kit.make_call(tool, given, _KINDS, id=item.get("call_id"), at=at, aside=aside)
-    patch = _patch(given)
+    arguments = _arguments(item)
+    step = kit.make_call(tool, arguments, _KINDS, id=item.get("call_id"), at=at, aside=aside)
+    patch = _patch(arguments)
     # A command may print a patch, or write one down.
     applied = step.does != "run" or "apply_patch" in patch.partition(kit.PATCH_BEGINNING)[0]
     return kit.split_by_file(step, patch if applied else "")
@@ -141,9 +141,9 @@ def _arguments(item: Mapping[str, Any]) -> object:
     return parsed(arguments) or arguments
 
 
-def _patch(given: object) -> str:
+def _patch(arguments: object) -> str:
     """Return the text that holds a patch; nothing when there is none."""
-    for text in (given, dig(given, "input"), dig(given, "patch"), dig(given, "cmd"), dig(given, "command")):
+    for text in (arguments, *(dig(arguments, key) for key in ("input", "patch", "cmd", "command"))):
         words = text if isinstance(text, list) else [text]
         joined = " ".join(word for word in words if isinstance(word, str))
         if kit.PATCH_BEGINNING in joined:

@@ -44,7 +44,7 @@ def read(output: kit.Output) -> kit.RunReport:
         complaint = text_of(dig(record, "error", "message")) or complaint
         if record.get("type") == "message" and record.get("role") == "assistant":
             content = text_of(record.get("content"))
-            # A message comes in pieces; whatever stands between two pieces parts two messages.
+            # A message comes in pieces; any other record between two pieces ends it.
             said[-1:] = [said[-1] + content] if in_message else [*said[-1:], content]
             in_message = bool(record.get("delta"))
         else:

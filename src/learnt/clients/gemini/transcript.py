@@ -25,7 +25,7 @@ _KINDS = {
 _EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
 _AFTER_OUTPUT = re.compile(r"(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
 _FIRST = 100  # messages, of which one names the model
-_END = 500  # in it stands how a command ended
+_END = 500  # the part of an output that says how a command ended
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
 _WRAPPING = ("<untrusted_context>", "</untrusted_context>")
 

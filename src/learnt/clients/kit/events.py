@@ -35,7 +35,7 @@ _HALF_PROMPT = 50_000
 _HALF_SAID = 200_000
 _LONGEST_OUTPUT = 20_000
 _LONGEST_TRANSCRIPT = 2_000_000
-_FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that nobody started
+_FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that were never started
 _WITHOUT_WORDS = "StopFailure"  # its last message is the client's own, about what went wrong
 # Who speaks, in the records of each client that keeps files.
 _SPEAKERS = (b'"assistant"', *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name))
@@ -86,7 +86,7 @@ class HookEvent(Value):
 
     @property
     def is_end(self) -> bool:
-        """Whether a turn or the conversation is over: nobody hears an answer, so nothing need be read for one."""
+        """Whether a turn or the conversation is over: no answer is heard, so nothing need be read for one."""
         return self.kind in ("stop", "end")
 
     @property

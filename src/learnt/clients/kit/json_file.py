@@ -1,7 +1,7 @@
 """Put hooks, servers and permissions into a client's JSON settings, and take them out again, byte by byte.
 
 Only what is ours is touched: a hook by its command, a server by its name and command, a word by itself. What is ours
-and has changed is brought up to date in its place, because clients know a hook by its position, too; what somebody
+and has changed is brought up to date in its place, because clients know a hook by its position, too; what a person
 added to it stays. Objects and lists that become empty go, unless they were there before.
 
 Every other byte stays. A piece that was put in can be cut out again, and the text is what it was. New text follows the
@@ -329,7 +329,7 @@ def _write_in_one_line(text: str, value: Any) -> str:
 
 
 def _is_airy(text: str) -> bool:
-    """Return whether a blank stands after the colons of a text."""
+    """Return whether there is a blank after the colons of a text."""
     bare = re.sub(_STRING, '""', text[:_ENOUGH])
     return '":' not in bare or re.search(r'":\s', bare) is not None
 

@@ -59,7 +59,7 @@ class Edit(Protocol):
     """What is done to one file, as functions of its content."""
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with what is ours in it; None stands for no file."""
+        """Return the file with what is ours in it; None means no file."""
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
         """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
@@ -169,7 +169,7 @@ def find_switch(client: str, location: Location, read: Read) -> Fault | None:
 
 
 def has_hooks(client: str) -> bool:
-    """Return whether a client starts learnt; another one only reads a file."""
+    """Return whether a client starts learnt; the others only read a file."""
     return bool(registry.get(client, "setup").events)
 
 

@@ -254,7 +254,7 @@ def matching_paths(root: str, *pattern: str) -> Iterator[str]:
 
 
 def lies_in(inner: str, outer: str) -> bool:
-    """Return whether a folder is another one or lies below it, whatever links lead there."""
+    """Return whether a folder is another one or lies below it, also by way of links."""
     if not os.path.isabs(inner):
         return False
     pairs = ((inner, outer), (os.path.realpath(inner), os.path.realpath(outer)))
@@ -413,16 +413,8 @@ def make_result(
     text: str, *, call: str, tool: str, failed: bool, at: int, denied: bool = False, aside: bool = False
 ) -> Step:
     """Return the step for the output of a tool."""
-    return Step(
-        kind="result",
-        text=shorten(strip_answer(text)),
-        call=call,
-        tool=tool,
-        failed=failed,
-        denied=denied,
-        at=at,
-        aside=aside,
-    )
+    text = shorten(strip_answer(text))
+    return Step(kind="result", text=text, call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
 
 
 def make_prompts(content: object, *, at: int) -> Iterator[Step]:

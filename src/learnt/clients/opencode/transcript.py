@@ -104,16 +104,16 @@ def about_of(info: object) -> kit.About:
 
 def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[kit.Step]:
     state = part.get("state")
-    given, status = dig(state, "input"), dig(state, "status")
+    arguments, status = dig(state, "input"), dig(state, "status")
     step = kit.make_call(
         part.get("tool"),
-        given,
+        arguments,
         _KINDS,
         id=part.get("callID"),
         at=kit.read_time(dig(state, "time", "start")) or at,
         aside=aside,
     )
-    yield from kit.split_by_file(step, text_of(dig(given, "patchText")) if step.does == "edit" else "")
+    yield from kit.split_by_file(step, text_of(dig(arguments, "patchText")) if step.does == "edit" else "")
     if status in ("completed", "error"):
         yield from _result_steps(step, state, aside=aside)
 
