@@ -51,3 +51,7 @@ def test_the_architecture_draws_every_room() -> None:
     rooms = {f"{path.name}/" for path in source.iterdir() if (path / "__init__.py").exists()}
     files = {path.name for path in source.glob("*.py")} - {"__init__.py"}
     assert [room for room in sorted(rooms | files) if f"\n      {room} " not in text] == []
+    for room, content in re.findall(r"^      ([a-z_]+)/ +(.+)$", text, re.MULTILINE):
+        names = [re.sub(r" \(.*\)", "", part).rstrip("/") for part in content.split(" · ")]
+        for name in filter(re.compile("[a-z_]+").fullmatch, names):
+            assert (source / room / name).is_dir() or (source / room / f"{name}.py").exists(), f"{room}/{name}"

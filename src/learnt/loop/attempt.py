@@ -87,15 +87,13 @@ class TaskAttempt:
             for name in (RUNNING, WORKTREES):
                 os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
             begun = self._begin()
-            if begun is None:
-                return self._result("interrupted")
-            return self._work(*begun)
+            return self._work(*begun) if begun else self._result("interrupted")
         except (CannotWork, TryAgain):
             self._memory.work.end(self.claim)
             raise
         except (LearntError, OSError) as error:
             # Only this task is affected: reported like any other failure, so that the ladder has an end.
-            failure = self._failure(_reason(error), category="unknown", error="")
+            failure = self._failure(str(error), category="unknown", error="")
             return self._settle("", "failed", failure)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
@@ -117,7 +115,7 @@ class TaskAttempt:
             if self.stop.asked:
                 self._memory.work.end(self.claim)
                 return None
-            self._say(self._memory.work.hand_over(self.claim, _reason(error)).question)
+            self._say(self._memory.work.hand_over(self.claim, str(error)).question)
             self.task = self._memory.tasks.get(self.task.id)
             return None
 
@@ -328,10 +326,6 @@ def _cost(model: Model | None, answer: RunReport) -> float | None:
     cached = answer.tokens_cached or 0
     read = (answer.tokens_in or 0) - cached + cached * _CACHED_SHARE
     return (read * model.input_price + (answer.tokens_out or 0) * model.output_price) / 1_000_000
-
-
-def _reason(error: LearntError | OSError) -> str:
-    return error.message if isinstance(error, LearntError) else str(error)
 
 
 def _append(path: str, text: str) -> None:
