@@ -86,13 +86,12 @@ def own_words(output: str) -> str:
 
 
 def _blank_quoted(text: str) -> str:
-    kept: list[str] = []
+    pieces: list[str] = []
     end = 0
     for start, stop in _find_quoted(text):
-        kept += (text[end:start], _LETTER.sub(" ", text[start:stop]))
+        pieces += (text[end:start], _LETTER.sub(" ", text[start:stop]))
         end = stop
-    kept.append(text[end:])
-    return "".join(kept)
+    return "".join((*pieces, text[end:]))
 
 
 def _find_quoted(text: str) -> Iterator[tuple[int, int]]:
@@ -108,8 +107,7 @@ def _find_quoted(text: str) -> Iterator[tuple[int, int]]:
 
 def _find_quoted_end(opening: re.Match[str], spans: _CodeSpans) -> int:
     """Return where the quoted part that opens here ends, or 0 when none opens."""
-    text = opening.string
-    kind = opening.lastgroup
+    text, kind = opening.string, opening.lastgroup
     if kind == "ticks":
         return spans.end(opening.start(), opening.end() - opening.start())
     if kind == "fence":

@@ -1,4 +1,6 @@
-"""Read the sigils in an agent's output: what it learnt, how it ended, and what the next attempt should know.
+"""Read the sigils in an agent's output, and make the report on a failed attempt.
+
+Sigils say what the agent learnt, how it ended, and what the next attempt should know:
 
     <learning category="pitfall" tags="sqlite, locking">Close the cursor before the commit.</learning>
     <failure-report>
@@ -28,6 +30,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from learnt.debrief.marks import remove_marks
 from learnt.debrief.own_words import (
     ATTRIBUTES,
     END_OF_NAME,
@@ -36,7 +39,7 @@ from learnt.debrief.own_words import (
     own_words,
     starts_line_or_sentence,
 )
-from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, TAG_LIMIT, TEXT_LIMIT, Value
+from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, NO_REPORT, TAG_LIMIT, TEXT_LIMIT, Failure, Value
 from learnt.text.clean import clean, fold
 from learnt.text.titles import cut_title, first_sentence
 
@@ -47,6 +50,8 @@ if TYPE_CHECKING:
 DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}
 
 MOST_LEARNINGS = 50
+_LONGEST_ENDING = 500
+_MOST_UNREADABLE = 0.25
 _IGNORED_LIMIT = 50
 _NAMES = "learning|failure-report|difficulty-estimate|retry-suggestion|task-done|task-failed|next-model"
 _ONE_WORD = ("task-done", "task-failed", "next-model", "difficulty-estimate")
@@ -59,15 +64,12 @@ _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s
 _BETWEEN = re.compile(r"[\s*_~|]*+")
 _MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
 _KEYS = {
-    "what_tried": "tried",
-    "what_was_tried": "tried",
-    "why_failed": "reason",
-    "why_it_failed": "reason",
+    **dict.fromkeys(("what_tried", "what_was_tried"), "tried"),
+    **dict.fromkeys(("why_failed", "why_it_failed"), "reason"),
+    **dict.fromkeys(("avoid", "what_to_avoid"), "avoid"),
     "error_category": "category",
     "relevant_files": "files",
     "stack_trace": "error",
-    "avoid": "avoid",
-    "what_to_avoid": "avoid",
 }
 _FIELD = re.compile(
     r"[ \t]*(?:[-*+][ \t]+)?[*_`]*([A-Za-z](?:[\w -]{0,40}[A-Za-z])?)[*_`]*[ \t]*:[*_`]*(?:[ \t]+|$)(.*)", re.ASCII
@@ -75,10 +77,7 @@ _FIELD = re.compile(
 _FOREIGN_KEY = re.compile(r"[a-z][a-z0-9_-]*")
 _CATEGORIES = {
     "test_failure": "test",
-    "build_error": "build",
-    "logic_error": "logic",
-    "type_error": "type",
-    "dependency_error": "dependency",
+    **{f"{category}_error": category for category in ("build", "logic", "type", "dependency")},
     **{category.replace("-", "_"): category for category in FAILURE_CATEGORIES},
 }
 _NO_FILE = ("", "none", "n/a", "-")
@@ -143,6 +142,21 @@ def is_sigil(line: str) -> bool:
     return bool(line.strip()) and not _TAG.sub("", remove_sigils(line)).strip()
 
 
+def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
+    """Return the agent's report on an attempt, or the minimum without one; None when it was done or interrupted."""
+    if result in ("done", "interrupted"):
+        return None
+    reason = f"the attempt ended as {result}{NO_REPORT}" + (f": {sigils.note}" if sigils.note else "")
+    report = sigils.failure or FailureSigil(tried="", reason=reason, error=_find_ending(output))
+    return Failure(attempt=attempt, task=task, suggestion=sigils.suggestion, created_at=at, **report.as_dict())
+
+
+def _find_ending(output: str) -> str:
+    """Return the end of an output without marks and sigils: purging a learning must leave no copy of it here."""
+    ending = remove_marks(remove_sigils(output)).strip()[-_LONGEST_ENDING:]
+    return "(the output is not text)" if ending.count("\ufffd") > _MOST_UNREADABLE * len(ending) else ending
+
+
 def kind_of(discovery: str) -> str:
     """Return the kind of learning that a type of discovery makes."""
     return {"blocker": "gotcha", "constraint": "constraint", "pattern": "best-practice"}.get(discovery, "solution")
@@ -203,12 +217,10 @@ def _match_tags(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
     waiting: dict[str, list[int]] = {}
     for tag in tags:
         if tag["closed"]:
-            starts = waiting.get(tag["closed"].lower())
-            if starts:
+            if starts := waiting.get(tag["closed"].lower()):
                 ends[starts.pop()] = tag
         elif tag["empty"]:
-            # An empty sigil is its own end, with nothing between.
-            ends[tag.start()] = tag
+            ends[tag.start()] = tag  # an empty sigil is its own end
         elif tag["whole"]:
             waiting.setdefault(tag["opened"].lower(), []).append(tag.start())
     return ends
@@ -217,9 +229,7 @@ def _match_tags(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
 def _read_attributes(tag: re.Match[str], text: str) -> dict[str, str]:
     """Return the attributes that are in the own words, with their values from the text itself."""
     attributes: dict[str, str] = {}
-    if not tag["attributes"]:
-        return attributes
-    for attribute in _ATTRIBUTE.finditer(tag.string, *tag.span("attributes")):
+    for attribute in _ATTRIBUTE.finditer(tag.string, *tag.span("attributes")) if tag["attributes"] else ():
         value = attribute.lastindex or 1
         if value > 1:
             attributes.setdefault(attribute[1].lower(), fold(text[slice(*attribute.span(value))]))
@@ -339,16 +349,9 @@ def _read_failure(text: str) -> tuple[FailureSigil | None, str]:
     for field, key in (("tried", "what_tried"), ("reason", "why_failed")):
         if not fields.get(field):
             return None, f"has no {key}"
-    category = _normalise_key(fields.get("category", "").strip("`'\"*. "))
-    report = FailureSigil(
-        tried=fields["tried"],
-        reason=fields["reason"],
-        category=_CATEGORIES.get(category, "unknown"),
-        files=_read_files(fields.get("files", "")),
-        error=fields.get("error", ""),
-        avoid=fields.get("avoid", ""),
-    )
-    return report, ""
+    category = _normalise_key(fields.pop("category", "").strip("`'\"*. "))
+    files = _read_files(fields.pop("files", ""))
+    return FailureSigil(**fields, category=_CATEGORIES.get(category, "unknown"), files=files), ""
 
 
 def _read_fields(text: str) -> tuple[dict[str, str], list[str]]:

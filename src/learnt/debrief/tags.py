@@ -12,11 +12,9 @@ from learnt.model import TITLE_LIMIT
 from learnt.text.triggers import started_commands
 
 _ENDINGS = (
-    "bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|dart|db|env|erl|ex|exs|fs|go|gql|gradle|graphql|h|"
-    "hpp|hs|html|"
-    "ini|ipynb|java|jl|js|json|jsonl|jsx|kt|kts|less|lock|log|lua|md|mdx|mjs|mk|ml|nix|php|pl|proto|ps1|py|pyi|"
-    "rb|rs|rst|"
-    "sass|scala|scss|sh|so|sql|sqlite|svelte|svg|swift|tex|tf|toml|ts|tsx|txt|vue|wasm|xml|yaml|yml|zig|zsh"
+    "bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|dart|db|env|erl|ex|exs|fs|go|gql|gradle|graphql|h|hpp|hs|"
+    "html|ini|ipynb|java|jl|js|json|jsonl|jsx|kt|kts|less|lock|log|lua|md|mdx|mjs|mk|ml|nix|php|pl|proto|ps1|py|pyi|"
+    "rb|rs|rst|sass|scala|scss|sh|so|sql|sqlite|svelte|svg|swift|tex|tf|toml|ts|tsx|txt|vue|wasm|xml|yaml|yml|zig|zsh"
 )
 _NOT_FILES = r"(?:self|this|cls)\.|(?:d3|express|nest|next|node|nuxt|react|three|vue)\.js\b"
 # Without backtracking (`*+`): a text may be long.
@@ -27,8 +25,7 @@ _FILE = re.compile(
 _ERROR = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception|Warning)|E\d{3,5}|ERR_[A-Z_]+|SIG[A-Z]{3,6})\b")
 _TOOL = re.compile(
     r"(?<![\w./-])(?:git|npm|pnpm|pip|uv|pytest|ruff|mypy|docker|kubectl|terraform|cmake|gradle|maven|eslint|tsc|"
-    r"vitest|"
-    r"psql|sqlite3|redis|aws|az|gcloud|ssh)(?![\w/-]|\.\w)"
+    r"vitest|psql|sqlite3|redis|aws|az|gcloud|ssh)(?![\w/-]|\.\w)"
 )
 _ALSO_PROSE = ("cargo", "curl", "go", "jest", "make", "playwright", "poetry", "yarn")
 _RUN_COMMAND = re.compile(r"\b(?:re)?run(?:s|ning)?\s+(\w+)(?![/-]|\.\w)", re.IGNORECASE)

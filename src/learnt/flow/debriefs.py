@@ -7,8 +7,7 @@ The redacted output is on the disk before anything is read from it. It takes eff
 from __future__ import annotations
 
 from learnt.debrief.marks import Marks, read_marks
-from learnt.debrief.reports import make_report
-from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, read_sigils
+from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, make_report, read_sigils
 from learnt.debrief.tags import find_files, find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due

@@ -2,14 +2,15 @@
 
 Pure: the caller makes the call. Everything in the prompt comes from elsewhere and is fenced as data; a long output is
 cut to its beginning, its end and the lines around errors. Nothing in the answer is trusted: each change is read by
-itself, so that a malformed one spoils no other, and every limit that the prompt names is enforced here again.
+itself, so that a malformed one does not affect the others, and every limit in the prompt is enforced here again.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, takewhile
 from string import Template
 from typing import Any
 
@@ -121,16 +122,16 @@ def make_request(
         "result": _plain_word(result),
         "material": _fence_off("material", clean(material)),
         "findings": _list_entries(
-            "What rules found in it, as hints", "findings", [_format_hint(discovery) for discovery in findings]
+            "What rules found in it, as hints", "findings", [_format_hint(hint) for hint in findings[:_MOST_FINDINGS]]
         ),
         "nearest": _list_entries(
-            "Learnings that are known already", "known", [_format_learning(learning) for learning in nearest]
+            "Learnings that are known already", "known", [_format_learning(known) for known in nearest[:_MOST_NEAREST]]
         ),
         "most_added": str(MOST_ADDED),
         "most_words": str(MOST_WORDS),
     }
-    above, divider, below = _divide(template)
-    system, prompt = (above, below) if divider else ("", above)
+    above, *below = _DIVIDER.split(template, maxsplit=1)
+    system, prompt = (above, below[0]) if below else ("", above)
     return _fill(system, parts), _fill(prompt, parts), SCHEMA
 
 
@@ -210,18 +211,12 @@ def _fit_sentences(text: str, sentences: int, limit: int) -> str:
     return f"{(whole_words or kept).rstrip(' ,;:')}…"
 
 
-def _divide(template: str) -> tuple[str, bool, str]:
-    divider = _DIVIDER.search(template)
-    return (template[: divider.start()], True, template[divider.end() :]) if divider else (template, False, "")
-
-
 def _fill(template: str, parts: Mapping[str, str]) -> str:
     return _BLANK_LINES.sub("\n\n", Template(template).safe_substitute(parts)).strip()
 
 
 def _list_entries(title: str, name: str, entries: Sequence[str]) -> str:
-    most = _MOST_NEAREST if name == "known" else _MOST_FINDINGS
-    return f"## {title}\n\n{_fence_off(name, chr(10).join(entries[:most]))}" if entries else ""
+    return f"## {title}\n\n{_fence_off(name, chr(10).join(entries))}" if entries else ""
 
 
 def _fence_off(name: str, text: str) -> str:
@@ -253,8 +248,8 @@ def cut_material(text: str, *, limit_chars: int) -> str:
     if len(text) <= limit_chars:
         return text
     lines = [_shorten_line(line, max(20, limit_chars // _LEAST_LINES)) for line in text.splitlines()]
-    first = _count_fitting(lines, range(len(lines)), int(limit_chars * _BEGINNING))
-    last = _count_fitting(lines, range(len(lines) - 1, first - 1, -1), int(limit_chars * _END))
+    first = _count_fitting(lines, int(limit_chars * _BEGINNING))
+    last = _count_fitting(reversed(lines[first:]), int(limit_chars * _END))
     kept = {*range(first), *range(len(lines) - last, len(lines))}
     room = limit_chars - _measure(lines, kept) - _NOTE_ROOM
     for block in _find_errors(lines, range(first, len(lines) - last)):
@@ -266,13 +261,10 @@ def cut_material(text: str, *, limit_chars: int) -> str:
     return _join_with_gaps(lines, sorted(kept))[:limit_chars]
 
 
-def _count_fitting(lines: Sequence[str], places: range, room: int) -> int:
+def _count_fitting(lines: Iterable[str], room: int) -> int:
     """Return how many lines, taken in this order, fit into the room."""
-    for number, place in enumerate(places):
-        room -= len(lines[place]) + 1
-        if room < 0:
-            return number
-    return len(places)
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def _find_errors(lines: Sequence[str], places: range) -> Iterator[range]:
@@ -301,5 +293,5 @@ def _shorten_line(line: str, width: int) -> str:
     return line if len(line) <= width else f"{line[:half]} […] {line[-half:]}"
 
 
-def _measure(lines: Sequence[str], places: Sequence[int] | set[int]) -> int:
+def _measure(lines: Sequence[str], places: Iterable[int]) -> int:
     return sum(len(lines[place]) + 1 for place in places)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from learnt.clients.kit.transcript import Step
 from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part
-from learnt.model import Value
+from learnt.model import Discovery, Value
 
 LONGEST_EXCERPT = 1_000
 _LONGEST_SHOWN = 100
@@ -31,14 +31,24 @@ class FailedCall(Value):
     output: str
     at: int
 
-    @property
-    def excerpt(self) -> str:
-        """The part of the output that is the evidence of a discovery."""
-        return self.output[:LONGEST_EXCERPT]
-
     def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
         return generalise_error(self.error, folder)[:_LONGEST_ERROR]
+
+    def explain(
+        self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
+    ) -> Discovery:
+        """Return the discovery that this failure and its correction make."""
+        return Discovery(
+            type="blocker" if rule == "command" else "constraint",
+            rule=rule,
+            text=text,
+            failed=failed,
+            error=self.general_error(folder),
+            worked=worked,
+            excerpt=self.output[:LONGEST_EXCERPT],
+            files=files,
+        )
 
 
 class PastCall(Value):

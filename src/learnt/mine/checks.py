@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from learnt.mine.calls import PastCall
+from learnt.mine.calls import LONGEST_EXCERPT, PastCall
 from learnt.mine.complaint import Diagnostic, generalise
 from learnt.mine.corrections import describe_prerequisite, find_requested_command
 from learnt.mine.shell import Part, is_formatter
@@ -32,28 +32,15 @@ _TEACHES_NOTHING = re.compile(
     r"not (?:properly )?formatted|line (?:is )?too long",
     re.IGNORECASE,
 )
-_NO_RULES = (
-    "typecheck",
-    "unused",
-    "deadcode",
-    "compiler",
-    "cached",
-    "no-unused-vars",
-    "F401",
-    "F841",
-    "F821",
-    "I001",
-    "E501",
-)
+_NO_RULES = tuple("typecheck unused deadcode compiler cached no-unused-vars F401 F841 F821 I001 E501".split())
 _FORMAT_RULES = ("gofmt", "goimports", "gci", "gofumpt", "prettier", "format", "whitespace")
 _NAME = re.compile(r"\b[A-Za-z_][\w.]*\w")
 _SUPPRESSED = re.compile(r"nolint|noqa|eslint-disable|type: ignore|#\[allow|@SuppressWarnings|ts-expect-error")
 _API = re.compile(
     r"undefined: (?P<a>[\w.]+)|(?P<b>[\w.]+) undefined \(|(?:not enough|too many) arguments in call to (?P<c>[\w.]+)|"
     r"(?P<d>[\w.]+)(?:\([^)]*\))? returns \d+ values?|argument to (?P<e>[\w.]+)|has no attribute [\"'](?P<f>\w+)|"
-    r"unexpected keyword argument [\"'](?P<g>\w+)|Property '(?P<h>\w+)' does not exist|no (?:method|"
-    r"function) named `(?P<i>\w+)|"
-    r"cannot find (?:function|value|type) `(?P<j>\w+)"
+    r"unexpected keyword argument [\"'](?P<g>\w+)|Property '(?P<h>\w+)' does not exist|"
+    r"no (?:method|function) named `(?P<i>\w+)|cannot find (?:function|value|type) `(?P<j>\w+)"
 )
 _AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
 _AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
@@ -74,8 +61,6 @@ _FAILED_TESTS = (
 # Options that change how much is printed, and not which tests run.
 _MANNERS = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
 _MOST_LINES = 400
-
-
 _UNKNOWN_NAME = re.compile(
     r"undefined: (?P<a>\w+)$|[Uu]ndefined name [`'\"](?P<b>\w+)|Cannot find name '(?P<c>\w+)'|"
     r"Name \"(?P<d>\w+)\" is not defined|name '(?P<e>\w+)' is not defined|"
@@ -117,8 +102,12 @@ class FailedTestRun(Value):
     at: int
 
     def runs_same_tests(self, part: Part) -> bool:
-        """Say whether a command runs the same tests."""
-        return _list_requested(part) == _list_requested(self.part)
+        """Say whether a command runs the same tests; options about the output do not count."""
+        ours, theirs = (
+            {word.strip("'\"") for word in words if not _MANNERS.fullmatch(word)}
+            for words in (self.part.words, part.words)
+        )
+        return ours == theirs
 
 
 def learn_from_edits(
@@ -131,12 +120,12 @@ def learn_from_edits(
     """Yield what edits teach after which complaints were gone, once for each rule or name."""
     signs = set()
     for diagnostic in gone:
-        name = _find_api_name(diagnostic)
+        name = _first_group(_API, diagnostic.message)
         sign = diagnostic.rule or name
         if not sign or sign in signs or sign in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
         change = _find_change(diagnostic, name, between)
-        is_edited = not diagnostic.of_types and _is_edited(diagnostic.file, between)
+        is_edited = not diagnostic.of_types and bool(_filter_edits(diagnostic.file, between))
         if diagnostic.rule and (change is not None or is_edited):
             signs.add(sign)
             yield _describe_rule(check, diagnostic, change, folder)
@@ -166,11 +155,6 @@ def learn_from_formatter(check: FailedCheck, between: Sequence[PastCall], folder
         yield describe_prerequisite(check.part, formatter, error, check.output, folder)
 
 
-def _is_edited(file: str, between: Iterable[PastCall]) -> bool:
-    name = file.rpartition("/")[2]
-    return any(past.call.does == "edit" and past.call.path.rpartition("/")[2] == name for past in between)
-
-
 def _is_its_own(name: str, before: Iterable[PastCall]) -> bool:
     """Say whether the agent has just written or changed what has this name: then there is nothing to learn."""
     defined = re.compile(
@@ -180,18 +164,11 @@ def _is_its_own(name: str, before: Iterable[PastCall]) -> bool:
 
 
 def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChange | None, folder: str) -> Discovery:
-    command = " ".join(check.part.intent)
     message = _generalise_message(generalise(diagnostic.message, folder))
-    return Discovery(
-        type="constraint",
-        rule="verification",
-        text=f"`{command}` rejects ({diagnostic.rule}): {message}",
-        failed=command,
-        error=f"{message} ({diagnostic.rule})",
-        worked=_show_change(change, diagnostic.rule),
-        excerpt=check.output[:1_000],
-        files=(generalise(diagnostic.file, folder),),
-    )
+    text = f"`{' '.join(check.part.intent)}` rejects ({diagnostic.rule}): {message}"
+    error, worked = f"{message} ({diagnostic.rule})", _show_change(change, diagnostic.rule)
+    file = generalise(diagnostic.file, folder)
+    return _make_discovery(check.part, text, error=error, worked=worked, excerpt=check.output, file=file)
 
 
 def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: str, folder: str) -> Discovery | None:
@@ -200,16 +177,9 @@ def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: 
     other = next((word for word in _NAME.findall(line) if dot and word.startswith(f"{place}.") and word != name), "")
     if not other or "undefined" not in diagnostic.message:
         return None
-    return Discovery(
-        type="constraint",
-        rule="verification",
-        text=f"`{name}` does not exist: it is called `{other}`",
-        failed=" ".join(check.part.intent),
-        error=_IN_BRACKETS.sub("", generalise(diagnostic.message, folder)),
-        worked=f"`{other}`",
-        excerpt=check.output[:1_000],
-        files=(generalise(diagnostic.file, folder),),
-    )
+    text = f"`{name}` does not exist: it is called `{other}`"
+    error, file = _IN_BRACKETS.sub("", generalise(diagnostic.message, folder)), generalise(diagnostic.file, folder)
+    return _make_discovery(check.part, text, error=error, worked=f"`{other}`", excerpt=check.output, file=file)
 
 
 def _generalise_message(message: str) -> str:
@@ -231,20 +201,10 @@ def _show_change(change: _LineChange | None, rule: str) -> str:
     return f"`{after}` instead of `{before}`" if before else f"`{after}`"
 
 
-def _find_api_name(diagnostic: Diagnostic) -> str:
-    """Return the name that a compiler says is unknown or called in the wrong way; empty if there is none."""
-    match = _API.search(diagnostic.message)
-    return next((name for name in match.groups() if name), "") if match else ""
-
-
 def _find_change(diagnostic: Diagnostic, name: str, between: Iterable[PastCall]) -> _LineChange | None:
     """Return the line that was rejected and the one that replaced it."""
-    file = diagnostic.file.rpartition("/")[2]
-    for past in between:
-        edit = past.call
-        if edit.does != "edit" or not edit.before or edit.path.rpartition("/")[2] != file:
-            continue
-        removed, added = _compare_lines(edit.before, edit.text)
+    for past in _filter_edits(diagnostic.file, between):
+        removed, added = _compare_lines(past.call.before, past.call.text) if past.call.before else ([], [])
         if diagnostic.rule:
             change = _find_change_by_rule(diagnostic, removed, added)
         else:
@@ -315,8 +275,14 @@ def learn_from_imports(
         if not line or (package and _STANDARD_PACKAGE.fullmatch(package[1])):
             continue
         names.add(name)
-        text = f"Import `{name}` with `{line}`"
-        yield _make_discovery(part, text, diagnostic.message, f"the import `{line}`", diagnostic.file, folder)
+        yield _make_discovery(
+            part,
+            f"Import `{name}` with `{line}`",
+            error=generalise(diagnostic.message, folder),
+            worked=f"the import `{line}`",
+            excerpt=diagnostic.message,
+            file=generalise(diagnostic.file, folder),
+        )
 
 
 def learn_from_refused_values(
@@ -332,21 +298,27 @@ def learn_from_refused_values(
             if change is not None:
                 file, before, after = change
                 demand = generalise(_QUOTED_VALUE.sub("`…`", error, count=1), folder)
-                text = f"{_name_callee(before, value)}{demand.replace(' `…`', '')}: write `{after}`"
-                yield _make_discovery(part, text, demand, f"`{after}` instead of `{before}`", file, folder)
+                yield _make_discovery(
+                    part,
+                    f"{_name_callee(before, value)}{demand.replace(' `…`', '')}: write `{after}`",
+                    error=generalise(demand, folder),
+                    worked=f"`{after}` instead of `{before}`",
+                    excerpt=demand,
+                    file=generalise(file, folder),
+                )
                 return
 
 
-def _make_discovery(part: Part, text: str, error: str, worked: str, file: str, folder: str) -> Discovery:  # noqa: PLR0917
+def _make_discovery(part: Part, text: str, *, error: str, worked: str, excerpt: str, file: str) -> Discovery:
     return Discovery(
         type="constraint",
         rule="verification",
         text=text,
         failed=" ".join(part.intent),
-        error=generalise(error, folder),
+        error=error,
         worked=worked,
-        excerpt=error,
-        files=(generalise(file, folder),),
+        excerpt=excerpt[:LONGEST_EXCERPT],
+        files=(file,),
     )
 
 
@@ -401,8 +373,3 @@ def has_failed_tests(output: str) -> bool:
     """Say whether an output reports failed tests in the words of a common test runner."""
     text = clean(beginning_and_end(output, _HALF))
     return any(form.search(text) for form in _FAILED_TESTS)
-
-
-def _list_requested(part: Part) -> frozenset[str]:
-    """Return the words that say which tests a command runs, without options about its output."""
-    return frozenset(word.strip("'\"") for word in part.words if not _MANNERS.fullmatch(word))

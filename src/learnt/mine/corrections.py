@@ -63,12 +63,10 @@ _NO_PROGRAM = re.compile(
 # Errors about how a program was called, whatever it was called for; other errors must name what was changed.
 _USAGE = re.compile(
     r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand)|unrecogni[sz]ed|no matches found|"
-    r"parse error|"
-    r"syntax error|failed to parse|command not found|usage:|HTTP 4\d\d|Not Found|too (?:many|few)|requires|must |"
-    r"missing|"
-    r"invalid|ambiguous|not supported|unsupported|ignored by|already |No module named|not a valid|is required|"
-    r"provided but not|not provided|blank|illegal|unexpected|outside|weren't supplied|not given|no upstream|"
-    r"non-fast-forward",
+    r"parse error|syntax error|failed to parse|command not found|usage:|HTTP 4\d\d|Not Found|too (?:many|few)|"
+    r"requires|must |missing|invalid|ambiguous|not supported|unsupported|ignored by|already |No module named|"
+    r"not a valid|is required|provided but not|not provided|blank|illegal|unexpected|outside|weren't supplied|"
+    r"not given|no upstream|non-fast-forward",
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(r"unknown (?:flag|option|argument|shorthand|switch)|unrecogni[sz]ed|not defined", re.IGNORECASE)
@@ -81,10 +79,9 @@ _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d"
 _ABOUT_THE_CALL = re.compile(
     r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand|revision)|unrecogni[sz]ed|no such |not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|parse error|"
-    r"syntax error|"
-    r"permission denied|already |invalid|is required|requires|must |unexpected|unable to|cannot |can't |could not|"
-    r"couldn't|not allowed|denied|ignored by|rejected|usage:|HTTP 4\d\d|too (?:many|few)|missing|ambiguous|no tests|"
-    r"no Go files|outside|not provided|provided but|bad |not supported|unsupported|deprecated|timed? ?out|"
+    r"syntax error|permission denied|already |invalid|is required|requires|must |unexpected|unable to|cannot |can't |"
+    r"could not|couldn't|not allowed|denied|ignored by|rejected|usage:|HTTP 4\d\d|too (?:many|few)|missing|ambiguous|"
+    r"no tests|no Go files|outside|not provided|provided but|bad |not supported|unsupported|deprecated|timed? ?out|"
     r"not a (?:directory|file|valid)|is a directory|blank|updates to go\.mod",
     re.IGNORECASE,
 )
@@ -140,31 +137,19 @@ def _explain_refusal(failed: FailedCall, worked: WorkingCall, advice: str) -> Di
     elif "parameter" in error.lower() or "InputValidation" in error:
         detail = re.search(r"[^.\n]*(?:parameter|argument|property) [`'\"]?[\w-]+[`'\"]?[^.\n<]*", failed.output)
         advice = f"`{tool}`: {generalise(detail[0])}" if detail else advice
-    return Discovery(
-        type="constraint",
-        rule="edit" if failed.call.does == "edit" else "call",
-        text=advice,
-        failed=tool,
-        error=re.split(r"\bString:|\. (?:To replace|Read it)", error)[0].strip(),
-        worked=advice.partition(":")[0],
-        excerpt=failed.excerpt,
-    )
+    rule = "edit" if failed.call.does == "edit" else "call"
+    discovery = failed.explain(advice, rule=rule, failed=tool, worked=advice.partition(":")[0], folder=worked.folder)
+    return discovery.replace(error=re.split(r"\bString:|\. (?:To replace|Read it)", error)[0].strip())
 
 
 def _explain_size_limit(failed: FailedCall, folder: str) -> Discovery | None:
     path = generalise(failed.call.path, folder)
     if path.startswith(("~", "/")):
         return None  # no file of the project
-    return Discovery(
-        type="constraint",
-        rule="call",
-        text=f"`{path}` is too large for one `{failed.call.tool}`: search in it, and read parts with offset and limit",
-        failed=path,
-        error=failed.general_error(folder),
-        worked=f"`{failed.call.tool}` with offset and limit",
-        excerpt=failed.excerpt,
-        files=(path,),
-    )
+    tool = failed.call.tool
+    text = f"`{path}` is too large for one `{tool}`: search in it, and read parts with offset and limit"
+    remedy = f"`{tool}` with offset and limit"
+    return failed.explain(text, rule="call", failed=path, worked=remedy, folder=folder, files=(path,))
 
 
 def _find_moved_file(failed: FailedCall, worked: WorkingCall) -> Settlement:
@@ -173,7 +158,7 @@ def _find_moved_file(failed: FailedCall, worked: WorkingCall) -> Settlement:
     if not missing or not _NOT_THERE.search(failed.error):
         return False, None
     meant = _DID_YOU_MEAN.search(failed.output)
-    for path in _list_paths(worked):
+    for path in (*filter(None, [worked.call.path]), *_list_paths(worked.ran)):
         if path == missing:
             return False, None
         if path.rpartition("/")[2] == missing.rpartition("/")[2] or (meant and path.endswith(meant[1])):
@@ -189,38 +174,22 @@ def _explain_moved_file(failed: FailedCall, worked: WorkingCall, missing: str, p
         return _describe_wrong_folder(failed, worked, command) if failed.call.does == "run" else None
     if "…" in right or right.startswith("~"):
         return None  # no file of the project
-    return Discovery(
-        type="constraint",
-        rule="call",
-        text=_describe_move(wrong, right),
-        failed=wrong,
-        error=failed.general_error(worked.folder),
-        worked=right,
-        excerpt=failed.excerpt,
-        files=(right,),
-    )
-
-
-def _describe_move(wrong: str, right: str) -> str:
     wrong_path, right_path = _shorten_paths(wrong, right)
     folder, _, name = right_path.rpartition("/")
-    if folder and wrong_path.rpartition("/")[2] == name:
-        return f"`{wrong_path}` does not exist: it is in `{folder}`"
-    return f"`{wrong_path}` does not exist: it is `{right_path}`"
+    place = f"in `{folder}`" if folder and wrong_path.rpartition("/")[2] == name else f"`{right_path}`"
+    text = f"`{wrong_path}` does not exist: it is {place}"
+    return failed.explain(text, rule="call", failed=wrong, worked=right, folder=worked.folder, files=(right,))
 
 
 def _find_missing_path(failed: FailedCall) -> str:
     if failed.call.does != "run":
         return failed.call.path
-    words = [word.strip("'\"") for part in failed.ran for word in part.words[1:]]
-    paths = [word for word in words if _PATHLIKE.search(word) and _PATH.fullmatch(word) and word in failed.error]
-    return paths[0] if paths else ""
+    return next((path for path in _list_paths(failed.ran) if path in failed.error), "")
 
 
-def _list_paths(worked: WorkingCall) -> Iterator[str]:
-    if worked.call.path:
-        yield worked.call.path
-    for part in worked.ran:
+def _list_paths(ran: Iterable[Part]) -> Iterator[str]:
+    """Yield the words of commands that look like paths."""
+    for part in ran:
         for word in part.words[1:]:
             path = word.strip("'\"")
             if _PATHLIKE.search(path) and _PATH.fullmatch(path):
@@ -229,9 +198,7 @@ def _list_paths(worked: WorkingCall) -> Iterator[str]:
 
 def is_about_the_call(failed: FailedCall) -> bool:
     """Say whether an error is about how a program was called, and not about the code that it worked on."""
-    if failed.call.does != "run":
-        return True
-    if _WRONG_FOLDER.search(failed.output):
+    if failed.call.does != "run" or _WRONG_FOLDER.search(failed.output):
         return True
     if any(map(is_check, failed.ran)) and _ABOUT_THE_CODE.search(failed.output):
         return False
@@ -288,22 +255,19 @@ def _explain_later_success(failed: FailedCall, wrong: Part, right: Part, worked:
 
 def find_requested_command(output: str, ran: Iterable[Part]) -> Part | None:
     """Return a command that the output asked for and that was then run."""
-    for part in ran:
-        command = " ".join(part.words[:3])
-        if len(part.words) > 1 and command in output and not is_check(part):
-            return part
-    return None
+    requested = (part for part in ran if len(part.words) > 1 and " ".join(part.words[:3]) in output)
+    return next((part for part in requested if not is_check(part)), None)
 
 
 def describe_prerequisite(wrong: Part, remedy: Part, error: str, output: str, folder: str) -> Discovery:
     """Return the discovery that a command needs another one before it."""
-    command, first = show_command(wrong, folder), show_command(remedy, folder)
+    error, first = generalise_error(error, folder), show_command(remedy, folder)
     return Discovery(
         type="blocker",
         rule="command",
-        text=f"When `{' '.join(wrong.intent)}` says “{generalise_error(error, folder)}”: run `{first}` first",
-        failed=command,
-        error=generalise_error(error, folder),
+        text=f"When `{' '.join(wrong.intent)}` says “{error}”: run `{first}` first",
+        failed=show_command(wrong, folder),
+        error=error,
         worked=first,
         excerpt=output[:LONGEST_EXCERPT],
     )
@@ -319,14 +283,11 @@ def _describe_wrong_folder(failed: FailedCall, worked: WorkingCall, right: str =
     if wrong_folder.startswith("/") or "…" in right:
         return None  # the shell's current folder was not the reason
     target = generalise(folder_of(worked.call.text), folder)
-    return Discovery(
-        type="blocker",
-        rule="command",
-        text=f"`{' '.join(wrong.intent)}` fails in the wrong folder: the shell stays where the last `cd` went",
+    return failed.explain(
+        f"`{' '.join(wrong.intent)}` fails in the wrong folder: the shell stays where the last `cd` went",
         failed=f"cd {generalise(wrong_folder, folder)} && {command}" if wrong_folder else command,
-        error=failed.general_error(folder),
         worked=right or (f"cd {target} && {command}" if target else command),
-        excerpt=failed.excerpt,
+        folder=folder,
     )
 
 
@@ -348,15 +309,7 @@ def _describe_change(failed: FailedCall, wrong: Part, right: Part, worked: Worki
         text = f"`{' '.join(wrong.intent)}` has no `{option}`: {remedy}"
     elif len(before) + len(after) > _SHORT and (removed or added):
         text = f"{_describe_difference(wrong, removed, added, folder)}: {failed.general_error(folder)}"
-    return Discovery(
-        type="blocker",
-        rule="command",
-        text=text,
-        failed=before,
-        error=failed.general_error(folder),
-        worked=after,
-        excerpt=failed.excerpt,
-    )
+    return failed.explain(text, failed=before, worked=after, folder=folder)
 
 
 def _find_changed_piece(removed: Sequence[str], added: Sequence[str], output: str) -> tuple[str, str] | None:
@@ -377,15 +330,9 @@ def _find_changed_piece(removed: Sequence[str], added: Sequence[str], output: st
 
 def _describe_rewriting(failed: FailedCall, wrong: Part, old: str, new: str, folder: str) -> Discovery:
     command = " ".join(wrong.intent)
-    return Discovery(
-        type="blocker",
-        rule="command",
-        text=f"Within `{command}` write `{new}`, not `{old}`: {failed.general_error(folder)}",
-        failed=f"{command} … {old}".replace("`", "'"),
-        error=failed.general_error(folder),
-        worked=f"{command} … {new}".replace("`", "'"),
-        excerpt=failed.excerpt,
-    )
+    text = f"Within `{command}` write `{new}`, not `{old}`: {failed.general_error(folder)}"
+    before, after = (f"{command} … {piece}".replace("`", "'") for piece in (old, new))
+    return failed.explain(text, failed=before, worked=after, folder=folder)
 
 
 def _find_unknown_option(removed: Sequence[str], error: str) -> str:
@@ -403,13 +350,9 @@ def _describe_difference(wrong: Part, removed: Sequence[str], added: Sequence[st
         if more[0].strip("'\"") == less[0]:
             return f"Quote `{less[0]}` for `{command}`"
         less[0], more[0] = _shorten_paths(less[0], more[0])
-    return _phrase_difference(command, " ".join(less), " ".join(more))
-
-
-def _phrase_difference(command: str, less: str, more: str) -> str:
     if not more:
-        return f"`{command}` without `{less}`"
-    return f"`{command}` with `{more}`, not `{less}`" if less else f"`{command}` with `{more}`"
+        return f"`{command}` without `{' '.join(less)}`"
+    return f"`{command}` with `{' '.join(more)}`" + (f", not `{' '.join(less)}`" if less else "")
 
 
 def _shorten_paths(wrong: str, right: str) -> tuple[str, str]:
@@ -423,8 +366,7 @@ def _shorten_paths(wrong: str, right: str) -> tuple[str, str]:
 
 def _explains(removed: Sequence[str], added: Sequence[str], error: str, alike: float) -> bool:
     """Say whether the change has to do with the error and is more than another name."""
-    in_error = [word for word in removed if len(word.strip("'\"")) > 1 and word.strip("'\"")[:60] in error]
-    if in_error:
+    if any(len(word.strip("'\"")) > 1 and word.strip("'\"")[:60] in error for word in removed):
         return True
     if len(removed) <= 1 and len(added) <= 1 and alike >= 0.5 and not _STATE.search(error):
         return True

@@ -20,13 +20,21 @@ _CODE = re.compile(r"`([^`]+)`")
 _LEAST_REASON = 20
 _LEAST_STATEMENT = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
-_CATEGORIES = {
-    "command": "pitfall",
-    "edit": "tools",
-    "call": "tools",
-    "verification": "code_structure",
-    "review": "review",
-    "revert": "pitfall",
+# By the rule that made a discovery: the learning's category, where it holds, and what follows.
+_CATEGORIES = {"edit": "tools", "call": "tools", "verification": "code_structure", "review": "review"}
+_CONTEXTS = {
+    "command": "When running `{}`.",
+    "verification": "When changing code that `{}` checks.",
+    "edit": "When changing files with `{}`.",
+    "call": "When looking for `{}`.",
+}
+_IMPLICATIONS = {
+    "command": "The first form fails again, whoever runs it.",
+    "verification": "The same code is rejected wherever it is written.",
+    "edit": "The call is refused until then.",
+    "call": "The call fails again.",
+    "review": "A review finds it again.",
+    "revert": "The change would have to be taken back again.",
 }
 _WRONG_FOLDER = "in the wrong folder"
 _WRONG_FOLDER_ERRORS = {
@@ -71,7 +79,7 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Le
         title=title,
         context=_describe_context(discovery, task_title, goal),
         observation=observation[:_LONGEST_PARAGRAPH],
-        implication=_describe_implication(discovery),
+        implication=_IMPLICATIONS.get(discovery.rule, ""),
         action=action[:_LONGEST_PARAGRAPH],
         tags=find_tags(" ".join((text, discovery.worked, *discovery.files))),
         category=_CATEGORIES.get(discovery.rule, "decision" if discovery.type == "decision" else "pitfall"),
@@ -147,10 +155,8 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
 
 def _describe_check(discovery: Discovery, text: str) -> tuple[str, str]:
     failed, error, worked = discovery.failed, discovery.error, discovery.worked
-    observation = f"`{failed}` complained"
-    if discovery.files:
-        observation += f" in `{discovery.files[0]}`"
-    observation += f": {error}."
+    place = f" in `{discovery.files[0]}`" if discovery.files else ""
+    observation = f"`{failed}` complained{place}: {error}."
     if not worked:
         rejects = text.startswith(f"`{failed}` rejects")
         return observation, f"Mind this in new code, before `{failed}` says so: {error}." if rejects else f"{text}."
@@ -163,28 +169,12 @@ def _describe_check(discovery: Discovery, text: str) -> tuple[str, str]:
 
 
 def _describe_context(discovery: Discovery, task_title: str, goal: str) -> str:
-    where = {
-        "command": "When running `{}`.",
-        "verification": "When changing code that `{}` checks.",
-        "edit": "When changing files with `{}`.",
-        "call": "When looking for `{}`.",
-    }.get(discovery.rule, "")
+    where = _CONTEXTS.get(discovery.rule, "")
     subject = " ".join(_find_command(discovery)) or discovery.failed
     sentences = [where.format(subject)] if where and subject else []
     if task_title:
         sentences.append(f"Seen while working on: {fold(task_title)}" + (f" ({fold(goal)})" if goal else "") + ".")
     return " ".join(sentences)[:_LONGEST_PARAGRAPH]
-
-
-def _describe_implication(discovery: Discovery) -> str:
-    return {
-        "command": "The first form fails again, whoever runs it.",
-        "verification": "The same code is rejected wherever it is written.",
-        "edit": "The call is refused until then.",
-        "call": "The call fails again.",
-        "review": "A review finds it again.",
-        "revert": "The change would have to be taken back again.",
-    }.get(discovery.rule, "")
 
 
 def _find_command(discovery: Discovery) -> tuple[str, ...]:
@@ -203,23 +193,17 @@ def _make_triggers(discovery: Discovery) -> Triggers:
         words = split_command(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]
-    missing = discovery.failed if discovery.rule == "call" and _PROJECT_FILE.fullmatch(discovery.failed) else ""
-    errors = _find_error_signs(discovery)
-    return Triggers(
-        commands=_keep_valid(" ".join(command)),
-        files=_keep_valid(*([missing] if "/" in missing or "." in missing else []), *files)
-        if discovery.rule == "call"
-        else (),
-        errors=_keep_valid(*errors),
-    )
-
-
-def _find_error_signs(discovery: Discovery) -> tuple[str, ...]:
-    """Return the words of an output by which the error is recognised when it comes again."""
+    if _PROJECT_FILE.fullmatch(discovery.failed) and ("/" in discovery.failed or "." in discovery.failed):
+        files.insert(0, discovery.failed)
+    errors = [find_stable_part(discovery.error)]
     if _WRONG_FOLDER in discovery.text:
         program = next(iter(_find_command(discovery)), "")
-        return (*_WRONG_FOLDER_ERRORS.get(program, ()), find_stable_part(discovery.error) or discovery.error)
-    return (find_stable_part(discovery.error),)
+        errors = [*_WRONG_FOLDER_ERRORS.get(program, ()), errors[0] or discovery.error]
+    return Triggers(
+        commands=_keep_valid(" ".join(command)),
+        files=_keep_valid(*files) if discovery.rule == "call" else (),
+        errors=_keep_valid(*errors),
+    )
 
 
 def _keep_valid(*words: str) -> tuple[str, ...]:

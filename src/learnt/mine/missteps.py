@@ -13,6 +13,7 @@ import re
 from learnt.mine.complaint import find_complaint
 from learnt.mine.shell import (
     INTERPRETERS,
+    Part,
     compare_words,
     folder_of,
     hides_failures,
@@ -24,10 +25,6 @@ from learnt.mine.shell import (
     split_command,
 )
 from learnt.model import digest
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from learnt.mine.shell import Part
 
 _NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
 # A mistake in calling a program, whatever it was called for.
@@ -115,9 +112,8 @@ def _is_instead(failed: Part, worked: Part) -> bool:
     """Say whether a program was likely run to do what another one should have done."""
     if failed.program != worked.program:
         is_family = any({failed.program, worked.program} <= family for family in _FAMILIES)
-        return (
-            (is_family and failed.words[-1] == worked.words[-1]) or _starts(failed, worked) or _starts(worked, failed)
-        )
+        is_same = is_family and failed.words[-1] == worked.words[-1]
+        return is_same or _starts(failed, worked) or _starts(worked, failed)
     if failed.program in INTERPRETERS:
         return _find_script(failed) == _find_script(worked) or _is_misspelt(failed, worked)
     if failed.intent == worked.intent or {*failed.intent[1:2], *worked.intent[1:2]} in _WORDS:
@@ -148,10 +144,9 @@ def _is_misspelt(failed: Part, worked: Part) -> bool:
     """Say whether two parts differ only in the spelling of words; another number is another word."""
     if len(failed.words) != len(worked.words):
         return False
-    pairs = [(wrong, right) for wrong, right in zip(failed.words, worked.words, strict=True) if wrong != right]
     return all(
-        _DIGITS.findall(wrong) == _DIGITS.findall(right) and _are_alike(wrong, right, _ALIKE_WORDS)
-        for wrong, right in pairs
+        wrong == right or (_DIGITS.findall(wrong) == _DIGITS.findall(right) and _are_alike(wrong, right, _ALIKE_WORDS))
+        for wrong, right in zip(failed.words, worked.words, strict=True)
     )
 
 
@@ -182,7 +177,7 @@ def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: st
             )
             if failed_part.intent == working_part.intent and is_same:
                 removed, _ = compare_words(failed_part, working_part)
-                wrong = [word for word in removed if _is_named(word, error)]
+                wrong = [word for word in removed if len(plain := word.strip("'\"")) > 2 and plain in error]
                 if wrong:
                     return _describe_request(failed_part, root, where), tuple(wrong[:_MOST_WRONG])
     return "", ()
@@ -207,8 +202,3 @@ def _describe_request(part: Part, root: str, where: str) -> str:
     path = os.path.normpath(os.path.join(where, part.words[0])) if "/" in part.words[0] else ""
     own = root and path.startswith(f"{root}/")
     return " ".join((os.path.relpath(path, root), *part.intent[1:])) if own else " ".join(part.intent)
-
-
-def _is_named(word: str, error: str) -> bool:
-    plain = word.strip("'\"")
-    return len(plain) > 2 and plain in error

@@ -86,7 +86,8 @@ class _StepReader:
             self._remember_failure(call, ran, complaint)
         else:
             yield from self._find_corrections(call, ran)
-            self._remember(call, ran)
+            past = PastCall(call=_shorten_call(call), ran=ran, at=self._now)
+            self._past = [*self._past, past][-_MOST_PAST:]
 
     def _remember_failure(self, call: Step, ran: tuple[Part, ...], complaint: str) -> None:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
@@ -108,10 +109,6 @@ class _StepReader:
             if not settled and self._now - failed.at < _FORGET_AFTER:
                 open_failures.append(failed)
         self._failed_calls = open_failures
-
-    def _remember(self, call: Step, ran: tuple[Part, ...]) -> None:
-        past = PastCall(call=_shorten_call(call), ran=ran, at=self._now)
-        self._past = [*self._past, past][-_MOST_PAST:]
 
     def _compare_checks(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare what checks complain about now with what they complained about before."""
@@ -161,10 +158,10 @@ def _complains(checks: list[Part], output: str) -> bool:
     """Say whether a check failed although its exit code was lost, as in `make test | tail`."""
     if not checks or any(is_formatter(part) for part in checks):
         return False
-    tail = output[-2_000:]
-    return any(
-        sign in tail for sign in ("\nFAIL", "ERROR task failed", "error: Recipe", "npm ERR!", "make: ***")
-    ) or any(diagnostic.rule for diagnostic in read_diagnostics(output))
+    signs = ("\nFAIL", "ERROR task failed", "error: Recipe", "npm ERR!", "make: ***")
+    return any(sign in output[-2_000:] for sign in signs) or any(
+        diagnostic.rule for diagnostic in read_diagnostics(output)
+    )
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:

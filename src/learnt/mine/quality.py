@@ -2,7 +2,7 @@
 
 A learning is a principle that the next agent can act on. These are not: the account of one incident, a sentence that
 names nothing, a fact about a single line, a platitude about all software, and a description of the present state. When
-in doubt there is no flaw: a useless learning is found out by its marks.
+in doubt there is no flaw: its marks will show whether a learning is useless.
 """
 
 from __future__ import annotations
@@ -20,32 +20,29 @@ _CONCRETE = re.compile(
 )
 _INCIDENT = re.compile(
     r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,12}\b|"
-    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b|(?:/Users|/home)/\w+|(?<![\w&])#\d{2,}\b|\bPR \d+|\b(?:pull request|"
-    r"issue) #?\d+|"
-    r"\b(?:today|yesterday|this (?:morning|afternoon|session)|last (?:week|night))\b",
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}\b|(?:/Users|/home)/\w+|(?<![\w&])#\d{2,}\b|\bPR \d+|"
+    r"\b(?:pull request|issue) #?\d+|\b(?:today|yesterday|this (?:morning|afternoon|session)|last (?:week|night))\b",
     re.IGNORECASE,
 )
 _LINE = re.compile(r"\blines? \d+|\b[\w/-]+\.\w{1,5}:\d+")
 _PLATITUDE = re.compile(
     r"\b(?:write|add|run|have) (?:\w+ ){0,2}tests\b|\bbe (?:more )?careful\b|"
-    r"\bfollow (?:\w+ ){0,4}(?:conventions?|practices?|guidelines?|"
-    r"standards?|patterns?)\b|\b(?:best|good) practices?\b|\bclean code\b|\bhandle (?:all )?errors? (?:properly|"
-    r"correctly|"
-    r"gracefully)\b|"
+    r"\bfollow (?:\w+ ){0,4}(?:conventions?|practices?|guidelines?|standards?|patterns?)\b|"
+    r"\b(?:best|good) practices?\b|\bclean code\b|\bhandle (?:all )?errors? (?:properly|correctly|gracefully)\b|"
     r"\bdouble[- ]check|\btest thoroughly\b|\bthorough(?:ly)? test|\bread the (?:docs|documentation|code)\b|"
-    r"\bmeaningful names?\b|\bkeep (?:it|things|the code) (?:simple|clean)\b|\bmake sure (?:that )?(?:it|"
-    r"everything|the code) works\b|"
+    r"\bmeaningful names?\b|\bkeep (?:it|things|the code) (?:simple|clean)\b|"
+    r"\bmake sure (?:that )?(?:it|everything|the code) works\b|"
     r"\bpay attention\b|\bas (?:needed|appropriate)\b|\bconsider (?:all )?edge cases\b",
     re.IGNORECASE,
 )
 _STATE = re.compile(
-    r"^(?:all |the |both )*(?:\w+ )?(?:tests?|build|lint(?:er)?|checks?|suite)s? (?:now |all |"
-    r"still )*(?:pass(?:es|ed)?|succeeds?|is green|are green|work)|"
+    r"^(?:all |the |both )*(?:\w+ )?(?:tests?|build|lint(?:er)?|checks?|suite)s? (?:now |all |still )*"
+    r"(?:pass(?:es|ed)?|succeeds?|is green|are green|work)|"
     r"^(?:i|we)(?:'ve| have)? (?:\w+ )?(?:added|fixed|implemented|updated|changed|created|removed|refactored|found)\b|"
-    r"^(?:the )?(?:file )?\S+ (?:contains|includes|defines|has) (?!to\b|no\b)|\b(?:has|have) been (?:added|fixed|"
-    r"implemented|updated|changed|created|removed)\b|"
-    r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|\bis (?:now|"
-    r"complete|done)\b",
+    r"^(?:the )?(?:file )?\S+ (?:contains|includes|defines|has) (?!to\b|no\b)|"
+    r"\b(?:has|have) been (?:added|fixed|implemented|updated|changed|created|removed)\b|"
+    r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|"
+    r"\bis (?:now|complete|done)\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
@@ -87,10 +84,11 @@ def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
         return "restates the present state"
     if _CAUSE.search(prose):
         return "an incident: it tells what was, not what holds"
-    if (_PLATITUDE.search(prose) or _EMPTY.search(prose)) and not _names_something(title, action):
-        return "a platitude: it is true of all software"
-    if _VAGUE.search(prose) and not _names_something(title, action):
-        return "too vague: it names nothing"
+    if not (_CONCRETE.search(title) or _CONCRETE.search(action)):
+        if _PLATITUDE.search(prose) or _EMPTY.search(prose):
+            return "a platitude: it is true of all software"
+        if _VAGUE.search(prose):
+            return "too vague: it names nothing"
     return _check_remedy(title, action) or _check_code(title) or _check_advice(observation, action)
 
 
@@ -102,10 +100,6 @@ def _check_remedy(title: str, action: str) -> str:
     if elided and "for example" not in action and "mark it where it is meant" not in action:
         return "too vague: what matters is left out"
     return ""
-
-
-def _names_something(*texts: str) -> bool:
-    return any(_CONCRETE.search(text) for text in texts)
 
 
 def _check_code(title: str) -> str:

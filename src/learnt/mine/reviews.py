@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from learnt.mine.complaint import generalise
 from learnt.model import Discovery, Value
@@ -59,14 +60,9 @@ class ReviewFinding(Value):
 
 def read_findings(review: str) -> tuple[ReviewFinding, ...]:
     """Return the findings of a review, in their order."""
-    findings_of_review = []
-    for item in _ITEM.finditer(clean(review[:_LONGEST_REVIEW])):
-        finding = _read_finding(fold(item["text"].replace("**", "")))
-        if finding is not None:
-            findings_of_review.append(finding)
-        if len(findings_of_review) >= _MOST_FINDINGS:
-            break
-    return tuple(findings_of_review)
+    items = _ITEM.finditer(clean(review[:_LONGEST_REVIEW]))
+    findings = (_read_finding(fold(item["text"].replace("**", ""))) for item in items)
+    return tuple(islice(filter(None, findings), _MOST_FINDINGS))
 
 
 def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:

@@ -24,7 +24,7 @@ _PIECE = re.compile(
 )
 _JOINTS = ("&&", "||", ";", "|", "&", "\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_WRAPPERS = ("sudo", "time", "env", "nohup", "exec", "command")
+_WRAPPERS = tuple("sudo time timeout env nohup exec command { ( ! then do".split())
 # How many words after the program say what it is asked to do.
 _SUBCOMMANDS = {
     "gh": 2, "mise": 2, "uv": 2, "docker": 1, "git": 1, "go": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "cargo": 1,
@@ -116,7 +116,7 @@ def settings_of(command: str) -> tuple[str, ...]:
 def list_programs(command: str) -> tuple[str, ...]:
     """Return the names of all programs that a command line starts, including filters and wrappers."""
     lines = [words for words, _ in _split_words(_simplify(command))]
-    return tuple(_program_name(words[place]) for words in lines for place in {0, _count_prefix(words)} if words[place:])
+    return tuple(_name_program(words[place]) for words in lines for place in {0, _count_prefix(words)} if words[place:])
 
 
 def is_check(part: Part) -> bool:
@@ -141,7 +141,7 @@ def _find_check_words(part: Part) -> set[str]:
     asked = asked if part.program == "gh" else (part.program, *asked)
     checks = {piece for word in asked for piece in _WORD_PARTS.split(word.lower())} & _CHECKS
     checks |= {"build"} if part.words == ("make",) else set()
-    checks |= {word for word in map(_program_name, part.words) if word in _CHECKERS or word.endswith("lint")}
+    checks |= {word for word in map(_name_program, part.words) if word in _CHECKERS or word.endswith("lint")}
     checks |= _CHECK_OPTIONS & set(part.words)
     scripts = plain[:1] if part.program in INTERPRETERS else []
     return checks | {word for word in (part.words[0], *scripts) if _TEST_FILE.search(word)}
@@ -216,21 +216,12 @@ def _drop_redirections(words: list[str]) -> list[str]:
 def _count_prefix(words: list[str]) -> int:
     """Return how many words at the start only set variables or wrap another program."""
     place = 0
-    while place < len(words):
-        if (
-            _ASSIGNMENT.match(words[place])
-            or words[place] in _WRAPPERS
-            or words[place] in ("{", "(", "!", "then", "do")
-        ):
-            place += 1
-        elif words[place] == "timeout":
-            place += 2
-        else:
-            break
+    while place < len(words) and (words[place] in _WRAPPERS or _ASSIGNMENT.match(words[place])):
+        place += 2 if words[place] == "timeout" else 1
     return place
 
 
-def _program_name(word: str) -> str:
+def _name_program(word: str) -> str:
     return word.strip("'\"").rpartition("/")[2].lower()
 
 

@@ -117,13 +117,7 @@ def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
 class Sums:
     """How many attempts, how many of them done, how many with a known cost, and the sum of these costs."""
 
-    __slots__ = ("attempts", "cost_usd", "costed", "done")
-
-    def __init__(self) -> None:
-        self.attempts = 0.0
-        self.done = 0.0
-        self.costed = 0.0
-        self.cost_usd = 0.0
+    attempts = done = costed = cost_usd = 0.0
 
 
 class TrackRecord:
@@ -138,7 +132,6 @@ class TrackRecord:
     def add(self, outcome: PastAttempt, *, weight: float = 1.0) -> None:
         """Count one attempt, or a fraction of one."""
         if outcome.counts:
-            has_cost = outcome.cost_usd is not None
             self.put(
                 outcome.model,
                 after_failure=outcome.before > 0,
@@ -146,7 +139,7 @@ class TrackRecord:
                 difficulty=outcome.difficulty,
                 attempts=weight,
                 done=weight * outcome.done,
-                costed=weight * has_cost,
+                costed=weight * (outcome.cost_usd is not None),
                 cost_usd=weight * (outcome.cost_usd or 0.0),
             )
 
@@ -164,7 +157,8 @@ class TrackRecord:
     ) -> None:
         """Add sums of attempts of one model at tasks of one type and difficulty."""
         kinds = {("", ""), (type, ""), (type, difficulty)}
-        for sums in (self.total, *(self._at((model, after_failure, *kind)) for kind in kinds)):
+        own = (self._sums.setdefault((model, after_failure, *kind), Sums()) for kind in kinds)
+        for sums in (self.total, *own):
             sums.attempts += attempts
             sums.done += done
             sums.costed += costed
@@ -173,6 +167,3 @@ class TrackRecord:
     def of(self, model: str, *, after_failure: bool, type: str = "", difficulty: str = "") -> Sums:
         """Return the sums of one model; without a type, those of all types."""
         return self._sums.get((model, after_failure, type, difficulty)) or Sums()
-
-    def _at(self, key: tuple[str, bool, str, str]) -> Sums:
-        return self._sums.setdefault(key, Sums())

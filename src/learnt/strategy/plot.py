@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 
 from learnt.model import Value
 from learnt.strategy.figures import Figure
@@ -105,7 +106,7 @@ def _draw_model(figure: Figure, most: float, label: _Label) -> str:
     title = f"{figure.model}: {_format_share(figure)} done at ${figure.mean_cost_usd:.3g}"
     return "\n".join(
         [
-            f"<g><title>{_escape(title)}</title>",
+            f"<g><title>{escape(title)}</title>",
             f'<line class="bar" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>',
             f'<circle class="point" cx="{x:.1f}" cy="{y:.1f}" r="5"/>',
             _draw_text(label.x, label.y, label.text, "start" if label.is_right else "end"),
@@ -116,11 +117,7 @@ def _draw_model(figure: Figure, most: float, label: _Label) -> str:
 
 def _draw_text(x: float, y: float, text: str, anchor: str, kind: str = "") -> str:
     style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{_escape(text)}</text>'
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
 
 
 def _x_of(cost: float, most: float) -> float:

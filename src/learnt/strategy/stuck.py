@@ -5,6 +5,7 @@ Errors are compared in their normalised form; an empty one equals nothing. Failu
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from learnt.model import Value
@@ -39,7 +40,7 @@ def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: i
     """Say why a task is stuck, if it is: the strongest model failed too often, or the same error came too often."""
     failures = list_open_failures(attempts)
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
-    for error, count in _count_errors(failure.error for failure in failures).items():
+    for error, count in Counter(failure.error for failure in failures if failure.error).items():
         if count >= times:
             quote = _quote_error(failures, error)
             return Stuck(reason=f"{count} attempts ended with the same error: {quote}", error=quote, tasks=tasks)
@@ -73,18 +74,9 @@ def find_stuck_run(
     return Stuck(reason=reason, error=quote, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
 
 
-def _count_errors(errors: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for error in errors:
-        if error:
-            counts[error] = counts.get(error, 0) + 1
-    return counts
-
-
 def _quote_error(failures: Sequence[PastAttempt], error: str) -> str:
     """Return the last line of an error in the words of its latest occurrence."""
-    text = next(
-        (failure.said for failure in reversed(failures) if failure.error == error and failure.said.strip()), error
-    )
+    quotes = (failure.said for failure in reversed(failures) if failure.error == error)
+    text = next(filter(str.strip, quotes), error)
     line = text.strip().rpartition("\n")[2].strip()
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

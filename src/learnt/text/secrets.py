@@ -1,11 +1,11 @@
 """The secrets that a text may hold, known by their shape or by their place.
 
-By shape: tokens with a published prefix, private key blocks, JWTs, wherever they stand. By place: the password of an
-address, an Authorization header, the value given to a name like `api_key`, when the value looks like a real one. By
-place, doubt speaks for the text: placeholders, code, plain words, paths and prose stay.
+By shape: tokens with a published prefix, private key blocks and JWTs, anywhere. By place: the password of an address,
+an Authorization header, the value of a name like `api_key`, if it looks like a real one. When in doubt, what is known
+by its place only stays: placeholders, code, plain words, paths and prose.
 
-The time grows with the length of the text only: every repetition is bounded, or ends the expression that it stands in.
-An expression is compiled when a text holds the letters that it cannot do without.
+The time is linear in the length of the text: every repetition is bounded or ends its expression. An expression is
+compiled when a text holds the letters that each of its matches contains.
 """
 
 from __future__ import annotations
@@ -323,20 +323,19 @@ def _commands(text: str) -> Iterator[Span]:
 
 
 def _assignments(text: str) -> Iterator[Span]:
-    """Find values that are given to a name like `password`, `api_key` or `token`."""
+    """Find values that are assigned to a name like `password`, `api_key` or `token`."""
     done = 0
-    # A single word gives nothing to a name, even if it is one: `session`.
+    # A single word such as `session` assigns nothing.
     for position in () if text.isalpha() else _places(text, _LETTERS_OF_NAMES):
-        # Compiled here: most texts name no secret, and a brief need not wait for the pattern.
         name = _compile("(?i)" + _NAME).match(text, position) if position >= done else None
         if not name or not _names_a_secret(text, name):
             continue
-        given = _Given(text, name)
-        if _is_real(given):
-            done = given.end()
-            yield given.start, done, _kind(given.key)
-        elif given.sep and not given.quoted:
-            done = given.start + len(given.value)
+        assigned = _Assignment(text, name)
+        if _is_real(assigned):
+            done = assigned.end()
+            yield assigned.start, done, _kind(assigned.key)
+        elif assigned.sep and not assigned.quoted:
+            done = assigned.start + len(assigned.value)
 
 
 def _places(text: str, words: tuple[str, ...]) -> list[int]:
@@ -372,8 +371,8 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
     return not rest or _ABOUT.isdisjoint(part.lower() for part in _compile(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest))
 
 
-class _Given:
-    """A value and the way in which it is given to a name."""
+class _Assignment:
+    """A value and how it is assigned to a name."""
 
     def __init__(self, text: str, name: re.Match[str]) -> None:
         self.text = text
@@ -387,9 +386,9 @@ class _Given:
         self.quoted = bool(quote)
         self.start = quote.end() if quote else name.end()
         self._body = _compile(_BARE if not quote else _QUOTED_WITHIN if quote[1] else _QUOTED[quote[2][0]])
-        found = self._body.match(text, self.start, self.start + _JUDGED)
-        self.value = found[0] if found else ""
-        self.follows = text[found.end() : found.end() + 1] if found else ""
+        match = self._body.match(text, self.start, self.start + _JUDGED)
+        self.value = match[0] if match else ""
+        self.follows = text[match.end() : match.end() + 1] if match else ""
         if not quote and self.follows not in ("(", "["):
             self.value = self.value.rstrip(".,:?")
 
@@ -403,59 +402,63 @@ class _Given:
         return end + len(rest if self.quoted else rest.rstrip(")]}"))
 
 
-def _is_real(given: _Given) -> bool:
-    """Say whether this value, given in this way to this name, is a real secret."""
-    if len(given.value) < (6 if given.human else 12) or _is_placeholder(given.value) or _is_called(given):
+def _is_real(assigned: _Assignment) -> bool:
+    """Say whether an assigned value is a real secret."""
+    if (
+        len(assigned.value) < (6 if assigned.human else 12)
+        or _is_placeholder(assigned.value)
+        or _is_identifier(assigned)
+    ):
         return False
-    if given.sep in ("is", "was", "ist", ",", ""):
-        return _is_said(given)
-    if given.human:
-        return _is_password(given)
-    if given.key == "auth":
-        return given.quoted and given.sep != "(" and len(given.value) >= 12 and _is_opaque(given.value)
-    if given.key.endswith("sid") or given.key in ("sessionid", "sig"):
-        return _is_strong(given.value, least=16)
-    return _is_strong(given.value)
+    if assigned.sep in ("is", "was", "ist", ",", ""):
+        return _is_real_without_sign(assigned)
+    if assigned.human:
+        return _is_password(assigned)
+    if assigned.key == "auth":
+        return assigned.quoted and assigned.sep != "(" and len(assigned.value) >= 12 and _is_opaque(assigned.value)
+    if assigned.key.endswith("sid") or assigned.key in ("sessionid", "sig"):
+        return _is_strong(assigned.value, least=16)
+    return _is_strong(assigned.value)
 
 
-def _is_called(given: _Given) -> bool:
+def _is_identifier(assigned: _Assignment) -> bool:
     """Say whether a bare value is an identifier of some code."""
-    if given.quoted:
+    if assigned.quoted:
         return False
-    dotted = "." in given.value and not given.tight
-    if (dotted or given.follows in ("(", "[")) and given.value.lstrip("*&").replace(".", "").isidentifier():
+    dotted = "." in assigned.value and not assigned.tight
+    if (dotted or assigned.follows in ("(", "[")) and assigned.value.lstrip("*&").replace(".", "").isidentifier():
         return True
-    return not given.tight and bool(_compile(_CAMEL).match(given.value))
+    return not assigned.tight and bool(_compile(_CAMEL).match(assigned.value))
 
 
-def _is_said(given: _Given) -> bool:
-    """Judge a value that stands behind its name without a sign: an option of a command, or prose."""
-    before = given.text[max(0, given.place - 40) : given.place]
+def _is_real_without_sign(assigned: _Assignment) -> bool:
+    """Judge a value that follows its name without a sign: an option of a command, or prose."""
+    before = assigned.text[max(0, assigned.place - 40) : assigned.place]
     option = _compile(r"(?:^|[\s\"'`(])--?[\w.-]*$").search(before)
-    if option and not given.sep:
-        return _is_password(given) if given.human else _is_strong(given.value)
-    if given.key in ("pass", "sig") or given.key.endswith(("sid", "sessionid")):
+    if option and not assigned.sep:
+        return _is_password(assigned) if assigned.human else _is_strong(assigned.value)
+    if assigned.key in ("pass", "sig") or assigned.key.endswith(("sid", "sessionid")):
         return False
-    if given.sep or given.quoted:
-        return _is_strong(given.value, least=8)
-    return _is_strong(given.value, least=20) and not _compile(r"(?i)[0-9a-f]+$|.*(?:key|pass|secret|token)").match(
-        given.value
+    if assigned.sep or assigned.quoted:
+        return _is_strong(assigned.value, least=8)
+    return _is_strong(assigned.value, least=20) and not _compile(r"(?i)[0-9a-f]+$|.*(?:key|pass|secret|token)").match(
+        assigned.value
     )
 
 
-def _is_password(given: _Given) -> bool:
-    """Judge what a person may have chosen: shorter, and perhaps a word."""
-    value = given.value
-    if any(letter.isspace() for letter in value) or (given.sep == ">" and given.follows not in ("<", "")):
+def _is_password(assigned: _Assignment) -> bool:
+    """Judge a password that a person may have chosen: shorter, and perhaps a word."""
+    value = assigned.value
+    if any(letter.isspace() for letter in value) or (assigned.sep == ">" and assigned.follows not in ("<", "")):
         return False
-    if given.quoted and given.sep != "(":
+    if assigned.quoted and assigned.sep != "(":
         label = r"[A-Z][a-z]+$|[A-Za-z]+(?:[._|:](?:[A-Za-z]+|\d+))+$|~?/[\w.-]+/|\.{1,2}/|[\d.]*\.[\d.]*$"
         return not _compile(label).match(value)
     if value.isalpha():
-        chosen = given.sep == "=" and given.tight and given.upper and not value.isupper()
+        chosen = assigned.sep == "=" and assigned.tight and assigned.upper and not value.isupper()
         return chosen or _is_mixed(value)
     if value.isdigit():
-        return len(given.key) > 4 and "=" in given.sep
+        return len(assigned.key) > 4 and "=" in assigned.sep
     return _has_more_than_letters(value) and not _is_code(value)
 
 
