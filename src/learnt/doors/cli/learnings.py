@@ -33,9 +33,8 @@ _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scop
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "title", metavar="TITLE", nargs="?", help="the learning in one sentence, or `-` for JSON on stdin"
-    )
+    title = "the learning in one sentence, or `-` for JSON on stdin"
+    parser.add_argument("title", metavar="TITLE", nargs="?", help=title)
     add_fields(parser)
     parser.add_argument("--pin", action="store_true", help="show it first where it is relevant")
     parser.add_argument("--edit", action="store_true", help="write it in $EDITOR")
@@ -106,7 +105,7 @@ def show_run(arguments: Arguments) -> None:
         supersedes = memory.supersedes(arguments.id)
         evidence = memory.review.evidence(arguments.id)
     if arguments.json:
-        discoveries = [found.discovery.as_dict() for found in evidence]
+        discoveries = [stored.discovery.as_dict() for stored in evidence]
         record = {**as_record(learning), "supersedes": supersedes, "impact": impact(learning)}
         show_json({**record, "evidence": discoveries})
         return
@@ -309,15 +308,12 @@ def _split_lines(value: Any) -> list[str]:
 
 
 def _read_stdin(title: str | None) -> list[dict[str, Any]]:
+    example = '`learnt add "Run make lint before each commit"`'
     if title is None and is_terminal(sys.stdin):
-        raise WrongRequest(
-            "a learning needs a title", hint='`learnt add "Run make lint before each commit"`, or --edit'
-        )
+        raise WrongRequest("a learning needs a title", hint=f"{example}, or --edit")
     records = list(read_json(sys.stdin.buffer.read(), "stdin"))
     if not records:
-        raise WrongRequest(
-            "there is no title, and no learning on stdin", hint='`learnt add "Run make lint before commits"`'
-        )
+        raise WrongRequest("there is no title, and no learning on stdin", hint=example)
     return records
 
 

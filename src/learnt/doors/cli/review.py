@@ -175,14 +175,13 @@ class _Session:
                 self._keys.take()
 
     def _undo(self, id: str) -> None:
-        decisions = [decision for decision in self.decided if id in ("", decision[1].item)]
+        decisions = [entry for entry in self.decided if id in ("", entry[1].item)]
         if not decisions:
             raise WrongRequest("there is nothing to undo", hint="`learnt undo ID` undoes earlier changes")
-        position, decided = decisions[-1]
+        position, decision = decisions[-1]
         self.decided.remove(decisions[-1])  # also if it fails: the learning was changed since
-        item = self._memory.review.take_back(decided)
-        effect = _UNDONE[_name_decision(decided)]
-        self._show(f"Undone: {item.learning.id} {effect}: {item.learning.title}")
+        item = self._memory.review.take_back(decision)
+        self._show(f"Undone: {item.learning.id} {_UNDONE[_name_decision(decision)]}: {item.learning.title}")
         if not id:
             self._position = position
         if position < len(self._items) and self._items[position].id == item.id:
@@ -212,11 +211,11 @@ def _parse_answer(line: str, number: int) -> tuple[str, str]:
     return words[0] if len(words) > 1 else "", answer
 
 
-def _name_decision(decided: Decision) -> str:
-    if decided.decision == "edit":
+def _name_decision(decision: Decision) -> str:
+    if decision.decision == "edit":
         return "Edited"
-    accepted, rejected = _DONE.get(decided.kind, _DONE_TO_PROPOSAL)
-    return accepted if decided.decision == "accept" else rejected
+    accepted, rejected = _DONE.get(decision.kind, _DONE_TO_PROPOSAL)
+    return accepted if decision.decision == "accept" else rejected
 
 
 def _show_item(item: ReviewItem) -> None:
@@ -253,8 +252,8 @@ def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 def show_evidence(evidence: Sequence[StoredDiscovery]) -> None:
     """Show the evidence for a learning, with excerpts of the first few."""
-    for found in evidence[:_MOST_EVIDENCE]:
-        _show_discovery(found.discovery)
+    for stored in evidence[:_MOST_EVIDENCE]:
+        _show_discovery(stored.discovery)
     if len(evidence) > _MOST_EVIDENCE:
         say(paint(f"  … and {len(evidence) - _MOST_EVIDENCE} more", "dim"))
 
@@ -278,10 +277,8 @@ def _show_all(items: Sequence[ReviewItem], waiting: Mapping[str, int]) -> None:
 
 def _print_rest(decided: int, waiting: Mapping[str, int]) -> None:
     rest = describe_waiting(waiting)
-    if decided or rest:
-        say(f"Decided: {decided}. " + (f"{rest}." if rest else "Nothing more waits."))
-    else:
-        say("Nothing waits for your review.")
+    result = f"Decided: {decided}. {rest or 'Nothing more waits'}."
+    say(result if decided or rest else "Nothing waits for your review.")
 
 
 def describe_waiting(waiting: Mapping[str, int]) -> str:
@@ -301,22 +298,23 @@ def _item_record(item: ReviewItem) -> dict[str, Any]:
         "question": item.question,
         "learning": as_record(item.learning),
         "replaces": [as_record(learning) for learning in item.replaces],
-        "evidence": [found.discovery.as_dict() for found in item.evidence],
+        "evidence": [stored.discovery.as_dict() for stored in item.evidence],
+    }
+
+
+def _decision_record(decision: Decision) -> dict[str, Any]:
+    return {
+        "id": decision.item,
+        "kind": decision.kind,
+        "decision": decision.decision,
+        "learning": decision.learning.id,
+        "title": decision.learning.title,
+        "status": decision.learning.status,
+        "events": decision.events,
     }
 
 
 def _record(session: _Session, waiting: Mapping[str, int]) -> dict[str, Any]:
-    decided = [
-        {
-            "id": decision.item,
-            "kind": decision.kind,
-            "decision": decision.decision,
-            "learning": decision.learning.id,
-            "title": decision.learning.title,
-            "status": decision.learning.status,
-            "events": decision.events,
-        }
-        for _, decision in session.decided
-    ]
+    decided = [_decision_record(decision) for _, decision in session.decided]
     refused = [{"id": id, "reason": reason} for id, reason in session.refused]
     return {"id": "review", "decided": decided, "refused": refused, "waiting": waiting}

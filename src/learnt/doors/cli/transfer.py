@@ -36,7 +36,7 @@ def export_run(arguments: Arguments) -> None:
             for piece in pieces:
                 sys.stdout.write(piece)
             return
-        _write(arguments.output, pieces)
+        write_whole(arguments.output, pieces)
     if arguments.json:
         show_json({"id": arguments.output, "format": format})
     else:
@@ -154,7 +154,7 @@ def _render(learnings: Iterator[Learning], format: str) -> Iterator[str]:
         yield json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def _write(path: str, pieces: Iterator[str]) -> None:
+def write_whole(path: str, pieces: Iterable[str]) -> None:
     """Write a file completely or not at all; a pipe or device is written directly."""
     path = os.path.realpath(path)
     is_plain = os.path.isfile(path) or not os.path.exists(path)

@@ -18,6 +18,7 @@ from learnt.doors.cli.keyboard import Keys, is_at_keyboard
 from learnt.doors.cli.review import describe_waiting
 from learnt.doors.cli.screen import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import report_blocked
+from learnt.doors.cli.transfer import write_whole
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
@@ -81,7 +82,9 @@ def work_run(arguments: Arguments) -> int:
     }
     with runs.register(folder):
         summary = run.run()
-    if not arguments.json:
+    if arguments.json:
+        show_json(_summary_record(summary))
+    else:
         _print_summary(summary)
         with open_memory(arguments) as memory:
             report_blocked(memory.tasks.blocked())
@@ -91,8 +94,6 @@ def work_run(arguments: Arguments) -> int:
             for number, handler in before.items():
                 signal.signal(number, handler)  # from here on, signals only interrupt the question
             _ask_opinion(memory, summary)
-    else:
-        show_json(_summary_record(summary))
     return 1 if summary.escalated or summary.stopped else 0
 
 
@@ -141,17 +142,8 @@ class _EventPrinter:
 
 
 def _summary_record(summary: Summary) -> dict[str, Any]:
-    attempts = [
-        {
-            "task": ended.task.id,
-            "attempt": ended.attempt,
-            "result": ended.result,
-            "model": ended.model,
-            "cost_usd": ended.cost_usd,
-            "duration_ms": ended.duration_ms,
-        }
-        for ended in summary.ended
-    ]
+    names = ("attempt", "result", "model", "cost_usd", "duration_ms")
+    attempts = [{"task": ended.task.id, **{name: getattr(ended, name) for name in names}} for ended in summary.ended]
     fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
     return {"id": "run", **fields, "attempts": attempts}
 
@@ -204,9 +196,9 @@ def _format_waiting(number: int) -> str:
 def _start_in_background(arguments: Arguments, folder: str) -> int:
     """Start the same run as a background process."""
     words = ["--all"] if arguments.all else ["--tasks", str(arguments.tasks)]
-    words += ["--jobs", str(arguments.jobs)] if arguments.jobs else []
-    words += ["--budget-usd", str(arguments.budget_usd)] if arguments.budget_usd else []
-    words += ["--max-iterations", str(arguments.max_iterations)] if arguments.max_iterations else []
+    for name in ("jobs", "budget_usd", "max_iterations"):
+        if getattr(arguments, name):
+            words += [f"--{name.replace('_', '-')}", str(getattr(arguments, name))]
     run = runs.start([sys.executable, "-m", "learnt", "work", *words], folder)
     line = f"Working in the background, process {run.pid}. `learnt status` shows its progress, `learnt stop` stops it."
     print_result(arguments, {"id": f"run_{run.pid}", **run.as_dict()}, line)
@@ -338,11 +330,10 @@ def log_arguments(parser: Parser) -> None:
 def log_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         attempt, path = _find_log(memory, arguments.id)
-        if arguments.json:
-            with open(path, encoding="utf-8", errors="replace") as file:
-                show_json({"id": attempt, "path": path, "lines": file.read().splitlines()})
-            return
         with open(path, encoding="utf-8", errors="replace") as file:
+            if arguments.json:
+                show_json({"id": attempt, "path": path, "lines": file.read().splitlines()})
+                return
             while True:
                 sys.stdout.write(file.read())
                 sys.stdout.flush()
@@ -379,7 +370,7 @@ def strategy_run(arguments: Arguments) -> None:
         picture = memory.work.picture(types=[arguments.type] if arguments.type else ())
         chosen_by = memory.settings.strategy
     if arguments.plot:
-        _write(arguments.plot, plot(picture.figures))
+        write_whole(arguments.plot, [plot(picture.figures)])
         note(f"wrote {arguments.plot}")
     figures = [figure for figure in picture.by_type if arguments.type in ("", figure.type)]
     if arguments.json:
@@ -411,23 +402,14 @@ def _table_row(figure: Figure) -> tuple[str, ...]:
 
 
 def _figure_record(figure: Figure) -> dict[str, Any]:
-    low, high = figure.share.interval
     return {
         "model": figure.model,
         "type": figure.type,
         "done": figure.share.done,
         "attempts": figure.share.attempts,
         "share": figure.share.share,
-        "interval": [low, high],
+        "interval": list(figure.share.interval),
         "mean_cost_usd": figure.mean_cost_usd,
         "total_cost_usd": figure.total_cost_usd,
         "median_ms": figure.median_ms,
     }
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise WrongRequest(f"cannot write {path}: {error.strerror}", hint="choose another file") from None
