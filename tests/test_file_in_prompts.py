@@ -14,6 +14,7 @@ from learnt import Memory
 from learnt.text.tokens import estimate_tokens
 from tests.conftest import Done
 from tests.support.accumulation import Workshop
+from tests.support.words import tells
 
 TILL = "Count the till at noon"
 DOOR = "Lock the door before the alarm is set"
@@ -88,7 +89,7 @@ def test_the_receipt_tells_what_the_file_gave_and_the_brief_can_be_rendered_agai
     assert brief.learning_ids == (fresh.id,)
     assert TILL not in brief.text
     told = shop.learnt("explain", id)
-    assert f"{till.id}  given by the learnings file of the prompt: {TILL}" in told.out
+    assert tells(told.out, till.id, "learnings file", TILL)
     assert shop.learnt("explain", id, "--replay").out == brief.text
     record: dict[str, Any] = json.loads(shop.learnt("explain", id, "--json").out)
     assert record["learning_ids"] == [fresh.id]

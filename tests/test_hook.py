@@ -16,7 +16,7 @@ from learnt import Memory
 from learnt.clients import registry
 from learnt.clients.kit.setup import Location, targets
 from learnt.clients.registry import KINDS
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from tests.support.doors import Done, Learnt
 from tests.support.hooks import event_text
 from tests.support.words import tells

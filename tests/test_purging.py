@@ -16,7 +16,7 @@ from learnt.store.calls import ModelCall
 from learnt.store.purge import TEXT_COLUMNS
 from learnt.store.reviews import Escalation
 from learnt.store.spool import SpoolRecord
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from tests.conftest import Clock, Done
 from tests.support.shop import Shop
 

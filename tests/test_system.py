@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from learnt.system import detached, files
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from learnt.system.replacements import Replacement, replace_all
 from learnt.system.run import Exit, Stop, run
 from learnt.text.templates import fill_in, takes_prompt_file

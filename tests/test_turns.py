@@ -21,7 +21,7 @@ from learnt.project import head_branch
 from learnt.store import mined
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.system.detached import INTERNAL
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from tests.conftest import Clock
 from tests.support.accumulation import Model, until
 from tests.support.doors import Learnt, start_worker, work_here

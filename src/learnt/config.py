@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from learnt.errors import InvalidValue, LearntError, WrongRequest
 from learnt.model import Value
 from learnt.settings import (
+    AGENTS,
     BY_KEY,
     BY_VARIABLE,
     PREFIX,
@@ -72,7 +73,7 @@ class Configuration(Value):
                     own = Setting(agent_key(name), setting.meaning, table=key)
                     origins.append(Origin(setting=own, value=categories, origin=self.agents_from.get(name, "default")))
             else:
-                origins.append(Origin(setting=setting, value=value, origin=self.origin_of[key]))
+                origins.append(Origin(setting=setting, value=value, origin=self.origin_of.get(key, "default")))
         return tuple(origins)
 
 
@@ -105,14 +106,14 @@ def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: 
 
 
 def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:
-    values: dict[str, Any] = {key: setting.default for key, setting in BY_KEY.items()}
-    origin_of = dict.fromkeys(BY_KEY, "default")
+    values: dict[str, Any] = {}
+    origin_of: dict[str, str] = {}
     agents_from: dict[str, str] = {}
 
     def put(key: str, value: Any, where: str) -> None:
         if key == "agents":
             agents_from.update(dict.fromkeys(value, where))
-            value = {**values[key], **value}
+            value = {**values.get(key, AGENTS), **value}
         values[key], origin_of[key] = value, where
 
     for path in files:

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 
+from learnt.errors import LearntError
 from learnt.flow import briefs
 from learnt.flow.briefs import BriefRequest, SearchRequest
-from learnt.flow.context import load_configuration, open_for_hook, open_project, open_user
+from learnt.flow.context import is_upkeep_due, load_configuration, open_for_hook, open_project, open_user
 from learnt.store.index import Filter
 
 TYPE_CHECKING = False
@@ -142,8 +143,16 @@ class Memory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None and self.tidies_when_done:
-            self._upkeep.tidy_when_due()
+            self._tidy_when_due()
         self.context.close(completed=kind is None)
+
+    def _tidy_when_due(self) -> None:
+        try:
+            is_due = is_upkeep_due(self.context)
+        except (LearntError, OSError):
+            return  # the command that it follows must not fail because of it
+        if is_due:
+            self._upkeep.tidy_beside_a_command()
 
     if not TYPE_CHECKING:
 

@@ -20,7 +20,7 @@ import pytest
 
 import learnt
 from learnt.flow.background import WORKER_LOCK
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from tests.conftest import Done, command_line
 from tests.support import real_clients
 from tests.support.model_stub import ModelStub, Reply

@@ -15,8 +15,7 @@ from learnt.model import Value
 from learnt.store import regenerations
 from learnt.system import detached
 from learnt.system.detached import INTERNAL
-from learnt.system.files import rotate, write_private
-from learnt.system.locks import Locked
+from learnt.system.files import Locked, rotate, write_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,10 +57,19 @@ def state(store: Store, settings: Settings) -> State:
     last = next(iter(latest(store, limit=1)), None)
     return State(
         running_since=last.started_at if last and last.result == "running" else None,
-        tasks_since=store.database.counter(regenerations.TASKS_SINCE_UPDATE),
-        every=settings.learnings_regenerate_every if settings.learnings_enabled else 0,
+        tasks_since=_tasks_since(store),
+        every=_interval(settings),
         last=last,
     )
+
+
+def _tasks_since(store: Store) -> int:
+    return store.database.counter(regenerations.TASKS_SINCE_UPDATE)
+
+
+def _interval(settings: Settings) -> int:
+    """Return after how many tasks the files are updated automatically; 0 for never."""
+    return settings.learnings_regenerate_every if settings.learnings_enabled else 0
 
 
 def latest(store: Store, *, limit: int) -> list[Regeneration]:
@@ -103,8 +111,10 @@ def update_when_due(context: Context) -> None:
 
 def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> None:
     """Start an update of the files in the background, if enough tasks are done and none runs."""
+    if not 0 < _interval(settings) <= _tasks_since(store):
+        return
     files = state(store, settings)
-    if not files.is_due or files.running_since is not None:
+    if files.running_since is not None:
         return
     # Of many that finish a task at once, one starts it. For a while, an update counts that has not begun yet.
     before = max(now - _TIME_TO_START_MS, files.last.started_at if files.last else 0)

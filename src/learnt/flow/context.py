@@ -10,14 +10,24 @@ import os
 import sys
 import time
 
-from learnt import __version__, config, project
+from learnt import __version__
+from learnt.config import Configuration, keep_compiled, load, load_last_valid
 from learnt.errors import LearntError, NoStore, NotFound, WrongRequest
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
+from learnt.project import (
+    SETTINGS_FILE,
+    Project,
+    find_project,
+    new_project,
+    user_data_folder,
+    user_settings_file,
+)
 from learnt.store import PATIENCE_MS, Place, Store, learnings
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
+from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 _COMPILED_SETTINGS = "settings.json"
+_TIDIED = "tidied"
 _MOST_ROWS = 1_000_000_000
 
 
@@ -50,7 +61,7 @@ class Context:
         self,
         places: Sequence[Place],
         *,
-        configuration: config.Configuration,
+        configuration: Configuration,
         clock: Callable[[], int] | None = None,
         mirrored: bool = False,
         root: str = "",
@@ -98,7 +109,7 @@ class Context:
         """Close all connections; after a `completed` piece of work, keep valid settings in their compiled form."""
         folder = self.store.place.folder
         if completed and self.settings_files and not self.mistake and os.path.isdir(folder):
-            config.keep_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
+            keep_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
         for store in self.stores:
             store.close()
 
@@ -176,9 +187,9 @@ def open_project(
     compiled = os.path.join(here.folder, _COMPILED_SETTINGS)
     files, mistake = settings_files(here.root), ""
     if mirrored:
-        configuration, mistake = config.load_last_valid(files, dict(os.environ), compiled=compiled)
+        configuration, mistake = load_last_valid(files, dict(os.environ), compiled=compiled)
     else:
-        configuration = config.load(files, dict(os.environ), compiled=compiled)
+        configuration = load(files, dict(os.environ), compiled=compiled)
     settings = configuration.settings
     own = own_place(here, settings).replace(address=start if is_address else settings.database, create=create)
     others, remarks = _other_places(settings)
@@ -204,38 +215,56 @@ def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Cont
 
 def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Context:
     """Open the user-wide store alone."""
-    configuration = config.load(settings_files(None), dict(os.environ))
+    configuration = load(settings_files(None), dict(os.environ))
     place = user_place(configuration.settings).replace(create=create, read_only=False)
     if not place.exists() and not create:
         raise NoStore("there is no user-wide store yet", hint="`learnt init --user` creates it")
     return Context([place], configuration=configuration, clock=clock)
 
 
-def load_configuration(start: str) -> config.Configuration:
+def load_configuration(start: str) -> Configuration:
     """Return the settings for a folder, inside a project or not."""
-    here = project.find_project(start)
-    return config.load(settings_files(here.root if here else None), dict(os.environ))
+    here = find_project(start)
+    return load(settings_files(here.root if here else None), dict(os.environ))
+
+
+def is_upkeep_due(context: Context) -> bool:
+    """Say whether a day has passed since the last upkeep, and start the next day: of two processes, one tidies.
+
+    A store that was never tidied starts to count now.
+    """
+    place = context.store.place
+    if not os.path.isdir(place.folder) or context.store.database.read_only:
+        return False
+    note = os.path.join(place.folder, _TIDIED)
+    now = context.clock()
+    is_noted = os.path.exists(note)
+    if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
+        return False
+    os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
+    os.utime(note, (now / 1000, now / 1000))
+    return is_noted
 
 
 def settings_files(root: str | None) -> list[str]:
     """Return the files that hold settings for a project; later ones overrule earlier ones."""
-    files = [project.user_settings_file(dict(os.environ))]
-    return files if root is None else [*files, os.path.join(root, project.SETTINGS_FILE)]
+    files = [user_settings_file(dict(os.environ))]
+    return files if root is None else [*files, os.path.join(root, SETTINGS_FILE)]
 
 
-def _find_project(start: str, *, create: bool) -> project.Project:
+def _find_project(start: str, *, create: bool) -> Project:
     if not os.path.exists(start):
         raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
-    here = project.find_project(start)
+    here = find_project(start)
     if here is None and not create:
         raise NoStore(
             f"{os.path.abspath(start)} is not inside a project",
             hint="go to a project, or make this folder one with `learnt init`",
         )
-    return here or project.new_project(start)
+    return here or new_project(start)
 
 
-def own_place(here: project.Project, settings: Settings) -> Place:
+def own_place(here: Project, settings: Settings) -> Place:
     """Return where a project's own store is."""
     return Place(
         folder=here.folder,
@@ -247,7 +276,7 @@ def own_place(here: project.Project, settings: Settings) -> Place:
 
 def user_place(settings: Settings) -> Place:
     """Return where the user-wide store is."""
-    folder = project.user_data_folder(dict(os.environ))
+    folder = user_data_folder(dict(os.environ))
     return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
 
 
@@ -266,12 +295,12 @@ def _other_places(settings: Settings) -> tuple[list[Place], list[str]]:
 
 def source_place(path: str) -> Place:
     """Return where the store of another project is that `sources` names."""
-    source = project.find_project(path) if os.path.isdir(path) else None
+    source = find_project(path) if os.path.isdir(path) else None
     if source is None:
         raise WrongRequest(
             f"`sources` names {path}, where there is no project", hint="correct the setting, or get that project"
         )
-    settings = config.load(settings_files(source.root), {}).settings
+    settings = load(settings_files(source.root), {}).settings
     place = own_place(source, settings).replace(scope=source.name, read_only=True)
     if not place.exists():
         raise WrongRequest(

@@ -16,7 +16,7 @@ from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
 from learnt.store import Store
 from learnt.system import files
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 
 FILE = "learnings.md"
 _FOLDER_OF_GOALS = "learnings"

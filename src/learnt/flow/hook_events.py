@@ -18,7 +18,7 @@ from learnt.project import head_branch
 from learnt.store import learnings, tasks
 from learnt.store.happened import ForgottenRecord
 from learnt.store.index import Filter
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from learnt.text.clean import first_words
 from learnt.text.fence import harmless
 from learnt.text.triggers import Situation

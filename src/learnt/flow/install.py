@@ -25,8 +25,7 @@ from learnt.flow.codex_trust import trust
 from learnt.learnings_file.write import diff
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
-from learnt.system.files import write_private
-from learnt.system.locks import Locked
+from learnt.system.files import Locked, write_private
 from learnt.system.replacements import (
     Replacement,
     content_of,

@@ -5,7 +5,6 @@ Nothing is deleted, and nothing that a person wrote is replaced before a person 
 
 from __future__ import annotations
 
-import os
 import time
 from itertools import islice
 
@@ -28,7 +27,6 @@ _MOST_PROPOSALS = 10
 _AT_ONCE = 200
 # How long tidying may take at the end of a command that was about something else.
 _LIMIT_BESIDE_A_COMMAND_S = 1.0
-_NOTE = "tidied"
 
 
 class TidyReport(Value):
@@ -61,33 +59,17 @@ class Upkeep:
                 proposed += self._propose_summaries(store)
         return TidyReport(decayed=decayed, archived=archived, failures_archived=failures, proposed=tuple(proposed))
 
-    def tidy_when_due(self) -> None:
-        """Tidy if the last time was a day ago; a store that was never tidied starts to count now."""
+    def tidy_beside_a_command(self) -> None:
+        """Tidy for a moment at the end of a command; say what was done."""
         report = self._context.report
         try:
-            if not self._is_due():
-                return
             tidied = self.tidy(limit_s=_LIMIT_BESIDE_A_COMMAND_S)
-            if tidied.archived and report is not None:
-                report(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
-            if tidied.proposed and report is not None:
-                report("many learnings are alike: `learnt list --status proposed` shows what could replace them")
         except (LearntError, OSError):
             return  # tidying must not make the command fail that it follows; it is tried again tomorrow
-
-    def _is_due(self) -> bool:
-        """Say whether a day has passed, and start the next day: of two processes, one tidies."""
-        store = self._context.store
-        if not os.path.isdir(store.place.folder) or store.database.read_only:
-            return False
-        note = os.path.join(store.place.folder, _NOTE)
-        now = self._context.clock()
-        is_noted = os.path.exists(note)
-        if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
-            return False
-        os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
-        os.utime(note, (now / 1000, now / 1000))
-        return is_noted
+        if tidied.archived and report is not None:
+            report(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
+        if tidied.proposed and report is not None:
+            report("many learnings are alike: `learnt list --status proposed` shows what could replace them")
 
     def _archive_failures(self, store: Store) -> int:
         now = self._context.clock()

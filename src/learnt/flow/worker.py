@@ -25,7 +25,7 @@ from learnt.flow.model_calls import NO_HURRY_S
 from learnt.flow.turns import record_turn, words_of
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from learnt.text.times import MONTH_MS
 
 _TRIES = 2

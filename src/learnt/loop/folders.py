@@ -15,8 +15,8 @@ from contextlib import ExitStack, contextmanager
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Task, Value
+from learnt.system.files import Locked
 from learnt.system.git import git
-from learnt.system.locks import Locked
 
 _PREFIX = "learnt/"
 _LOCK = "worktrees.lock"

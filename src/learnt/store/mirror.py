@@ -16,7 +16,7 @@ from learnt.store.database import insert_statement, newest_schema
 from learnt.store.purge import forget_missteps
 from learnt.store.spool import SpoolRecord
 from learnt.store.sqlite import SqliteDatabase
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 from learnt.text.times import DAY_MS, MONTH_MS
 
 TYPE_CHECKING = False

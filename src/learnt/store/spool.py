@@ -14,7 +14,7 @@ import zlib
 
 from learnt.errors import WrongRequest, cannot_write
 from learnt.system import files
-from learnt.system.locks import Locked
+from learnt.system.files import Locked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
