@@ -30,8 +30,8 @@ from learnt.model import (
 )
 from learnt.project import head_branch, head_commit
 from learnt.store import activity, learnings, mined, tasks
-from learnt.store.happened import DebriefRecord, Turn
 from learnt.store.learnings import Change
+from learnt.store.mined import DebriefRecord, Turn
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, ends_of
 from learnt.text.records import read_fields
@@ -184,15 +184,16 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
     """Within a transaction: keep what the agent says it learnt, and count its marks."""
     at, once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
     added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, once=once)
-    refusals = take_marks(context, reading.marks, task.id, at=at, who=who, once=once)
+    marks = reading.marks
+    refusals = take_marks(context, marks, task.id, at=at, who=who, once=once) if marks != Marks() else {}
     return Debrief(
         task=task.id,
         attempt=reading.record.attempt.id,
         result=reading.result,
         learnings=added,
         repeated=repeated,
-        helpful=tuple(id for id in reading.marks.helpful if id not in refusals),
-        not_helpful=tuple(id for id in reading.marks.not_helpful if id not in refusals),
+        helpful=tuple(id for id in marks.helpful if id not in refusals),
+        not_helpful=tuple(id for id in marks.not_helpful if id not in refusals),
         refused_marks=tuple(refusals),
         refusals=refusals,
         next_model=reading.sigils.next_model,

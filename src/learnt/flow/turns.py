@@ -12,7 +12,7 @@ import os
 from learnt.flow.background import start_worker
 from learnt.model import Attempt, Task, check_text, text_id
 from learnt.project import head_branch
-from learnt.store.happened import DebriefRecord, Turn
+from learnt.store.mined import DebriefRecord, Turn
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 

@@ -22,8 +22,9 @@ from learnt.mine.missteps import (
 )
 from learnt.model import Hit, Value
 from learnt.store import index, learnings, missteps
-from learnt.store.happened import MisstepRecord, SuccessRecord, WarningRecord
+from learnt.store.happened import WarningRecord
 from learnt.store.index import Filter
+from learnt.store.missteps import MisstepRecord, SuccessRecord
 from learnt.text.clean import clean
 from learnt.text.triggers import Signs, Situation
 

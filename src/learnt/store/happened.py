@@ -16,7 +16,7 @@ from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Protocol
 
     from learnt.store.database import Database
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
         def as_body(self) -> Body: ...
 
 
-_OF_A_NEW_TASK = ("agent", "type", "client", "parent")
 _NOT_OF_THE_ROW = ("injections", "text")
-_VERIFIED = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
 class Mark(Value):
@@ -105,103 +103,6 @@ class WarningRecord(Value):
         return cls.from_row(warning, given=BriefRecord.from_body(body["given"]), denied=bool(warning["denied"]))
 
 
-class Turn(Value):
-    """What is known of a conversation with its latest turn."""
-
-    client: str = ""
-    parent: str = ""
-    size: int | None = None
-    """How much of its transcript was read; None: not yet."""
-    last: str | None = None
-    """Its last message, once all was read."""
-    asked: str | None = None
-    """What was asked first."""
-
-
-class DebriefRecord(Value):
-    """An agent's output, without secrets, before it is read."""
-
-    kind = "debrief"
-    attempt: Attempt
-    result: str
-    """As it was given; empty where the output has to say it."""
-    output: str
-    task: Task
-    """The task as it begins, if it is not known yet."""
-    at: int
-    claim: bool = False
-    """A worker held the task for this attempt."""
-    failure: Failure | None = None
-    """What a verification found."""
-    turn: Turn | None = None
-    """Set where the output is a turn of a conversation."""
-
-    @property
-    def verified(self) -> dict[str, Any]:
-        """What a verification says of the failure: it overrides what the output says."""
-        return {} if self.failure is None else {name: value for name, value in _verified(self.failure) if value}
-
-    @property
-    def tells_nothing(self) -> bool:
-        """Whether it is a turn with neither words nor a result, such as an interrupted one."""
-        return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
-
-    def as_body(self) -> Body:
-        """Return it as it is spooled."""
-        task = {name: getattr(self.task, name) for name in _OF_A_NEW_TASK}
-        output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
-        body = {"attempt": self.attempt.as_dict(), **output}
-        if self.turn is not None:
-            known = {name: value for name, value in self.turn.as_dict().items() if value is not None}
-            return {**body, "turn": known}
-        return {**body, "claim": self.claim, "failure": self.failure and dict(_verified(self.failure))}
-
-    @classmethod
-    def from_body(cls, body: Body) -> DebriefRecord:
-        """Return what was spooled."""
-        attempt, at = Attempt(**body["attempt"]), body["at"]
-        failure, turn = body.get("failure"), body.get("turn")
-        return cls(
-            attempt=attempt,
-            result=body["result"],
-            output=body["output"],
-            task=Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]),
-            at=at,
-            claim=bool(body.get("claim")),
-            failure=_read_failure({"attempt": attempt.id, "task": attempt.task, **failure}) if failure else None,
-            turn=None if turn is None else Turn(**{name: turn[name] for name in Turn.fields if name in turn}),
-        )
-
-
-class MisstepRecord(Value):
-    """A command failed in a conversation."""
-
-    kind = "misstep"
-    as_body = Value.as_dict
-    sign: str
-    command: str
-    repeats: Sequence[str]
-    """The signs of the missteps that it repeats."""
-    task: str
-    at: int
-    error: str
-
-
-class SuccessRecord(Value):
-    """A command succeeded in a conversation, perhaps in place of others that had failed."""
-
-    kind = "success"
-    as_body = Value.as_dict
-    sign: str
-    command: str
-    repeats: Sequence[str]
-    """The signs of the missteps that it repeats."""
-    task: str
-    at: int
-    replaces: Mapping[str, tuple[str, Sequence[str]]]
-    """By the sign of each that it was run in place of: what was asked for, and which words were wrong."""
-
-
 class ForgottenRecord(Value):
     """A conversation lost what it was given."""
 
@@ -209,14 +110,6 @@ class ForgottenRecord(Value):
     as_body = Value.as_dict
     task: str
     at: int
-
-
-def _verified(failure: Failure) -> list[tuple[str, Any]]:
-    return [(name, getattr(failure, name)) for name in _VERIFIED]
-
-
-def _read_failure(body: Body) -> Failure:
-    return Failure(**{**body, "files": tuple(body["files"])})
 
 
 def apply_brief(database: Database, body: Body) -> None:
@@ -238,7 +131,7 @@ def put_brief(database: Database, record: BriefRecord) -> None:
 
 def apply_attempt(database: Database, body: Body) -> None:
     """Record an attempt and, if it failed, its report, as older versions spooled them."""
-    failure = body["failure"] and _read_failure(body["failure"])
+    failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
     tasks.ensure(database, Task(**body["task"]))
     tasks.add_attempt(database, Attempt(**body["attempt"]), failure or None)
 

@@ -1,16 +1,98 @@
-"""What agents' work was mined for: the material that waits, the discoveries, and the sources that were read."""
+"""What agents said, as it is spooled; the material that waits to be mined, the discoveries, and the sources read."""
 
 from __future__ import annotations
 
 import json
 
-from learnt.model import Discovery, Value, digest, text_id
+from learnt.model import Attempt, Discovery, Failure, Task, Value, digest, text_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from learnt.store.database import Database, Row
+    from learnt.store.happened import Body
+
+
+_OF_A_NEW_TASK = ("agent", "type", "client", "parent")
+_VERIFIED = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
+
+
+class Turn(Value):
+    """What is known of a conversation with its latest turn."""
+
+    client: str = ""
+    parent: str = ""
+    size: int | None = None
+    """How much of its transcript was read; None: not yet."""
+    last: str | None = None
+    """Its last message, once all was read."""
+    asked: str | None = None
+    """What was asked first."""
+
+
+class DebriefRecord(Value):
+    """An agent's output, without secrets, before it is read."""
+
+    kind = "debrief"
+    attempt: Attempt
+    result: str
+    """As it was given; empty where the output has to say it."""
+    output: str
+    task: Task
+    """The task as it begins, if it is not known yet."""
+    at: int
+    claim: bool = False
+    """A worker held the task for this attempt."""
+    failure: Failure | None = None
+    """What a verification found."""
+    turn: Turn | None = None
+    """Set where the output is a turn of a conversation."""
+
+    @property
+    def verified(self) -> dict[str, Any]:
+        """What a verification says of the failure: it overrides what the output says."""
+        return {} if self.failure is None else {name: value for name, value in _verified(self.failure) if value}
+
+    @property
+    def tells_nothing(self) -> bool:
+        """Whether it is a turn with neither words nor a result, such as an interrupted one."""
+        return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
+
+    def as_body(self) -> Body:
+        """Return it as it is spooled."""
+        task = {name: getattr(self.task, name) for name in _OF_A_NEW_TASK}
+        output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
+        body = {"attempt": self.attempt.as_dict(), **output}
+        if self.turn is not None:
+            known = {name: value for name, value in self.turn.as_dict().items() if value is not None}
+            return {**body, "turn": known}
+        return {**body, "claim": self.claim, "failure": self.failure and dict(_verified(self.failure))}
+
+    @classmethod
+    def from_body(cls, body: Body) -> DebriefRecord:
+        """Return what was spooled."""
+        attempt, at = Attempt(**body["attempt"]), body["at"]
+        failure, turn = body.get("failure"), body.get("turn")
+        return cls(
+            attempt=attempt,
+            result=body["result"],
+            output=body["output"],
+            task=Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]),
+            at=at,
+            claim=bool(body.get("claim")),
+            failure=_read_failure({"attempt": attempt.id, "task": attempt.task, **failure}) if failure else None,
+            turn=None if turn is None else Turn(**{name: turn[name] for name in Turn.fields if name in turn}),
+        )
+
+
+def _verified(failure: Failure) -> list[tuple[str, Any]]:
+    return [(name, getattr(failure, name)) for name in _VERIFIED]
+
+
+def _read_failure(body: Body) -> Failure:
+    return Failure(**{**body, "files": tuple(body["files"])})
 
 
 class Material(Value):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.happened import ForgottenRecord, MisstepRecord, SuccessRecord, WarningRecord, put_brief
+from learnt.store.happened import ForgottenRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from learnt.store.database import Database, Row
     from learnt.store.happened import Body
@@ -26,6 +26,35 @@ _MOST_OF_ASKED = 20
 # An error is prevented that was not repeated after a warning: the warning was no mistake, and the command did not fail
 # again in that conversation. Where the warning did not stop the call, that call itself still ran, and may have failed.
 PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
+
+
+class MisstepRecord(Value):
+    """A command failed in a conversation."""
+
+    kind = "misstep"
+    as_body = Value.as_dict
+    sign: str
+    command: str
+    repeats: Sequence[str]
+    """The signs of the missteps that it repeats."""
+    task: str
+    at: int
+    error: str
+
+
+class SuccessRecord(Value):
+    """A command succeeded in a conversation, perhaps in place of others that had failed."""
+
+    kind = "success"
+    as_body = Value.as_dict
+    sign: str
+    command: str
+    repeats: Sequence[str]
+    """The signs of the missteps that it repeats."""
+    task: str
+    at: int
+    replaces: Mapping[str, tuple[str, Sequence[str]]]
+    """By the sign of each that it was run in place of: what was asked for, and which words were wrong."""
 
 
 class Misstep(Value):

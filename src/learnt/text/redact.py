@@ -68,7 +68,8 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
 
 def may_hold_secrets(text: str) -> bool:
     """Say quickly whether a text holds anything that could be a part of a secret."""
-    if any(len(word) >= _SHORTEST_WORD for word in text.split()):
+    # Secrets hold no angle brackets; sigils do.
+    if any(len(word) >= _SHORTEST_WORD for word in text.replace("<", " ").replace(">", " ").split()):
         return True
     lower = "" if text.isalpha() else text.lower()  # a single word is no assignment
     return any(letters in lower for letters in _LETTERS)
