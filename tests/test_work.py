@@ -444,7 +444,7 @@ def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: st
 
     # A process of its own: threads of the tests must not delay the renewal of so short a lease.
     work = [sys.executable, "-m", "learnt", "work", "--all", "--json"]
-    ended = subprocess.run(work, cwd=shop.folder, capture_output=True, text=True, timeout=PATIENCE_S)
+    ended = subprocess.run(work, cwd=shop.folder, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     summary = json.loads(ended.stdout)
 
     assert not _alive(orphan)
