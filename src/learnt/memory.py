@@ -210,6 +210,9 @@ class Memory:
     def report(self, report: Callable[[str], None] | None) -> None:
         self.context.report = report
 
+    tell = report
+    """The former name of `report`, for one release."""
+
     @property
     def remarks(self) -> list[str]:
         """What a person should know, though nothing failed."""

@@ -51,6 +51,7 @@ _RENAMED = {
     "purge_warned": "warnings.purge",
     "warned_of": "warnings.command_of",
     "is_as_said": "is_as_sent",
+    "tidy_when_due": "_tidy_when_due",
 }
 _PATHS = {name: f"{room}.{name}" for room, names in _MOVED_TO.items() for name in names.split()} | _RENAMED
 
