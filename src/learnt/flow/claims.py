@@ -54,9 +54,9 @@ class Work:
         """Bring what waits in the spool into the database, if it can take it now."""
         self._store.take_up_spool(wait=True)
 
-    def were_given_learnings(self, task_ids: Sequence[str], *, since: int) -> bool:
+    def were_given_learnings(self, tasks: Sequence[str], *, since: int) -> bool:
         """Say whether a brief of one of these tasks carried a learning since a moment."""
-        return happened.any_injected(self._store.database, task_ids, since=since)
+        return happened.any_injected(self._store.database, tasks, since=since)
 
     def claim(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
         """Hold the task that has been ready longest, of all or of some, for one attempt; None when there is none."""

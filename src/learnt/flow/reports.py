@@ -138,24 +138,24 @@ class Reports:
             agents=tuple(agents),
         )
 
-    def attempt(self, id: str) -> AttemptReport:
+    def attempt(self, attempt: str) -> AttemptReport:
         """Return what came of an attempt: its result, what it taught, which learnings it marked, and its report."""
         database = self._store.database
-        attempt = tasks.find_attempt(database, id)
-        if attempt is None:
-            raise NotFound(f"no debrief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
-        task = tasks.get(database, attempt.task)
-        marks = activity.marked(database, id)
+        recorded = tasks.find_attempt(database, attempt)
+        if recorded is None:
+            raise NotFound(f"no debrief `{attempt[:100]}`", hint="`learnt activity --ids` shows the ids")
+        task = tasks.get(database, recorded.task)
+        marks = activity.marked(database, attempt)
         titles = self._context.titles(list(marks))
         return AttemptReport(
-            attempt=attempt,
+            attempt=recorded,
             title=task.title,
             client=activity.client_of(database, task.id),
             agent=task.agent,
-            learnings=activity.taught(database, id),
+            learnings=activity.taught(database, attempt),
             helpful={learning: titles.get(learning, "") for learning, helped in marks.items() if helped},
             not_helpful={learning: titles.get(learning, "") for learning, helped in marks.items() if not helped},
-            failure=tasks.failures(database, task.id).get(id),
+            failure=tasks.failures(database, task.id).get(attempt),
         )
 
     def latest_brief(self, *, task: str = "") -> str:
