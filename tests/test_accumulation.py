@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from learnt import Memory
 from learnt.learnings_file.read import parse
 from learnt.text.tokens import estimate_tokens
 from tests.conftest import Done
@@ -716,6 +717,19 @@ def test_a_bullet_that_is_moved_to_another_file_changes_its_goal_and_is_not_hidd
     assert moved == {2: ("fair", "active"), 3: ("", "active")}
     assert [lesson(2) in fair.read_text(), lesson(2) in shop.text] == [True, False]
     assert [lesson(3) in fair.read_text(), lesson(3) in shop.text] == [False, True]
+
+
+def test_what_is_deleted_in_a_goals_file_that_is_not_written_any_more_stays(memory: Memory) -> None:
+    memory.context.settings = memory.settings.replace(learnings_injection_strategy="both")
+    learning = memory.add("Count the till at noon", goal="tills")
+    memory.file.update()
+    path = Path(memory.file.path("tills"))
+    memory.context.settings = memory.settings.replace(learnings_injection_strategy="none")
+    kept = [line for line in path.read_text().splitlines() if learning.id not in line]
+    path.write_text("\n".join(kept))
+
+    assert memory.file.update().taken == ()
+    assert memory.get(learning.id).status == "active"
 
 
 # What clients and git have kept of the past

@@ -72,6 +72,11 @@ def read_files(context: Context) -> list[EditedFile]:
     return files
 
 
+def has_goal_files(context: Context) -> bool:
+    """Say whether the files of goals are written; those that exist are read in any case."""
+    return context.settings.learnings_injection_strategy in ("task_group", "both")
+
+
 def take_over(context: Context, files: Sequence[EditedFile], *, agent: str = "") -> list[str]:
     """Within a transaction: do to the learnings what was done to the files; return what people should know."""
     database = context.store.database
@@ -116,7 +121,9 @@ def _apply_edits(context: Context, file: EditedFile, goals: dict[str, str]) -> N
     edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
     edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
     edits += [("moved", id, _set(goal=goals[id])) for id in file.edits.removed if id in goals]
-    edits += [("hidden", id, to_status("hidden")) for id in file.edits.removed if id not in goals]
+    # A file that is not written keeps its rendering for ever: what it lacks today would count on any later day.
+    if not file.goal or has_goal_files(context):
+        edits += [("hidden", id, to_status("hidden")) for id in file.edits.removed if id not in goals]
     for what, id, decide in edits:
         base = file.base.id if file.base else ""
         verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)

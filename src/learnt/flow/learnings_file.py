@@ -19,7 +19,7 @@ from learnt.brief.render import EVIDENCE
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
 from learnt.flow.context import Context
-from learnt.flow.file_edits import EditedFile, FileEdit, read_files, take_over
+from learnt.flow.file_edits import EditedFile, FileEdit, has_goal_files, read_files, take_over
 from learnt.flow.mining import MiningReport, ask_about, read_task, take_in, was_asked_lately
 from learnt.flow.model_calls import NO_HURRY_S, asks_a_model
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
@@ -351,7 +351,7 @@ class LearningsFile:
     def _render(self, file: EditedFile, begun: Regeneration, window: int | None) -> tuple[Rendering, int]:
         """Within a transaction: return what a file should show, and from how many tasks."""
         database = self._store.database
-        goal = file.goal if self._has_goal_files() else None
+        goal = file.goal if has_goal_files(self._context) else None
         tasks = self._recent_tasks(window, goal)
         since = mined.began(database, tasks)
         cared_for = learnings.cared_for(database)
@@ -379,7 +379,7 @@ class LearningsFile:
         """Return the recent tasks that were not mined yet, the oldest first."""
         database = self._store.database
         recent = self._recent_tasks(window, None)
-        if self._has_goal_files():
+        if has_goal_files(self._context):
             recent += [id for goal in mined.goals(database) for id in self._recent_tasks(window, goal)]
         return [id for id in reversed(dict.fromkeys(recent)) if mined.material_of(database, id)]
 
@@ -389,12 +389,9 @@ class LearningsFile:
         size = window or (settings.learnings_goal_window_size or _ALL_TASKS if goal else settings.learnings_window_size)
         return mined.recent_tasks(self._store.database, limit=size, goal=goal)
 
-    def _has_goal_files(self) -> bool:
-        return self._settings.learnings_injection_strategy in ("task_group", "both")
-
     def _add_goal_files(self, files: Sequence[EditedFile]) -> list[EditedFile]:
         """Within a transaction: return the files, with one for each goal that has learnings and none yet."""
-        if not self._has_goal_files():
+        if not has_goal_files(self._context):
             return [file for file in files if not file.goal]
         present = {file.goal for file in files}
         new = [goal for goal in learnings.goals(self._store.database) if goal and goal not in present]
