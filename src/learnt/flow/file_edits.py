@@ -120,9 +120,9 @@ def _apply_edits(context: Context, file: EditedFile, goals: dict[str, str]) -> N
     now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
     edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
     edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
-    edits += [("moved", id, _set(goal=goals[id])) for id in file.edits.removed if id in goals]
     # A file that is not written keeps its rendering for ever: what it lacks today would count on any later day.
     if not file.goal or has_goal_files(context):
+        edits += [("moved", id, _set(goal=goals[id])) for id in file.edits.removed if id in goals]
         edits += [("hidden", id, to_status("hidden")) for id in file.edits.removed if id not in goals]
     for what, id, decide in edits:
         base = file.base.id if file.base else ""
