@@ -23,7 +23,7 @@ from learnt import Memory
 
 LEARNINGS = 10_000
 ROUNDS = 31
-MOST_RATIO = 5.0
+MOST_CPU_RATIO = 4.2
 MOST_MB = 40
 OTHER = os.environ.get("LEARNT_BENCH_OTHER", "")
 COMMANDS = ("brief", "hook")
@@ -107,8 +107,9 @@ def _comparison(times: dict[str, Timing]) -> str:
 def _bars(times: dict[str, Timing], memory: dict[str, float]) -> list[Bar]:
     bars = []
     for name in COMMANDS:
-        ratio = times[name].wall_ms / times[BARE].wall_ms
-        bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
+        ratio = times[name].cpu_ms / times[BARE].cpu_ms
+        bar = f"cold `learnt {name}`: CPU ≤ {MOST_CPU_RATIO} × bare Python ({ratio:.2f})"
+        bars.append(Bar(bar, ratio <= MOST_CPU_RATIO))
         bars.append(Bar(f"cold `learnt {name}` ≤ {MOST_MB} MB ({memory[name]:.0f})", memory[name] <= MOST_MB))
     return bars
 

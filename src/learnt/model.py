@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import _thread
 import os
+import sys
 
 from learnt.errors import InvalidValue
 
@@ -58,7 +59,7 @@ _set = object.__setattr__
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class _ValueType(type):
-    """Turns the annotated fields of a class into slots with defaults."""
+    """Turns the annotated fields of a class into its fields, with their defaults."""
 
     fields: tuple[str, ...]
     defaults: dict[str, Any]
@@ -67,11 +68,9 @@ class _ValueType(type):
         if any(base.__base__ is not object for base in bases):
             raise TypeError(f"{name} is derived from a value; values have no heirs")
         fields = tuple(namespace.get("__annotations__", ()))
-        defaults = {field: namespace.pop(field) for field in fields if field in namespace}
-        namespace["__slots__"] = fields
-        created = super().__new__(mcs, name, bases, namespace)
-        created.fields, created.defaults = fields, defaults
-        return created
+        namespace["defaults"] = {field: namespace.pop(field) for field in fields if field in namespace}
+        namespace["fields"] = fields
+        return super().__new__(mcs, name, bases, namespace)
 
 
 class Value(metaclass=_ValueType):
@@ -80,13 +79,13 @@ class Value(metaclass=_ValueType):
     def __init__(self, **given: Any) -> None:
         kind = type(self)
         values = {**kind.defaults, **given}
-        for field in kind.fields:
-            if field not in values:
-                raise TypeError(f"{kind.__name__} needs `{field}`")
-            _set(self, field, values[field])
-        if len(values) > len(kind.fields):
+        if len(values) != len(kind.fields) or not all(map(values.__contains__, kind.fields)):
+            missing = [field for field in kind.fields if field not in values]
+            if missing:
+                raise TypeError(f"{kind.__name__} needs `{missing[0]}`")
             unknown = next(field for field in given if field not in kind.fields)
             raise TypeError(f"{kind.__name__} has no field `{unknown}`")
+        _set(self, "__dict__", values)  # at once: a brief makes some hundred values
         self.check()
 
     def check(self) -> None:
@@ -94,7 +93,8 @@ class Value(metaclass=_ValueType):
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields in their order; the values are shared, not copied."""
-        return {field: getattr(self, field) for field in type(self).fields}
+        values = self.__dict__
+        return {field: values[field] for field in type(self).fields}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], **changes: Any) -> Self:
@@ -111,7 +111,7 @@ class Value(metaclass=_ValueType):
     __delattr__ = __setattr__
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, Value) and other.as_dict() == self.as_dict()
+        return type(other) is type(self) and other.__dict__ == self.__dict__
 
     def __hash__(self) -> int:
         return hash((type(self), *map(str, self.as_dict().values())))
@@ -156,9 +156,9 @@ def text_id(prefix: str, text: str) -> str:
 def digest(text: str) -> str:
     """Return the SHA-256 of a text, in 64 hexadecimal digits."""
     # `hashlib` loads all of OpenSSL, which a brief would wait for; these are Python's own, under two names.
-    try:
-        from _sha2 import sha256  # type: ignore[import-not-found]
-    except ImportError:
+    if sys.version_info >= (3, 12):
+        from _sha2 import sha256
+    else:
         from _sha256 import sha256  # type: ignore[import-not-found]
 
     return str(sha256(text.encode("utf-8", "replace")).hexdigest())

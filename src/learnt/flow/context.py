@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import cached_property
 
 from learnt import __version__
 from learnt.config import Configuration, keep_compiled, load, load_last_valid
@@ -70,7 +71,6 @@ class Context:
         self.clock = clock or now_ms
         self.configuration = configuration
         self.settings = configuration.settings
-        self.person = fold(self.settings.person) or _login_name()
         self.root = root
         """The folder of the project, where its settings are; empty for the user-wide store."""
         self.remarks: list[str] = []
@@ -85,6 +85,11 @@ class Context:
         self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
         if not self.store.place.exists():
             _ = self.store.database
+
+    @cached_property
+    def person(self) -> str:
+        """Who is asking."""
+        return fold(self.settings.person) or _login_name()
 
     def _open_store(self, place: Place, *, mirrored: bool) -> Store:
         kind = Store

@@ -7,13 +7,12 @@ conversation is told nothing twice; when the client compacts or clears it, it ma
 from __future__ import annotations
 
 import os
-from zlib import crc32
 
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice
 from learnt.clients.kit.events import has_words, hears_before_call
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
-from learnt.model import NO_REPORT, Hit, Task, Value, new_id, text_id
+from learnt.model import NO_REPORT, Hit, Task, Value, digest, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import learnings, tasks
 from learnt.store.happened import ForgottenRecord
@@ -196,7 +195,7 @@ class Conversation:
         """Return the file that the hooks of a conversation lock; conversations may share one."""
         folder = os.path.join(self.context.store.place.folder, _LOCKS)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        return os.path.join(folder, f"{crc32(self.id.encode()) % _MOST_LOCKS:02x}.lock")
+        return os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _MOST_LOCKS:02x}.lock")
 
     def _new_task(self) -> Task:
         return Task(

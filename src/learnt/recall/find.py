@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import chain
 
 from learnt.model import Hit, Value
 from learnt.store import index, learnings
@@ -36,6 +35,7 @@ _MOST_LOOKED_UP = 16
 _USUAL_WORDS = 100  # of what a text has beyond them, every second word is looked up, too
 MOST_POSTINGS = 5_000
 _SATURATION = 0.9
+_MOST_SATURATED = _SATURATION + 1
 _LENGTH_MATTERS = 0.75
 _TELLING = 12
 _LEAST_SIZE = 100
@@ -187,7 +187,7 @@ def _best(
         Hit(
             learning=read[candidate.id],
             score=sum(shares.values()),
-            matched_fields=_matched_fields(candidate.words, worth),
+            matched_fields=_matched_fields(candidate.texts, worth),
             words=shares,
             relevance=_relevance(shares, weights),
             trigger=triggers.get(candidate.id, ""),
@@ -221,8 +221,8 @@ def _shares(candidate: Candidate, worth: Mapping[str, float], counts: Counts) ->
     """Return what each wanted word adds to the score of a candidate."""
     average_length = counts.words / counts.learnings if counts.words else 1.0
     damping = _SATURATION * (1 - _LENGTH_MATTERS + _LENGTH_MATTERS * candidate.length / average_length)
-    times = Counter(filter(worth.__contains__, chain.from_iterable(candidate.words.values())))
-    return {word: worth[word] * count * (_SATURATION + 1) / (count + damping) for word, count in times.items()}
+    times = Counter(filter(worth.__contains__, candidate.words()))
+    return {word: worth[word] * count * _MOST_SATURATED / (count + damping) for word, count in times.items()}
 
 
 def _relevance(matched: Iterable[str], weights: Mapping[str, float]) -> float:
@@ -240,8 +240,8 @@ def _relevance(matched: Iterable[str], weights: Mapping[str, float]) -> float:
     return min(1.0, math.sqrt(whole * telling))
 
 
-def _matched_fields(words: Mapping[str, Sequence[str]], worth: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(field for field, present in words.items() if any(word in worth for word in present))
+def _matched_fields(texts: Mapping[str, str], worth: Mapping[str, float]) -> tuple[str, ...]:
+    return tuple(field for field, text in texts.items() if any(word in worth for word in text.split()))
 
 
 def _text_of(learning: Learning, field: str) -> str:

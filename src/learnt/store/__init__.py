@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from zlib import crc32
 
 from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
 from learnt.model import Value, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
-from learnt.store.spool import UNUSABLE, Spool, SpoolRecord
+from learnt.store.spool import UNUSABLE, Spool, SpoolRecord, checksum
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import write_private
 from learnt.text.redact import without_password
@@ -74,7 +73,7 @@ class Place(Value):
         """Return what waits for this place; that of a server is named after it, so that no other database takes it."""
         if not self.address:
             return Spool(self.folder)
-        return Spool(self.folder, f"spool.{crc32(f'{without_password(self.address)} {self.project}'.encode()):08x}")
+        return Spool(self.folder, f"spool.{checksum(f'{without_password(self.address)} {self.project}'.encode()):08x}")
 
     def exists(self) -> bool:
         """Say whether there is something to open; of a server only its address is known."""

@@ -116,7 +116,7 @@ class Filter(Value):
 class Candidate:
     """A learning that may fit, not read yet, and its words field by field."""
 
-    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "words")
+    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "texts")
 
     def __init__(self, row: Row) -> None:
         self.id: str = row["id"]
@@ -126,7 +126,12 @@ class Candidate:
         self.pinned = bool(row["pinned"])
         self.task: str = row["task"]
         self.length: int = row["length"]
-        self.words: dict[str, list[str]] = {field: row[f"cut_{field}"].split() for field in FIELDS}
+        self.texts: dict[str, str] = {field: row[f"cut_{field}"] for field in FIELDS}
+        """The words of each field, separated by spaces."""
+
+    def words(self) -> list[str]:
+        """Return the words of all fields, with repetitions."""
+        return " ".join(self.texts.values()).split()
 
     def is_trusted(self, least: float) -> bool:
         """Say whether it has at least this confidence, or is pinned."""

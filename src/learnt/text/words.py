@@ -16,7 +16,7 @@ from itertools import pairwise
 # A run of letters and digits, joined inside by dots, dashes and underscores; `c++`, `c#` and `f#` are names, too.
 _CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
-_APOSTROPHE = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b", re.IGNORECASE)
+_CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b"  # compiled when a text has one
 # Kana, Han and Hangul. Compared letter by letter: an expression with such ranges takes longer to compile than a search.
 _WITHOUT_SPACES = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
 _LONGEST = 64
@@ -37,12 +37,12 @@ STOP_WORDS = frozenset(
 
 def words(text: str) -> list[str]:
     """Return the words of a text in their order, with repetitions."""
-    return [word for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)) for word in _split_chunk(chunk)]
+    return [word for chunk in _find_chunks(text) for word in _split_chunk(chunk)]
 
 
 def indexed_words(text: str) -> list[str]:
     """Return the words under which a text is found: its words, and the parts of identifiers written in one."""
-    return [word for chunk in _CHUNK.findall(_APOSTROPHE.sub("", text)) for word in _index_chunk(chunk)]
+    return [word for chunk in _find_chunks(text) for word in _index_chunk(chunk)]
 
 
 def mark(text: str, wanted: Container[str]) -> str:
@@ -52,6 +52,11 @@ def mark(text: str, wanted: Container[str]) -> str:
         return f"<mark>{chunk[0]}</mark>" if any(word in wanted for word in _index_chunk(chunk[0])) else chunk[0]
 
     return _CHUNK.sub(mark_chunk, text)
+
+
+def _find_chunks(text: str) -> list[str]:
+    has_contraction = "'" in text or "’" in text
+    return _CHUNK.findall(re.sub(_CONTRACTION, "", text) if has_contraction else text)
 
 
 def _index_chunk(chunk: str) -> list[str]:
@@ -106,6 +111,7 @@ _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic
 _STEP_4 = tuple("ement ance ence able ible ment ant ent ion ism ate iti ous ive ize al er ic ou".split())
 
 
+@lru_cache(maxsize=20_000)  # identifiers share most of their parts
 def stem(word: str) -> str:
     """Return the stem of a lower-case word; anything but plain letters stays as it is."""
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
@@ -145,14 +151,18 @@ def _mend(rest: str) -> str:
 
 
 def _replace_ending(word: str, endings: dict[str, str]) -> str:
+    if not word.endswith((*endings,)):
+        return word
     # The longest ending decides, even where its stem is too short to be changed.
-    ending = max((ending for ending in endings if word.endswith(ending)), key=len, default="")
+    ending = max((ending for ending in endings if word.endswith(ending)), key=len)
     rest = word.removesuffix(ending)
-    return rest + endings[ending] if ending and _measure(rest) > 0 else word
+    return rest + endings[ending] if _measure(rest) > 0 else word
 
 
 def _long_ending(word: str) -> str:
-    ending = next((ending for ending in _STEP_4 if word.endswith(ending)), "")
+    if not word.endswith(_STEP_4):
+        return word
+    ending = next(ending for ending in _STEP_4 if word.endswith(ending))
     rest = word.removesuffix(ending)
     fits = _measure(rest) > 1 and (ending != "ion" or rest.endswith(("s", "t")))
     return rest if fits else word
