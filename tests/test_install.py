@@ -156,17 +156,17 @@ def test_a_client_that_was_never_set_up_is_left_as_if_it_never_had_been(
 def test_settings_come_back_byte_for_byte(
     client: str, name: str, content: bytes, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from learnt.flow.install import install, uninstall
+    from learnt.flow.install import ClientSetup
 
     monkeypatch.chdir(project)
     path = put(project / SETTINGS_FILES[client], content)
-    assert [one.error for one in install([client], user=False)] == [None]
+    assert [one.error for one in ClientSetup().install([client], user=False)] == [None]
     installed = tree(project)
     assert installed[SETTINGS_FILES[client]] != content
-    install([client], user=False)
+    ClientSetup().install([client], user=False)
     assert tree(project) == installed
 
-    uninstall([client], user=False)
+    ClientSetup().uninstall([client], user=False)
 
     assert tree(project) == {SETTINGS_FILES[client]: content}
     assert path.read_bytes() == content

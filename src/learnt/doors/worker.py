@@ -11,10 +11,10 @@ import sys
 import time
 from collections.abc import Sequence
 
-from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, NoStore
 from learnt.memory import Memory
 from learnt.system.detached import INTERNAL
+from learnt.system.files import Deadline
 from learnt.text.redact import redact_line
 
 _GRACE_S = 60  # for steps that do not check the limit themselves

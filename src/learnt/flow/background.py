@@ -31,7 +31,7 @@ _TIME_TO_START_MS = 30_000
 WORKER_LOG = "worker.log"
 WORKER_LOCK = "worker.lock"
 _WORKER_STATE = "worker.state"
-_LONGEST_LOG = 100_000
+_MAX_LOG_BYTES = 100_000
 # How long a worker may take from its start until it is at work; after that, another is started.
 _TIME_TO_BEGIN_S = 10.0
 _BETWEEN_MIRRORS_S = 60.0
@@ -138,7 +138,7 @@ def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
         with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
             if first and _is_wanted(place.folder, at_most_every_s):
                 tell_state(place.folder, "started")
-                rotate(os.path.join(place.folder, WORKER_LOG), longest=_LONGEST_LOG)
+                rotate(os.path.join(place.folder, WORKER_LOG), max_bytes=_MAX_LOG_BYTES)
                 _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root, append=True)
     except (LearntError, OSError):
         return

@@ -93,17 +93,15 @@ def refuse_open(path: str) -> None:
 
 def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
     """Write a file whole; False, and nothing is written, when its content is no longer `before`."""
-    path, new = os.path.realpath(path), unfinished(path)
+    path = os.path.realpath(path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644
-        files.stage(new, text.encode(), mode=mode)
-        if read(path, root) != before:
-            os.unlink(new)
-            return False
-        os.replace(new, path)
+        return files.replace_shared(
+            path,
+            (text.encode(),),
+            unfinished=unfinished(path),
+            mode=0o644,
+            is_unchanged=lambda: read(path, root) == before,
+        )
     except OSError as error:
-        if os.path.exists(new):
-            os.unlink(new)
         raise cannot_write(path, error, hint="check who owns the folder and its files") from None
-    return True

@@ -7,6 +7,7 @@ conversation is told nothing twice; when the client compacts or clears it, it ma
 from __future__ import annotations
 
 import os
+import time
 from zlib import crc32
 
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
@@ -79,6 +80,14 @@ class Hooks:
         if event.kind == "result" and not self._context.store.spool.is_empty():
             _background().start_worker(self._context)  # for what could not be taken up here
         return reply
+
+    def note_fired(self, event: HookEvent, answer: str, began_ns: int) -> None:
+        """Record that a client called, for `learnt doctor`."""
+        from learnt.store import fired  # clients without a name leave no record
+
+        duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
+        folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
+        fired.note(folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
     def end_turn(self, task: str, said: str, **known: Any) -> str:
         """Keep the agent's last words in a turn of a conversation, to be read later by the worker.

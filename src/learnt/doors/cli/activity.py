@@ -12,7 +12,7 @@ from typing import Any
 
 from learnt.clients.registry import client_name, setup_names
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
-from learnt.doors.cli.screen import (
+from learnt.doors.output import (
     format_count,
     format_time,
     is_terminal,
@@ -23,11 +23,11 @@ from learnt.doors.cli.screen import (
     show_json,
     show_table,
 )
-from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.reports import Activity, describe_fired
+from learnt.flow.reports import Activity, Reports
 from learnt.memory import Memory
 from learnt.store.activity import Entry, Today
+from learnt.system.files import Deadline
 from learnt.text.times import ago
 
 _KINDS = {"briefs": "brief", "warnings": "warning", "debriefs": "debrief"}
@@ -128,10 +128,10 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
                 say(f"Known {noun}: {names or 'none yet'}")
         silent = {name: last for name, last in activity.fired.items() if name == client_name(arguments.client)}
         if silent and not (arguments.agent or arguments.what):
-            say(f"But {describe_fired(silent, now)}, and nothing fitted so far.")
+            say(f"But {Reports.describe_fired(silent, now)}, and nothing fitted so far.")
         return
     if activity.fired:
-        say(f"Nothing yet: {describe_fired(activity.fired, now)}, and nothing fitted so far.")
+        say(f"Nothing yet: {Reports.describe_fired(activity.fired, now)}, and nothing fitted so far.")
         say('`learnt brief "a task"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent was briefed, warned or debriefed in this project.")

@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
-from learnt.doors.cli.screen import format_count, format_time, is_terminal, note, paint, say, show_json
-from learnt.doors.hook import Deadline
+from learnt.doors.output import format_count, format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory import Memory
+from learnt.system.files import Deadline
 
 if TYPE_CHECKING:  # `list` and `add` load this module, but do not update the file
     from learnt.flow.background import State

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
-from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
-from learnt.doors.cli.keyboard import Keys, is_at_keyboard
-from learnt.doors.cli.screen import format_time, is_terminal, note, paint, say, show_json
+from learnt.doors.cli.terminal import Keys, edit_learning, find_changes, is_at_keyboard, select_editable
+from learnt.doors.output import format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS, Decision, ReviewItem
 from learnt.memory import Memory

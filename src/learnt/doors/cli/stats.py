@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
-from learnt.doors.cli.screen import format_count, format_time, paint, say, show_json, show_table
+from learnt.doors.output import format_count, format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.reports import GoneError, Stats, Usage
 from learnt.project import user_settings_file

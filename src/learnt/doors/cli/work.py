@@ -14,11 +14,11 @@ from learnt.clients import registry
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
 from learnt.doors.cli.files import format_state, state_record
-from learnt.doors.cli.keyboard import Keys, is_at_keyboard
 from learnt.doors.cli.review import describe_waiting
-from learnt.doors.cli.screen import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import report_blocked
+from learnt.doors.cli.terminal import Keys, is_at_keyboard
 from learnt.doors.cli.transfer import write_whole
+from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs

@@ -19,8 +19,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from learnt.doors.cli.screen import note, show_json
 from learnt.doors.mcp.server import make_server
+from learnt.doors.output import note, show_json
 from learnt.errors import WrongRequest
 
 _ADDRESS = "127.0.0.1"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from string import Template
 
-from learnt.doors.cli.agent_work import explain_empty_brief
+from learnt.brief.render import explain_empty
 from learnt.errors import LearntError
 from learnt.flow.standing import CacheState
 from learnt.model import PARAGRAPHS, Brief, Learning
@@ -68,7 +68,7 @@ def format_learning(learning: Learning) -> str:
 def format_brief(brief: Brief) -> str:
     """Return a brief, or why it is empty, and the ids for later calls."""
     ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
-    return f"{brief.text or explain_empty_brief(brief)}\n{ids}"
+    return f"{brief.text or explain_empty(brief)}\n{ids}"
 
 
 def format_cache(state: CacheState) -> str:
