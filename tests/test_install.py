@@ -1141,7 +1141,7 @@ def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hoo
     learnt = command_line(disk.folder, {**os.environ, "PATH": str(tmp_path / "bin")})
     learnt("init")
     learnt("install", "gemini")
-    assert "no hook of it has fired here yet" in findings(learnt, "gemini")[0]["detail"]
+    assert "none of its hooks has fired here yet" in findings(learnt, "gemini")[0]["detail"]
     disk.forbid_writing()
 
     refused = [learnt("install", "codex"), learnt("uninstall", "gemini")]
