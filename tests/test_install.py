@@ -1149,8 +1149,8 @@ def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hoo
 
     for done in refused:
         assert done.code == 1
-        assert "mend the permissions" in done.err
-    assert "whether a hook of it has fired cannot be known" in found["detail"]
+        assert "fix the permissions" in done.err
+    assert "whether its hooks have fired cannot be known" in found["detail"]
     assert "writable" in found["remedy"]
 
 

@@ -175,9 +175,8 @@ class TestDoctor:
 
         assert told["fine"]
         assert told["facts"]["client"] == "claude-code"
-        assert told["detail"].startswith(
-            "not set up by `learnt install`: its hooks come from a plugin or a person, or were removed since; last fired"
-        )
+        assert told["detail"].startswith("not set up by `learnt install`: ")
+        assert "; last fired" in told["detail"]
         assert "took 12 ms and gave 840 characters" in told["detail"]
         assert (told["facts"]["installed"], told["facts"]["last_fired"]["chars"]) == (False, 840)
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from learnt.memory import Memory
 
 _MAX_LOG_BYTES = 100_000
-_LONGEST_REASON = 1_000
-_LONGEST_EVENT = 50_000_000
+_MAX_REASON_CHARS = 1_000
+_MAX_EVENT_BYTES = 50_000_000
 # An agent's words must be saved even on a busy machine: they are not sent again. Clients wait five seconds, Codex three
 # at the end of a conversation.
 _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
@@ -99,12 +99,12 @@ def _read_stdin(patience_ms: int) -> bytes:
     No alarm runs meanwhile: on a busy machine it could strike although everything has arrived.
     """
     if sys.platform == "win32":
-        return sys.stdin.buffer.read(_LONGEST_EVENT)
+        return sys.stdin.buffer.read(_MAX_EVENT_BYTES)
     from select import select
 
     pieces: list[bytes] = []
     remaining_s = patience_ms / 1000
-    while sum(map(len, pieces)) < _LONGEST_EVENT:
+    while sum(map(len, pieces)) < _MAX_EVENT_BYTES:
         began_s = time.perf_counter()
         is_readable = select([_STDIN], [], [], remaining_s)[0]
         remaining_s -= time.perf_counter() - began_s
@@ -171,7 +171,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
         from learnt.text.redact import redact_line
 
-        return redact_line(str(error), _LONGEST_REASON)[0][:_LONGEST_REASON]
+        return redact_line(str(error), _MAX_REASON_CHARS)[0][:_MAX_REASON_CHARS]
     ours = os.path.dirname(os.path.dirname(__file__))
     place = "unknown"
     trace = error.__traceback__

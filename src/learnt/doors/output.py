@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 PURGED = "(purged)"
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
-_NARROW = 60  # columns below which a table is unreadable
+_MIN_TABLE_COLUMNS = 60  # columns below which a table is unreadable
 _choice = "auto"
 
 
@@ -71,7 +71,7 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int
 
     Padded columns get heads only with `always_heads`.
     """
-    if not is_terminal() or os.get_terminal_size().columns < _NARROW:
+    if not is_terminal() or os.get_terminal_size().columns < _MIN_TABLE_COLUMNS:
         rows = [heads, *rows] if always_heads else rows
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(heads))]
         for row in rows:

@@ -69,7 +69,7 @@ class Hooks:
     def check_mirror(self) -> None:
         """Raise NoStore if a hook can read nothing yet beside a server, and let the worker make the mirror."""
         if self._context.store.place.address:
-            _background().mirror_or_none(self._context)
+            _background().check_mirror(self._context)
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Do what an event asks for, and return what the client is told.

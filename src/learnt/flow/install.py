@@ -39,7 +39,7 @@ Planner = Callable[[Target, "_Originals"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _BELOW_THE_STORE = 2
-_PERMISSIONS = "mend the permissions: folder and files must be yours"
+_PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
 class FileChange(Value):

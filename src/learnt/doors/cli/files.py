@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # `list` and `add` load this module, but do not update the fi
     from learnt.flow.learnings_file import FileUpdate, Update
     from learnt.store.regenerations import Regeneration
 
-_MOST_EDITS = 20
+_MAX_EDITS = 20
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -87,10 +87,10 @@ def _print_edits(update: Update, what: str) -> None:
     """Print which edits of people were imported."""
     if update.taken:
         say(f"{what}:")
-    for edit in update.taken[:_MOST_EDITS]:
+    for edit in update.taken[:_MAX_EDITS]:
         say(f"  {edit.what:<8} {edit.id}  {edit.text}")
-    if len(update.taken) > _MOST_EDITS:
-        say(f"  … and {len(update.taken) - _MOST_EDITS} more; `learnt history ID` shows each")
+    if len(update.taken) > _MAX_EDITS:
+        say(f"  … and {len(update.taken) - _MAX_EDITS} more; `learnt history ID` shows each")
 
 
 def _preview(update: Update) -> None:

@@ -16,7 +16,7 @@ from learnt.text.templates import read_template
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 # Clients cut long results in the middle, so longer ones are shortened here.
-_LONGEST_CHARS = 9_500
+_MAX_RESULT_CHARS = 9_500
 # Hints are written for the command line; for an agent they name tools and parameters instead.
 _HINTS = (
     (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
@@ -44,7 +44,7 @@ def fence_lines(lines: Iterable[str], id: str) -> str:
 def format_learnings(learnings: Sequence[Learning]) -> str:
     """Return learnings in full as long as there is room, then only their titles."""
     parts: list[str] = []
-    room = _LONGEST_CHARS
+    room = _MAX_RESULT_CHARS
     for learning in learnings:
         full, title = format_learning(learning), f"- {harmless(learning.advise(learning.title))} ({learning.id})\n"
         parts.append(full if len(full) <= room else title)
