@@ -14,7 +14,7 @@ from learnt import Memory
 
 SIZES = (100, 1_000, 10_000)
 ROUNDS = 60
-MOST_GROWTH = 2.0
+MAX_GROWTH = 2.0
 AGENT = "engineer"
 TEMPLATE = "You are an engineer.\n\n{{ learnings }}\nYour task: {{ task }}\n"
 CATEGORIES = ("git", "pytest", "azure-devops", "security", "architecture", "testing", "")
@@ -35,8 +35,8 @@ def measure(workspace: Workspace) -> Report:
         f"recorded as a brief each time. {len(CATEGORIES)} categories, of which `{AGENT}` sees four."
     )
     bar = Bar(
-        f"with the cache, {SIZES[-1]:,} learnings cost at most {MOST_GROWTH} × {SIZES[0]:,} ({growth:.2f})",
-        growth <= MOST_GROWTH,
+        f"with the cache, {SIZES[-1]:,} learnings cost at most {MAX_GROWTH} × {SIZES[0]:,} ({growth:.2f})",
+        growth <= MAX_GROWTH,
     )
     heads = ("learnings", "without learnings", "cached", "uncached", "uncached / cached")
     return Report("Templates of agents", notes, table(heads, rows), (bar,))

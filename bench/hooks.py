@@ -20,8 +20,8 @@ from learnt.flow.background import is_at_work, worker_state
 
 LEARNINGS = 10_000
 ROUNDS = 21
-MOST_RATIO = 5.0
-MOST_MB = 40
+MAX_RATIO = 5.0
+MAX_MB = 40
 PINNED = 5
 WRONG = {"command": "npx release --quick"}
 RIGHT = {"command": "npx release --safe"}
@@ -48,8 +48,8 @@ def measure(workspace: Workspace) -> Report:
         _wait_for_worker(folder)
         ratio, megabytes = times[name].wall_ms / times[BARE].wall_ms, peak_megabytes(start())
         rows.append([name, f"{times[name].wall_ms:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
-        bars.append(Bar(f"{name} ≤ {MOST_RATIO} × bare Python ({ratio:.1f})", ratio <= MOST_RATIO))
-        bars.append(Bar(f"{name} ≤ {MOST_MB} MB ({megabytes:.0f})", megabytes <= MOST_MB))
+        bars.append(Bar(f"{name} ≤ {MAX_RATIO} × bare Python ({ratio:.1f})", ratio <= MAX_RATIO))
+        bars.append(Bar(f"{name} ≤ {MAX_MB} MB ({megabytes:.0f})", megabytes <= MAX_MB))
     _wait_for_worker(folder)
     notes = (
         f"`learnt hook --client claude`, {LEARNINGS:,} learnings, a new conversation each time, medians of {ROUNDS} "

@@ -10,7 +10,7 @@ from bench.report import Bar, Report, say, table
 from bench.workspace import DOMAINS, TAGS, Workspace
 
 SMALL, LARGE = 100, 100_000
-MOST_RATIO = 3
+MAX_RATIO = 3
 ROUNDS = 21
 PLAIN = "list"
 LISTS = {
@@ -37,7 +37,7 @@ def measure(workspace: Workspace) -> Report:
         [f"`learnt {name}`", *(f"{ms:.1f}" for ms in pair), f"{pair[1] / pair[0]:.2f}"] for name, pair in pairs.items()
     ]
     ratio = pairs[PLAIN][1] / pairs[PLAIN][0]
-    bar = Bar(f"`learnt list`: {LARGE:,} ≤ {MOST_RATIO} × {SMALL} learnings ({ratio:.2f})", ratio <= MOST_RATIO)
+    bar = Bar(f"`learnt list`: {LARGE:,} ≤ {MAX_RATIO} × {SMALL} learnings ({ratio:.2f})", ratio <= MAX_RATIO)
     notes = f"Cold processes, medians of {ROUNDS} rounds, in ms; bare Python takes {times[BARE]:.1f} ms."
     head = ("command", f"{SMALL:,} learnings", f"{LARGE:,} learnings", "ratio")
     return Report("List", notes, table(head, rows), (bar,))

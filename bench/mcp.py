@@ -21,7 +21,7 @@ from learnt import Memory
 
 ROUNDS = 21
 CALLS = 200
-MOST_RATIO = 1.3
+MAX_RATIO = 1.3
 QUERY = "retry the migration"
 _SDK = (sys.executable, "-c", "import mcp.server.mcpserver; print(flush=True)")
 _INITIALIZE = {
@@ -49,7 +49,7 @@ def measure(workspace: Workspace) -> Report:
     rows = [[name, f"{statistics.median(measured):.0f}"] for name, measured in times.items()]
     rows += [[name, f"{ms:.1f}"] for name, ms in _calls(folder).items()]
     ratio = answered / sdk
-    bar = Bar(f"`learnt mcp` answers within {MOST_RATIO} × the import of its SDK ({ratio:.2f})", ratio <= MOST_RATIO)
+    bar = Bar(f"`learnt mcp` answers within {MAX_RATIO} × the import of its SDK ({ratio:.2f})", ratio <= MAX_RATIO)
     notes = f"Medians of {ROUNDS} cold processes until their first line, and of {CALLS} searches."
     return Report("MCP", notes, table(("what", "ms"), rows), (bar,))
 

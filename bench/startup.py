@@ -20,7 +20,7 @@ from learnt import Memory
 from learnt.doors.cli import COMMANDS
 
 ROUNDS = 21
-MOST_RATIO = 8
+MAX_RATIO = 8
 WITH_BAR = ("--help", "add")
 _LIKE_EDIT = "like `task add`"
 LEFT_OUT = {
@@ -88,10 +88,10 @@ def measure(workspace: Workspace) -> Report:
     ratios = {name: timing.wall_ms / times[BARE].wall_ms for name, timing in times.items()}
     rows = [[name, f"{times[name].wall_ms:.1f}", f"{ratios[name]:.1f}", _verdict(name, ratios[name])] for name in times]
     bars = [
-        Bar(f"`learnt {name}` ≤ {MOST_RATIO} × bare Python ({ratios[name]:.1f})", ratios[name] <= MOST_RATIO)
+        Bar(f"`learnt {name}` ≤ {MAX_RATIO} × bare Python ({ratios[name]:.1f})", ratios[name] <= MAX_RATIO)
         for name in WITH_BAR
     ]
-    head = ("command", "ms", "× bare Python", f"≤ {MOST_RATIO}")
+    head = ("command", "ms", "× bare Python", f"≤ {MAX_RATIO}")
     return Report("Start-up", _notes(), table(head, rows), tuple(bars))
 
 
@@ -103,7 +103,7 @@ def _notes() -> str:
 
 
 def _verdict(name: str, ratio: float) -> str:
-    verdict = "holds" if ratio <= MOST_RATIO else "fails"
+    verdict = "holds" if ratio <= MAX_RATIO else "fails"
     return verdict if name in WITH_BAR else f"({verdict})"
 
 

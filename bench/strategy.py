@@ -26,8 +26,8 @@ from learnt.strategy.figures import PastAttempt, TrackRecord
 DATA = os.environ.get("LEARNT_BENCH_DATA", "")
 FILE = "strategy-dev/attempts.jsonl"
 ORDERS = 20
-LEAST_SOLVED = 0.955
-MOST_USD = 0.475
+MIN_SOLVED = 0.955
+MAX_USD = 0.475
 SIMILAR = 40
 LIKENESS = 0.5
 
@@ -77,8 +77,8 @@ def measure(_workspace: Workspace) -> Report:
     )
     text = f"learned, {len(front)} models"
     bars = (
-        Bar(f"{text}: solved ≥ {LEAST_SOLVED} ({learned.solved:.3f})", learned.solved >= LEAST_SOLVED),
-        Bar(f"{text}: ≤ ${MOST_USD} a task ({learned.cost_usd:.3f})", learned.cost_usd <= MOST_USD),
+        Bar(f"{text}: solved ≥ {MIN_SOLVED} ({learned.solved:.3f})", learned.solved >= MIN_SOLVED),
+        Bar(f"{text}: ≤ ${MAX_USD} a task ({learned.cost_usd:.3f})", learned.cost_usd <= MAX_USD),
     )
     return Report("Strategy", notes, table(("policy", "models", "solved", "$ a task", "attempts"), rows), bars)
 

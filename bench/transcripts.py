@@ -21,7 +21,7 @@ from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 
 MEGABYTES = int(os.environ.get("LEARNT_BENCH_TRANSCRIPT_MB") or 50)  # read before the settings of outside are put away
-MOST_MB = 150
+MAX_MB = 150
 _OUTPUT = "a line of what a command printed, of the usual length\n"
 _READ = """
 import os, resource, sys
@@ -51,7 +51,7 @@ def measure(workspace: Workspace) -> Report:
         large.unlink()
         rows.append([name, f"{megabytes:,.0f}", f"{steps:,}", f"{base_mb:.0f}", f"{memory_mb:.0f}", f"{seconds:.1f}"])
         most = max(most, memory_mb)
-    bar = Bar(f"reading {MEGABYTES:,} MB takes at most {MOST_MB} MB of memory ({most:.0f})", most <= MOST_MB)
+    bar = Bar(f"reading {MEGABYTES:,} MB takes at most {MAX_MB} MB of memory ({most:.0f})", most <= MAX_MB)
     head = ("format", "MB", "steps", "memory for 10 kB", "memory in MB", "seconds")
     return Report(
         "Transcripts",

@@ -23,7 +23,7 @@ from learnt import LearntError, Memory
 
 WRITERS = (1, 8, 24)
 SECONDS = 10
-LEAST_FAIRNESS = 0.25
+MIN_FAIRNESS = 0.25
 _PATIENCE_S = 30
 _HEAD = ("store", "writers", "commits/s", "p50 ms", "p99 ms", "longest ms", "fewest", "most", "fewest/mean", "errors")
 
@@ -121,8 +121,8 @@ def _bars(contest: Contest) -> list[Bar]:
     where = f"{contest.store}, {len(contest.written)} writers"
     bars = [Bar(f"{where}: no errors ({len(contest.errors)})", not contest.errors)]
     if len(contest.written) == max(WRITERS):
-        text = f"{where}: fewest ≥ {LEAST_FAIRNESS} × mean ({contest.fairness:.2f})"
-        bars.append(Bar(text, contest.fairness >= LEAST_FAIRNESS))
+        text = f"{where}: fewest ≥ {MIN_FAIRNESS} × mean ({contest.fairness:.2f})"
+        bars.append(Bar(text, contest.fairness >= MIN_FAIRNESS))
     return bars
 
 

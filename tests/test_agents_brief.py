@@ -14,7 +14,7 @@ import pytest
 
 from learnt import Memory
 from learnt.brief import standing as rule
-from learnt.doors.cli.agent_work import explain_empty_brief
+from learnt.brief.render import explain_empty
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning
@@ -106,7 +106,7 @@ def test_what_one_agent_was_given_is_not_given_to_another_of_the_same_task(memor
     other = memory.brief("Release the shop", agent="tester", task="task_1")
     assert other.learning_ids == ()
     assert reasons(other)[given] == "given to engineer for this task"
-    assert tells(explain_empty_brief(other), 1, "engineer", "already")
+    assert tells(explain_empty(other), 1, "engineer", "already")
     assert memory.brief("Release the shop", agent="Engineer", task="task_1").learning_ids == (given,)
     assert memory.brief("Release the shop", agent="tester", task="task_2").learning_ids == (given,)
 

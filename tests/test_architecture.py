@@ -285,6 +285,21 @@ def test_no_door_reaches_round_the_facade() -> None:
     assert matches(r"\bmemory\.(?:_?context\.)?stores?\b", doors) == []
 
 
+def test_doors_loop_and_doctor_import_only_classes_and_constants_of_the_flow_and_the_store() -> None:
+    is_class_or_constant = re.compile(r"(?:[A-Z][A-Za-z0-9]*|[A-Z][A-Z0-9_]*)").fullmatch
+    reaching = [
+        f"{name}: {alias.name}"
+        for name, tree in trees().items()
+        if name.partition("/")[0] in ("doors", "loop", "doctor.py")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if re.match(r"learnt\.(?:flow|store)\b", f"{getattr(node, 'module', '')}.{alias.name}".lstrip("."))
+        and not is_class_or_constant(alias.name)
+    ]
+    assert reaching == []
+
+
 # Names
 
 

@@ -992,9 +992,9 @@ class TestDoctorDemoAndHelp:
         done = shop("doctor")
         assert done.code == 1
         assert "chmod" in done.out
-        assert "1 record waits" in done.out
+        assert "1 record pending" in done.out
         (project / ".learnt/hook.log").write_text("")
-        assert "nothing in the log" in shop("doctor").out
+        assert "the log is empty" in shop("doctor").out
         (project / ".learnt/hook.log").write_text("2024-01-01 it failed\n")
         assert "1 entry in the log" in shop("doctor").out
         (project / ".learnt/hook.log").write_text("2024-01-01T00:00:00Z JSONDecodeError: at doors/hook.py:92\n")
@@ -1030,10 +1030,10 @@ class TestDoctorDemoAndHelp:
 
     def test_an_agent_that_is_missing_is_wrong_only_while_there_is_something_to_do(self, work: Work) -> None:
         [(fine, told)] = work.found("agent")
-        assert (fine, tells(told, "`claude`", "PATH", "no task")) == (True, True)
+        assert (fine, tells(told, "`claude`", "PATH", "no open task")) == (True, True)
         task = work.line.json("task", "add", "Anything")["id"]
         [(fine, told)] = work.found("agent")
-        assert (fine, tells(told, "`claude`", "PATH"), "no task" in told) == (False, True, False)
+        assert (fine, tells(told, "`claude`", "PATH"), "no open task" in told) == (False, True, False)
         assert "install it" in work.line("doctor").out
         program = work.install("claude")
         assert work.found("agent") == [(True, f"claude is {program}")]
@@ -1045,7 +1045,7 @@ class TestDoctorDemoAndHelp:
         ("command", "found"),
         [
             ("agent --model {model}", (True, "command is {programs}/agent")),
-            ("./agent", (False, "`./agent` is not there, or may not be executed")),
+            ("./agent", (False, "`./agent` is missing, or not executable")),
             ("bin/agent", (True, "command is {project}/bin/agent")),
             ("", (False, "no command is set for the agent `command`")),
             ("agent 'open", (False, "the command line `agent 'open` cannot be read: No closing quotation")),
@@ -1088,7 +1088,7 @@ class TestDoctorDemoAndHelp:
         work.settle('work.isolation = "worktree"')
         assert [fine for fine, _ in work.found("git")] == [False]
         git = work.install("git")
-        assert "no git repository" in work.found("git")[0][1]
+        assert "not a git repository" in work.found("git")[0][1]
         (work.project / ".git").mkdir()
         assert work.found("git") == [(True, str(git))]
 
@@ -1100,16 +1100,16 @@ class TestDoctorDemoAndHelp:
             ('strategy = "fixed"\nwork.model = "small"', True, "small"),
             ('strategy = "fixed"\nwork.model = "large"\nmodels = ["small"]', False, "model `large` is not configured"),
             ('work.model = "small"', True, "small"),
-            ('work.model = "s"\nmodels = ["s", "l"]', False, "the strategy `learned` passes it over"),
-            ('models = ["s", "l"]\nwork.arguments = ["--model", "x"]', False, "`work.arguments` name one already"),
+            ('work.model = "s"\nmodels = ["s", "l"]', False, "the strategy `learned` ignores it"),
+            ('models = ["s", "l"]\nwork.arguments = ["--model", "x"]', False, "`work.arguments` already sets one"),
             (
                 'models = ["s", "l"]\nwork.agent = "command"\nwork.command = "agent"',
                 False,
-                "`work.command` does not say {model}",
+                "`work.command` does not contain {model}",
             ),
-            ('models = ["gpt"]\nwork.agent = "opencode"', False, "does not know the model gpt without its provider"),
+            ('models = ["gpt"]\nwork.agent = "opencode"', False, "needs the provider in the name of the model gpt"),
             ('models = ["p/gpt"]\nwork.agent = "opencode"', True, "`learned` chooses from p/gpt"),
-            ('models = ["gpt"]\nwork.agent = "codex"', True, "codex reports no cost, so that of gpt stays unknown"),
+            ('models = ["gpt"]\nwork.agent = "codex"', True, "codex reports no cost, so the cost of gpt is unknown"),
         ],
     )
     def test_the_doctor_says_which_models_will_work_and_what_contradicts_itself(

@@ -230,7 +230,7 @@ def test_an_output_is_kept_while_there_is_no_database_to_take_it(fault: str, pro
     done = learnt("debrief", "--task", "task_1", stdin="<learning>Close the cursor first</learning>")
 
     assert (done.code, tells(done.out, "task_1", "database")) == (0, True), done.err
-    assert "1 record waits" in learnt("doctor").out
+    assert "1 record pending" in learnt("doctor").out
     (project / "learnt.toml").write_text("")
     if fault == "out of reach":
         assert learnt("list", "--json").out.count("Close") == 0

@@ -53,7 +53,7 @@ def test_the_process_that_makes_the_files_holds_nothing_that_its_starter_was_giv
     sqlite_memory.debrief("task_1", "Well.", result="done")
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)
-    detached.start(
+    process = detached.start(
         [sys.executable, "-P", "-m", "learnt", "update", "-C", str(project)],
         environ={**os.environ, INTERNAL: "1"},
         log=os.path.join(sqlite_memory.context.store.place.folder, "update.log"),
@@ -61,10 +61,8 @@ def test_the_process_that_makes_the_files_holds_nothing_that_its_starter_was_giv
     os.close(writing)
     assert os.read(reading, 1) == b""  # whoever reads to the end is not kept waiting by the process
     os.close(reading)
-    (process,) = detached._running
-    assert os.waitpid(process, 0)[1] == 0
-    detached._reap()
-    assert detached._running == []
+    assert os.waitpid(process.pid, 0)[1] == 0
+    assert process.poll() == 0
     assert "Use pytest fixtures" in Path(sqlite_memory.file.path()).read_text()
 
 

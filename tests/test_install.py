@@ -156,17 +156,17 @@ def test_a_client_that_was_never_set_up_is_left_as_if_it_never_had_been(
 def test_settings_come_back_byte_for_byte(
     client: str, name: str, content: bytes, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from learnt.flow.install import install, uninstall
+    from learnt.flow.install import ClientSetup
 
     monkeypatch.chdir(project)
     path = put(project / SETTINGS_FILES[client], content)
-    assert [one.error for one in install([client], user=False)] == [None]
+    assert [one.error for one in ClientSetup().install([client], user=False)] == [None]
     installed = tree(project)
     assert installed[SETTINGS_FILES[client]] != content
-    install([client], user=False)
+    ClientSetup().install([client], user=False)
     assert tree(project) == installed
 
-    uninstall([client], user=False)
+    ClientSetup().uninstall([client], user=False)
 
     assert tree(project) == {SETTINGS_FILES[client]: content}
     assert path.read_bytes() == content
@@ -1141,7 +1141,7 @@ def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hoo
     learnt = command_line(disk.folder, {**os.environ, "PATH": str(tmp_path / "bin")})
     learnt("init")
     learnt("install", "gemini")
-    assert "no hook of it has fired here yet" in findings(learnt, "gemini")[0]["detail"]
+    assert "none of its hooks has fired here yet" in findings(learnt, "gemini")[0]["detail"]
     disk.forbid_writing()
 
     refused = [learnt("install", "codex"), learnt("uninstall", "gemini")]
@@ -1149,8 +1149,8 @@ def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hoo
 
     for done in refused:
         assert done.code == 1
-        assert "mend the permissions" in done.err
-    assert "whether a hook of it has fired cannot be known" in found["detail"]
+        assert "fix the permissions" in done.err
+    assert "whether its hooks have fired cannot be known" in found["detail"]
     assert "writable" in found["remedy"]
 
 

@@ -139,7 +139,7 @@ class TestDoctor:
         told = doctor.says("claude-code")
 
         assert told["fine"]
-        assert "no hook of it has fired here yet" in told["detail"]
+        assert "none of its hooks has fired here yet" in told["detail"]
         assert "send a prompt" in told["remedy"]
         assert "restart Claude Code (2.1 or newer)" in told["remedy"]
         assert told["facts"] == {
@@ -175,10 +175,8 @@ class TestDoctor:
 
         assert told["fine"]
         assert told["facts"]["client"] == "claude-code"
-        assert told["detail"].startswith(
-            "`learnt install` has written nothing here: a plugin or a person set its hooks up, or they were taken out "
-            "since; last fired"
-        )
+        assert told["detail"].startswith("not set up by `learnt install`: ")
+        assert "; last fired" in told["detail"]
         assert "took 12 ms and gave 840 characters" in told["detail"]
         assert (told["facts"]["installed"], told["facts"]["last_fired"]["chars"]) == (False, 840)
 
@@ -195,7 +193,7 @@ class TestDoctor:
     def test_a_damaged_store_hides_no_client(self, doctor: Doctor) -> None:
         doctor.run("install", "gemini")
         (doctor.project / ".learnt" / "learnt.db").write_bytes(b"garbage" * 1_000)
-        assert "no hook of it has fired" in doctor.says("gemini")["detail"]
+        assert "none of its hooks has fired" in doctor.says("gemini")["detail"]
 
     @pytest.mark.parametrize(
         ("folders", "trusted"),

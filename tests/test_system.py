@@ -132,8 +132,8 @@ class TestDetached:
         log = tmp_path / "log"
         for append in (False, True, True, False):
             words = [sys.executable, "-c", "import os, sys; print(os.getsid(0) == os.getpid(), repr(sys.stdin.read()))"]
-            detached.start(words, environ=dict(os.environ), log=str(log), append=append)
-            os.waitpid(detached._running.pop(), 0)
+            process = detached.start(words, environ=dict(os.environ), log=str(log), append=append)
+            os.waitpid(process.pid, 0)
             if append:
                 assert log.read_text().startswith("True ''\nTrue ''\n")
         assert log.read_text() == "True ''\n"
@@ -218,7 +218,7 @@ class TestFiles:
     def test_a_log_that_has_grown_too_long_makes_room(self, tmp_path: Path) -> None:
         path = tmp_path / "log"
         for _ in range(3):
-            files.rotate(str(path), longest=5)
+            files.rotate(str(path), max_bytes=5)
             files.append_private(str(path), "line\n")
         assert (path.read_text(), (tmp_path / "log.old").read_text()) == ("line\n", "line\nline\n")
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from learnt import InvalidValue, Memory, WrongRequest
-from learnt.flow.transfer import template, templates
+from learnt.flow.transfer import Transfer
 from tests.conftest import Done
 
 Command = Callable[..., Done]
 
 
-@pytest.mark.parametrize("name", sorted(templates()))
+@pytest.mark.parametrize("name", sorted(Transfer.templates()))
 def test_each_says_what_to_do_with_which_tool(sqlite_memory: Memory, name: str) -> None:
-    records = template(name)
+    records = Transfer.template(name)
     assert 6 <= len(records) <= 10
     assert sqlite_memory.transfer.start_with(records, template=name).added == len(records)
     for learning in sqlite_memory.transfer.export():
@@ -30,12 +30,12 @@ def test_each_says_what_to_do_with_which_tool(sqlite_memory: Memory, name: str) 
 
 
 def test_several_templates_share_nothing(sqlite_memory: Memory) -> None:
-    for name in templates():
-        assert sqlite_memory.transfer.start_with(template(name)).known == 0
+    for name in Transfer.templates():
+        assert sqlite_memory.transfer.start_with(Transfer.template(name)).known == 0
 
 
 def test_a_second_time_only_what_is_missing_is_added(memory: Memory) -> None:
-    records = template("python")
+    records = Transfer.template("python")
     assert memory.transfer.start_with(records, template="python").as_dict() == {"added": 8, "known": 0}
     hidden, purged = list(memory.transfer.export())[:2]
     memory.hide(hidden.id)
@@ -46,7 +46,7 @@ def test_a_second_time_only_what_is_missing_is_added(memory: Memory) -> None:
 
 def test_what_is_known_in_other_words_of_the_same_title_is_not_added(memory: Memory) -> None:
     memory.add("a mutable default argument is shared by ALL calls!")
-    assert memory.transfer.start_with(template("python")).known == 1
+    assert memory.transfer.start_with(Transfer.template("python")).known == 1
 
 
 def test_of_an_export_only_what_it_says_counts(memory: Memory) -> None:
@@ -70,8 +70,8 @@ def test_a_bad_entry_refuses_the_whole_template(memory: Memory) -> None:
 
 def test_an_unknown_template_is_refused_with_the_list() -> None:
     with pytest.raises(WrongRequest, match="no template `cobol`") as told:
-        template("cobol")
-    assert all(name in told.value.hint for name in templates())
+        Transfer.template("cobol")
+    assert all(name in told.value.hint for name in Transfer.templates())
 
 
 class TestInit:
@@ -86,9 +86,9 @@ class TestInit:
 
     def test_list_and_help_name_them_and_make_nothing(self, learnt: Command, project: Path) -> None:
         told = learnt("init", "--template", "list")
-        assert [line.split()[0] for line in told.out.splitlines()] == sorted(templates())
+        assert [line.split()[0] for line in told.out.splitlines()] == sorted(Transfer.templates())
         listed = json.loads(learnt("init", "--template", "list", "--json").out)
-        assert [one["id"] for one in listed] == sorted(templates())
+        assert [one["id"] for one in listed] == sorted(Transfer.templates())
         assert "typescript" in learnt("init", "--help").out
         assert list(project.iterdir()) == []
 

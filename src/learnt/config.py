@@ -41,7 +41,7 @@ _AGENTS_IN_FILE = (
     'name the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
 )
 _AGENTS_IN_VARIABLE = 'name the categories of each agent: `LEARNT_AGENTS="engineer=git,pytest;tester=pytest"`'
-_LONGEST_MESSAGE = 300
+_MAX_MESSAGE_CHARS = 300
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of texts", str: "a text"}
 
 
@@ -260,7 +260,7 @@ def _check_models(value: Any, where: str) -> tuple[Model, ...]:
             models.append(Model(**({"name": entry} if isinstance(entry, str) else entry)))
         except (TypeError, InvalidValue) as error:
             raise WrongRequest(
-                f"{where} sets a model to {entry!r}: {error}"[:_LONGEST_MESSAGE],
+                f"{where} sets a model to {entry!r}: {error}"[:_MAX_MESSAGE_CHARS],
                 hint='a model is written `{name = "haiku", price = 0.05}`, with the price of about one attempt in USD',
             ) from None
     names = [model.name for model in models]
@@ -285,7 +285,7 @@ def _check_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
     """Return the categories of each agent."""
     hint = _AGENTS_IN_VARIABLE if where.startswith(PREFIX) else _AGENTS_IN_FILE
     if not isinstance(value, dict):
-        raise WrongRequest(f"{where} sets `agents` to {value!r}"[:_LONGEST_MESSAGE], hint=hint)
+        raise WrongRequest(f"{where} sets `agents` to {value!r}"[:_MAX_MESSAGE_CHARS], hint=hint)
     agents: dict[str, tuple[str, ...]] = {}
     for name, entry in value.items():
         key = key_of(name)
@@ -293,7 +293,7 @@ def _check_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
             raise WrongRequest(f"{where} gives categories to an agent without a name", hint=hint)
         if key in agents:
             message = f"{where} names the agent `{name}` twice"
-            raise WrongRequest(message[:_LONGEST_MESSAGE], hint="case, `_` and blanks do not tell names apart")
+            raise WrongRequest(message[:_MAX_MESSAGE_CHARS], hint="case, `_` and blanks do not tell names apart")
         agents[key] = _check_categories(entry, f"agents.{name}", where)
     return agents
 
@@ -310,7 +310,7 @@ def _check_categories(entry: Any, key: str, where: str) -> tuple[str, ...]:
         message = f"{where} sets `{key}.categories` to {entry['categories']!r}"
         hint = f'`{key}.categories` is a list of texts, for example `["git", "pytest"]`'
     if message:
-        raise WrongRequest(message[:_LONGEST_MESSAGE], hint=hint)
+        raise WrongRequest(message[:_MAX_MESSAGE_CHARS], hint=hint)
     return tuple(dict.fromkeys(map(key_of, entry["categories"])))
 
 

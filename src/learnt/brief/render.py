@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.brief.select import Choice
-    from learnt.model import Failure
+    from learnt.model import Brief, Failure
 
 ATTEMPTS_SHARE = 0.6
 _MOST_ATTEMPTS = 5
@@ -414,3 +414,19 @@ def _learning_entry(shown: Shown) -> dict[str, Any]:
 def _attempt_entry(past: Past) -> dict[str, Any]:
     figures = {name: getattr(past, name) for name in ("number", "result", "model", "longest")}
     return {"attempt": past.failure.attempt, **figures}
+
+
+def explain_empty(brief: Brief) -> str:
+    """Return why a brief has no text."""
+    reasons = [entry["left_out"] for entry in brief.receipt["considered"]]
+    too_long = reasons.count(NO_ROOM)
+    repeated = [reason for reason in reasons if reason.startswith(GIVEN_TO)]
+    if too_long:
+        budget = brief.receipt["settings"]["budget_tokens"]
+        matter = "1 learning matters, but does" if too_long == 1 else f"{too_long} learnings matter, but do"
+        return f"{matter} not fit in {budget} tokens."
+    if not repeated:
+        return "Nothing known matters for this task."
+    counts = {reason: repeated.count(reason) for reason in repeated}
+    parts = (f"{count} {'was' if count == 1 else 'were'} {reason}" for reason, count in counts.items())
+    return f"Nothing new: {', '.join(parts)} already."

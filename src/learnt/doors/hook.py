@@ -16,6 +16,7 @@ import time
 from learnt.errors import InvalidValue, LearntError, NoStore, TryAgain
 from learnt.project import HOOK_LOG, Project, find_project
 from learnt.system import files
+from learnt.system.files import Deadline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +26,14 @@ if TYPE_CHECKING:
     from learnt.flow.hook_events import Reply
     from learnt.memory import Memory
 
-_LONGEST_LOG = 100_000
-_LONGEST_REASON = 1_000
-_LONGEST_EVENT = 50_000_000
+_MAX_LOG_BYTES = 100_000
+_MAX_REASON_CHARS = 1_000
+_MAX_EVENT_BYTES = 50_000_000
 # An agent's words must be saved even on a busy machine: they are not sent again. Clients wait five seconds, Codex three
 # at the end of a conversation.
 _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
 # How long to wait for an event before the settings are known.
 _PATIENCE_MS = 400
-# Python drops an exception raised inside some of its callbacks, so the alarm repeats.
-_ALARM_REPEAT_S = 0.1
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
 
@@ -86,37 +85,7 @@ def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None
         return  # a clone that shares learnings.md but has no database, or the mirror does not exist yet
     _write_answer(answer)
     if event is not None and event.client:
-        _note(here, event, answer, began_ns)
-
-
-class Deadline:
-    """Raises TryAgain in a block when its time is up; 0 milliseconds means no limit.
-
-    Windows has no such timer; there SQLite's short wait is the only limit.
-    """
-
-    def __init__(self, milliseconds: int) -> None:
-        self._milliseconds = milliseconds
-
-    def __enter__(self) -> None:
-        self._set(self._milliseconds)
-
-    def __exit__(self, *_error: object) -> None:
-        self._set(0)
-
-    def _set(self, milliseconds: int) -> None:
-        if sys.platform == "win32" or not self._milliseconds:
-            return
-        if TYPE_CHECKING:
-            import signal
-        else:
-            import _signal as signal  # without the enumerations of `signal`, which take longer to build than a query
-
-        signal.signal(signal.SIGALRM, self._give_up)
-        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _ALARM_REPEAT_S if milliseconds else 0)
-
-    def _give_up(self, _number: int, _frame: object) -> None:
-        raise TryAgain(f"no answer within {self._milliseconds} ms", hint="allow more time, or try again")
+        memory.hooks.note_fired(event, answer, began_ns)
 
 
 def _remaining_ms(limit_ms: int, began_ns: int) -> int:
@@ -130,12 +99,12 @@ def _read_stdin(patience_ms: int) -> bytes:
     No alarm runs meanwhile: on a busy machine it could strike although everything has arrived.
     """
     if sys.platform == "win32":
-        return sys.stdin.buffer.read(_LONGEST_EVENT)
+        return sys.stdin.buffer.read(_MAX_EVENT_BYTES)
     from select import select
 
     pieces: list[bytes] = []
     remaining_s = patience_ms / 1000
-    while sum(map(len, pieces)) < _LONGEST_EVENT:
+    while sum(map(len, pieces)) < _MAX_EVENT_BYTES:
         began_s = time.perf_counter()
         is_readable = select([_STDIN], [], [], remaining_s)[0]
         remaining_s -= time.perf_counter() - began_s
@@ -182,15 +151,6 @@ def _reply_to(event: HookEvent, memory: Memory, here: Project, began_ns: int) ->
     return memory.hooks.serve(event, loop_task=os.environ.get("LEARNT_TASK", ""), began_ns=began_ns)
 
 
-def _note(here: Project, event: HookEvent, answer: str, began_ns: int) -> None:
-    """Record that the client called, for `learnt doctor`."""
-    from learnt.store import fired
-
-    duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
-    at = time.time_ns() // 1_000_000
-    fired.note(here.folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
-
-
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
     if here is None:
         return
@@ -200,7 +160,7 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
             with open(path, encoding="utf-8", errors="replace") as file:
                 if remark in file.read():
                     return
-        files.rotate(path, longest=_LONGEST_LOG)
+        files.rotate(path, max_bytes=_MAX_LOG_BYTES)
         files.append_private(path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {remark}\n")
     except OSError:
         return
@@ -211,7 +171,7 @@ def _describe_error(error: Exception) -> str:
     if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
         from learnt.text.redact import redact_line
 
-        return redact_line(str(error), _LONGEST_REASON)[0][:_LONGEST_REASON]
+        return redact_line(str(error), _MAX_REASON_CHARS)[0][:_MAX_REASON_CHARS]
     ours = os.path.dirname(os.path.dirname(__file__))
     place = "unknown"
     trace = error.__traceback__

@@ -11,14 +11,14 @@ import sys
 import time
 from collections.abc import Sequence
 
-from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, NoStore
 from learnt.memory import Memory
 from learnt.system.detached import INTERNAL
+from learnt.system.files import Deadline
 from learnt.text.redact import redact_line
 
 _GRACE_S = 60  # for steps that do not check the limit themselves
-_LONGEST_REMARK = 1_000
+_MAX_REMARK_CHARS = 1_000
 _PATIENCE_MS = 1_000  # a worker does not wait long for locks: the next one does what it could not
 
 
@@ -44,7 +44,7 @@ def main(words: Sequence[str]) -> int:
 
 def _log(remark: str) -> None:
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    print(f"{now} {redact_line(remark, _LONGEST_REMARK)[0]}", file=sys.stderr, flush=True)
+    print(f"{now} {redact_line(remark, _MAX_REMARK_CHARS)[0]}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What is done in detached processes, one at a time: `learnt update` and the worker.
+"""Start detached processes: `learnt update` and the worker, at most one of each per store.
 
-The update writes the learnings files again; the worker applies waiting records and reads transcripts. A caller that
-starts one does not wait for it, and never fails because of it.
+The update rewrites the learnings files; the worker applies pending records and reads transcripts. Callers do not wait
+for either, and never fail because of them.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _TIME_TO_START_MS = 30_000
 WORKER_LOG = "worker.log"
 WORKER_LOCK = "worker.lock"
 _WORKER_STATE = "worker.state"
-_LONGEST_LOG = 100_000
-# How long a worker may take from its start until it is at work; after that, another is started.
+_MAX_LOG_BYTES = 100_000
+# A worker that has not taken its lock after this time counts as dead, and another one is started.
 _TIME_TO_BEGIN_S = 10.0
-_BETWEEN_MIRRORS_S = 60.0
+_MIRROR_INTERVAL_S = 60.0
 
 
 class State(Value):
@@ -43,12 +43,12 @@ class State(Value):
     running_since: int | None
     tasks_since: int
     every: int
-    """After how many tasks they are updated automatically; 0 for never."""
+    """After how many finished tasks the files are updated automatically; 0 for never."""
     last: Regeneration | None
 
     @property
     def is_due(self) -> bool:
-        """Whether enough tasks were done since the last update."""
+        """Whether enough tasks were finished since the last update."""
         return 0 < self.every <= self.tasks_since
 
 
@@ -73,7 +73,7 @@ def _interval(settings: Settings) -> int:
 
 
 def latest(store: Store, *, limit: int) -> list[Regeneration]:
-    """Return the latest updates, the newest first; one that is recorded as running while none runs was killed."""
+    """Return the latest updates, newest first; an update that is recorded as running but does not run was killed."""
     updates = regenerations.latest(store.database, limit=limit)
     if not any(update.result == "running" for update in updates) or is_updating(store):
         return updates
@@ -82,13 +82,13 @@ def latest(store: Store, *, limit: int) -> list[Regeneration]:
 
 
 def is_updating(store: Store) -> bool:
-    """Say whether an update runs at this moment.
+    """Return whether an update is running.
 
-    The question holds the lock for an instant: ask only when an update is recorded as running.
+    The check takes the lock for an instant, so call it only when an update is recorded as running.
     """
     try:
-        with Locked(os.path.join(store.place.folder, LOCK), wait=False) as alone:
-            return not alone
+        with Locked(os.path.join(store.place.folder, LOCK), wait=False) as is_free:
+            return not is_free
     except OSError:
         return False
 
@@ -100,64 +100,66 @@ def refuse_without_project(context: Context) -> None:
 
 
 def update_when_due(context: Context) -> None:
-    """Start an update of the learnings files if enough tasks are done; finishing a task never fails because of it."""
+    """Start an update of the learnings files if enough tasks are finished; never raise."""
     if not context.root or os.environ.get(INTERNAL):
         return
     try:
         start_when_due(context.store, context.settings, root=context.root, now=context.clock())
     except (LearntError, OSError):
-        return  # the next finished task tries again
+        return  # tried again after the next finished task
 
 
 def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> None:
-    """Start an update of the files in the background, if enough tasks are done and none runs."""
+    """Start an update of the files in the background, if enough tasks are finished and no update is running."""
     if not 0 < _interval(settings) <= _tasks_since(store):
         return
     files = state(store, settings)
     if files.running_since is not None:
         return
-    # Of many that finish a task at once, one starts it. For a while, an update counts that has not begun yet.
+    # Processes that finish tasks at the same time start one update; an update that was just started counts as running.
     before = max(now - _TIME_TO_START_MS, files.last.started_at if files.last else 0)
     with store.transaction():
-        first = regenerations.claim_update(store.database, now=now, before=before)
-    if first:
+        is_first = regenerations.claim_update(store.database, now=now, before=before)
+    if is_first:
         _start(store.place.folder, _LOG, "-m", "learnt", "update", "-C", root)
 
 
 def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
-    """Start the worker of a memory's store, unless one is at work or starting; never raise.
+    """Start the worker of a store, unless one is running or starting; never raise.
 
-    `at_most_every_s`: not if one was started less than that ago.
+    `at_most_every_s`: do nothing if the last worker started less than this ago.
     """
     place = context.store.place
-    # The worker would not find a store that the settings do not name.
+    # The worker opens the configured store, so it could not find any other.
     if not context.root or os.environ.get(INTERNAL) or place.address != context.settings.database:
         return
     try:
-        context.store.make_folder()  # with a database server, there may be none yet
-        with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as first:
-            if first and _is_wanted(place.folder, at_most_every_s):
-                tell_state(place.folder, "started")
-                rotate(os.path.join(place.folder, WORKER_LOG), longest=_LONGEST_LOG)
+        context.store.make_folder()  # with a database server, it may not exist yet
+        with Locked(os.path.join(place.folder, _WORKER_STATE), wait=False) as is_alone:
+            if is_alone and _is_wanted(place.folder, at_most_every_s):
+                record_worker_state(place.folder, "started")
+                rotate(os.path.join(place.folder, WORKER_LOG), max_bytes=_MAX_LOG_BYTES)
                 _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root, append=True)
     except (LearntError, OSError):
         return
 
 
-def mirror_or_none(context: Context) -> None:
-    """Raise NoStore when there is no usable mirror of a memory's server, and let the worker make one."""
+def check_mirror(context: Context) -> None:
+    """Raise NoStore if the mirror of the server cannot be read, and start the worker, which creates it."""
     try:
         _ = context.store.database
     except (LearntError, OSError) as error:
         context.close()
-        start_worker(context, at_most_every_s=_BETWEEN_MIRRORS_S)
-        raise NoStore(f"no mirror can be read: {error}", hint="`learnt doctor` tells why, if it stays so") from None
+        start_worker(context, at_most_every_s=_MIRROR_INTERVAL_S)
+        raise NoStore(
+            f"the mirror cannot be read: {error}", hint="`learnt doctor` shows why, if it happens again"
+        ) from None
 
 
 def worker_state(folder: str) -> tuple[str, float]:
-    """Return the state of the last worker (`started`, `begun`, `done`, `failed`; empty if none ever ran), and its time.
+    """Return the state of the last worker and since when, in seconds since 1970.
 
-    The time is in seconds since 1970.
+    The state is `started`, `begun`, `done` or `failed`; empty if no worker ever ran.
     """
     try:
         with open(os.path.join(folder, _WORKER_STATE), encoding="ascii", errors="replace") as file:
@@ -167,27 +169,27 @@ def worker_state(folder: str) -> tuple[str, float]:
         return "", 0.0
 
 
-def tell_state(folder: str, what: str) -> None:
-    """Record the state of the worker."""
-    write_private(os.path.join(folder, _WORKER_STATE), f"{what} {time.time():.3f}")
+def record_worker_state(folder: str, state: str) -> None:
+    """Record the state of the worker and the present time."""
+    write_private(os.path.join(folder, _WORKER_STATE), f"{state} {time.time():.3f}")
 
 
 def is_at_work(folder: str) -> bool:
-    """Say whether a worker is at work at this moment; the question holds its lock for an instant."""
-    with Locked(os.path.join(folder, WORKER_LOCK), wait=False) as free:
-        return not free
+    """Return whether a worker is running; the check takes its lock for an instant."""
+    with Locked(os.path.join(folder, WORKER_LOCK), wait=False) as is_free:
+        return not is_free
 
 
 def _is_wanted(folder: str, at_most_every_s: float) -> bool:
-    what, since = worker_state(folder)
+    state, since = worker_state(folder)
     age_s = time.time() - since
-    if 0 <= age_s < (max(at_most_every_s, _TIME_TO_BEGIN_S) if what == "started" else at_most_every_s):
+    if 0 <= age_s < (max(at_most_every_s, _TIME_TO_BEGIN_S) if state == "started" else at_most_every_s):
         return False
     return not is_at_work(folder)
 
 
 def _start(folder: str, log_name: str, *words: str, append: bool = False) -> None:
-    # Without -P, a module of the user's could be loaded instead of one of Python's.
+    # Without -P, Python would look for modules in the current folder first.
     detached.start(
         [sys.executable, "-P", *words],
         environ={**os.environ, INTERNAL: "1"},

@@ -25,6 +25,7 @@ from learnt.project import (
 )
 from learnt.store import PATIENCE_MS, Place, Store, learnings
 from learnt.store.learnings import Change
+from learnt.system.files import touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
@@ -246,7 +247,7 @@ def is_upkeep_due(context: Context) -> bool:
     is_noted = os.path.exists(note)
     if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
         return False
-    os.close(os.open(note, os.O_CREAT | os.O_WRONLY, 0o600))
+    touch_private(note)
     os.utime(note, (now / 1000, now / 1000))
     return is_noted
 

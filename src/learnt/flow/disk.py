@@ -1,6 +1,6 @@
-"""The learnings files on the disk: where they are, the lock for changing them, and reading and writing one whole.
+"""The learnings files on disk: their paths, their lock, and reading and replacing one of them.
 
-Nothing outside the project is read or written, and content that was not read is never overwritten.
+Nothing outside the project is read or written. A file is replaced only if its content is still what the caller read.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from learnt.system.files import Locked
 
 FILE = "learnings.md"
 _FOLDER_OF_GOALS = "learnings"
-_LONGEST = 5_000_000
+_MAX_BYTES = 5_000_000
 
 
 def path_of(root: str, goal: str = "") -> str:
-    """Return the path of the file of a project or of one of its goals; each worktree has its own."""
+    """Return the path of the learnings file of a project or of one of its goals; each worktree has its own."""
     check_goal(goal)
     folder = os.path.join(root, STORE_FOLDER)
     return os.path.join(folder, _FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
@@ -36,39 +36,42 @@ def goals(root: str) -> list[str]:
 
 
 def paths(root: str) -> list[str]:
-    """Return the path of the project's own file, which may not exist, and of those of its goals."""
+    """Return the paths of the project's own file, which may not exist, and of the files of its goals."""
     folder = os.path.join(root, STORE_FOLDER, _FOLDER_OF_GOALS)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return [path_of(root), *(os.path.join(folder, name) for name in names if name.endswith(".md"))]
 
 
 def unfinished(path: str) -> str:
-    """Return where a file is while it is being written: the next update removes what a killed one left there."""
+    """Return the path of a file while it is being written; the next update removes one that a killed process left."""
     return f"{os.path.realpath(path)}.new"
 
 
 @contextmanager
-def alone(store: Store) -> Iterator[None]:
+def locked(store: Store) -> Iterator[None]:
     """Hold the lock of the learnings files, or raise."""
     store.make_folder()
     with Locked(os.path.join(store.place.folder, LOCK), wait=False) as is_alone:
         if not is_alone:
             hint = "`learnt status` shows it; wait a bit, then run the same command again"
-            raise TryAgain("the learnings files are being made already", hint=hint)
+            raise TryAgain("the learnings files are being updated by another process", hint=hint)
         yield
 
 
 def read(path: str, root: str) -> bytes | None:
-    """Return the content of a learnings file; None if it does not exist. Raise if it cannot be read as one."""
+    """Return the content of a learnings file; None if it does not exist. Raise if it is not a readable text file."""
     real = os.path.realpath(path)
     if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
-        raise WrongRequest(f"{path} is a link out of the project", hint="make it a file: nothing outside is written")
+        raise WrongRequest(
+            f"{path} is a link out of the project",
+            hint="replace it with a file: learnt does not write outside the project",
+        )
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             raise WrongRequest(f"{path} is not a file", hint="move it away; `learnt update` writes one")
-        if status.st_size > _LONGEST:
-            raise WrongRequest(f"{path} is larger than {_LONGEST:,} bytes", hint="shorten it, or move it away")
+        if status.st_size > _MAX_BYTES:
+            raise WrongRequest(f"{path} is larger than {_MAX_BYTES:,} bytes", hint="shorten it, or move it away")
         with open(path, "rb") as file:
             content = file.read()
         content.decode("utf-8")
@@ -81,29 +84,27 @@ def read(path: str, root: str) -> bytes | None:
     return content
 
 
-def refuse_open(path: str) -> None:
-    """Raise when an editor shows by its lock file that it has the file open with unsaved changes."""
+def check_not_in_editor(path: str) -> None:
+    """Raise if the lock file of an editor shows that it has the file open with unsaved changes."""
     folder, name = os.path.split(path)
-    for sign in (f".{name}.swp", f".#{name}"):
-        if os.path.lexists(os.path.join(folder, sign)):
+    for lock in (f".{name}.swp", f".#{name}"):
+        if os.path.lexists(os.path.join(folder, lock)):
             raise TryAgain(
-                f"{path} is open in an editor", hint=f"save and close it, or remove {sign} if no editor has it"
+                f"{path} is open in an editor", hint=f"save and close it, or remove {lock} if no editor has it open"
             )
 
 
 def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
-    """Write a file whole; False, and nothing is written, when its content is no longer `before`."""
-    path, new = os.path.realpath(path), unfinished(path)
+    """Replace a file if its content is still `before`; otherwise leave it alone and return False."""
+    path = os.path.realpath(path)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        mode = os.stat(path).st_mode & 0o777 if before is not None and os.path.exists(path) else 0o644
-        files.stage(new, text.encode(), mode=mode)
-        if read(path, root) != before:
-            os.unlink(new)
-            return False
-        os.replace(new, path)
+        return files.replace_shared(
+            path,
+            (text.encode(),),
+            unfinished=unfinished(path),
+            mode=0o644,
+            is_unchanged=lambda: read(path, root) == before,
+        )
     except OSError as error:
-        if os.path.exists(new):
-            os.unlink(new)
         raise cannot_write(path, error, hint="check who owns the folder and its files") from None
-    return True

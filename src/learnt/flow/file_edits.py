@@ -67,7 +67,7 @@ def read_files(context: Context) -> list[EditedFile]:
             raise WrongRequest(
                 f"{path} holds the markers of a merge conflict", hint="resolve it, keeping either of two last lines"
             )
-        disk.refuse_open(path)
+        disk.check_not_in_editor(path)
         files.append(file)
     return files
 

@@ -7,6 +7,7 @@ conversation is told nothing twice; when the client compacts or clears it, it ma
 from __future__ import annotations
 
 import os
+import time
 
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice
@@ -67,7 +68,7 @@ class Hooks:
     def check_mirror(self) -> None:
         """Raise NoStore if a hook can read nothing yet beside a server, and let the worker make the mirror."""
         if self._context.store.place.address:
-            _background().mirror_or_none(self._context)
+            _background().check_mirror(self._context)
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Do what an event asks for, and return what the client is told.
@@ -78,6 +79,14 @@ class Hooks:
         if event.kind == "result" and not self._context.store.spool.is_empty():
             _background().start_worker(self._context)  # for what could not be taken up here
         return reply
+
+    def note_fired(self, event: HookEvent, answer: str, began_ns: int) -> None:
+        """Record that a client called, for `learnt doctor`."""
+        from learnt.store import fired  # clients without a name leave no record
+
+        duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
+        folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
+        fired.note(folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
     def end_turn(self, task: str, said: str, **known: Any) -> str:
         """Keep the agent's last words in a turn of a conversation, to be read later by the worker.

@@ -39,7 +39,7 @@ Planner = Callable[[Target, "_Originals"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _BELOW_THE_STORE = 2
-_PERMISSIONS = "mend the permissions: folder and files must be yours"
+_PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
 class FileChange(Value):
@@ -106,33 +106,41 @@ class _CreatedPlace(Value):
     ignore: bool = False
 
 
-def install(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[SetupOutcome]:
-    """Set clients up in the project around a folder, or for the user."""
-    _refuse_outside(start, user, hint="make this folder one with `learnt init`, or use --user for all projects")
-    location, folder = _location(start, user=user)
-    outcomes = _change(clients, location, folder, _plan_install, dry_run=dry_run)
-    return [
-        outcome if outcome.error else outcome.replace(wants=tuple(_next_steps(outcome, location, start)))
-        for outcome in outcomes
-    ]
+class ClientSetup:
+    """Sets clients up in the project around a folder, or for the user."""
 
+    def __init__(self, start: str = ".") -> None:
+        self._start = start
 
-def uninstall(clients: Sequence[str], *, user: bool, dry_run: bool = False, start: str = ".") -> list[SetupOutcome]:
-    """Remove all that is ours from the settings of clients, and with the last of it our backups."""
-    _refuse_outside(start, user, hint="go into the project, or use --user for what was set up for all projects")
-    location, folder = _location(start, user=user)
-    return _change(clients, location, folder, _plan_uninstall, dry_run=dry_run)
+    def install(self, clients: Sequence[str], *, user: bool, dry_run: bool = False) -> list[SetupOutcome]:
+        """Add learnt to the settings of clients."""
+        hint = "make this folder one with `learnt init`, or use --user for all projects"
+        _refuse_outside(self._start, user, hint=hint)
+        location, folder = _location(self._start, user=user)
+        outcomes = _change(clients, location, folder, _plan_install, dry_run=dry_run)
+        return [outcome if outcome.error else self._with_next_steps(outcome, location) for outcome in outcomes]
 
+    def uninstall(self, clients: Sequence[str], *, user: bool, dry_run: bool = False) -> list[SetupOutcome]:
+        """Remove learnt from the settings of clients, and our backups once no client needs them."""
+        hint = "go into the project, or use --user for what was set up for all projects"
+        _refuse_outside(self._start, user, hint=hint)
+        location, folder = _location(self._start, user=user)
+        return _change(clients, location, folder, _plan_uninstall, dry_run=dry_run)
 
-def installed(start: str, *, ask: bool = False) -> Iterator[ClientState]:
-    """Yield the state of each client that is set up here or for the user; `ask`: a client may be started and asked."""
-    locations = []
-    for user in (False, True):
-        try:
-            locations.append(_location(start, user=user)[0])
-        except LearntError:
-            continue
-    yield from setup.examine(locations, _disk(ask_client=trust if ask else None))
+    def states(self, *, ask: bool = False) -> Iterator[ClientState]:
+        """Yield the state of each client that is set up here or for the user; `ask`: start a client and ask it."""
+        locations = []
+        for user in (False, True):
+            try:
+                locations.append(_location(self._start, user=user)[0])
+            except LearntError:
+                continue
+        yield from setup.examine(locations, _disk(ask_client=trust if ask else None))
+
+    def _with_next_steps(self, outcome: SetupOutcome, location: Location) -> SetupOutcome:
+        twice = [state for state in self.states() if state.client == outcome.client and state.twice]
+        steps = [*_next_steps(outcome, location, self._start), *(f"{state.detail}: {state.remedy}" for state in twice)]
+        return outcome.replace(wants=tuple(steps))
 
 
 def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
@@ -314,9 +322,6 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         known = True  # `learnt doctor` says what is wrong with the settings
     if not known and not location.user:
         yield "no learnings are kept here yet: `learnt init`"
-    for state in installed(start):
-        if state.client == client and state.twice:
-            yield f"{state.detail}: {state.remedy}"
 
 
 def _refuse_addition(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:

@@ -135,7 +135,7 @@ class LearningsFile:
         if window is not None and not 1 <= window <= _ALL_TASKS:
             raise WrongRequest(f"the window cannot be {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
         deadline = time.monotonic() + limit_s
-        with disk.alone(self._store):
+        with disk.locked(self._store):
             return self._preview(window, deadline) if dry_run else self._update(window, cause, deadline)
 
     def take_over(self, *, agent: str = "") -> Update | None:
@@ -149,7 +149,7 @@ class LearningsFile:
         files = read_files(self._context)
         if all(file.content is None or file.is_as_written(self._store.database) for file in files):
             return None
-        with disk.alone(self._store):
+        with disk.locked(self._store):
             return self._write(self._begin("edit"), agent=agent)
 
     def clear(self) -> list[str]:
@@ -158,7 +158,7 @@ class LearningsFile:
         The learnings stay: the next update writes them again.
         """
         background.refuse_without_project(self._context)
-        with disk.alone(self._store):
+        with disk.locked(self._store):
             deleted: list[str] = []
             while files := [file for file in read_files(self._context) if file.content is not None]:
                 with self._store.transaction():

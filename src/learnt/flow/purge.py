@@ -44,7 +44,7 @@ class Purge:
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._context.locate(id, writable=True)  # raises, with what is wrong
-        with disk.alone(self._store):  # an update that has read the files would write the learning again
+        with disk.locked(self._store):  # an update that has read the files would write the learning again
             return sum(self._purge_from(store, id) for store in holding)
 
     def _purge_from(self, store: Store, id: str) -> int:

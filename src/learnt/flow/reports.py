@@ -167,8 +167,14 @@ class Reports:
             tasks.get(self._store.database, task)
             raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
         last = fired.read(self._store.place.folder)
-        why = f"{describe_fired(last, self._context.clock())}, and nothing fitted so far; " if last else ""
+        why = f"{self.describe_fired(last, self._context.clock())}, and nothing fitted so far; " if last else ""
         raise NotFound("there is no brief yet", hint=f'{why}`learnt brief "what is to be done"` gives one')
+
+    @staticmethod
+    def describe_fired(last: Mapping[str, Fired], now: int) -> str:
+        """Return in words when hooks of which client last fired."""
+        events = (f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
+        return ", ".join(events)
 
     def today(self) -> Today:
         """Return how much was done since midnight, local time, and how much waits for a person."""
@@ -240,11 +246,6 @@ class Reports:
             id, title = statistics.learnt_from(database, gone.tasks) or ("", "")
             errors.append(GoneError(gone=gone, learning=id, title=title))
         return tuple(errors)
-
-
-def describe_fired(last: Mapping[str, Fired], now: int) -> str:
-    """Return in words when hooks of which client last fired."""
-    return ", ".join(f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
 
 
 def _sum_up(effects: Iterable[Effect]) -> Outcomes:

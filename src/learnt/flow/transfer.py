@@ -94,6 +94,23 @@ class Transfer:
         self._store.grew_by(added)
         return TemplateReport(added=added, known=known)
 
+    @staticmethod
+    def templates() -> dict[str, str]:
+        """Return the name of each built-in template, and what it is about."""
+        names = sorted(file.removesuffix(".md") for file in os.listdir(_TEMPLATES) if file.endswith(".md"))
+        return {name: _read_template(name).partition("\n")[0].removeprefix("# ") for name in names}
+
+    @staticmethod
+    def template(name: str) -> list[dict[str, Any]]:
+        """Return the records of a built-in template; raise WrongRequest if there is none with this name."""
+        known = Transfer.templates()
+        if name not in known:
+            raise WrongRequest(
+                f"there is no template `{name[:100]}`",
+                hint=f"choose one of: {', '.join(known)}; or name a file of your own, as in `--template ./team.md`",
+            )
+        return list(read_entries(_read_template(name)))
+
     def backup(self, path: str | None = None) -> str:
         """Write a copy of the store into a SQLite file and return its path."""
         if path is None:
@@ -181,23 +198,6 @@ def _read_template_record(record: dict[str, Any], *, now: int) -> Learning:
     learning = _read_record(statement, now=now)
     tags = sorted({*learning.tags, TEMPLATE_TAG})[:TAG_LIMIT]
     return learning.replace(id=new_id("learn", now), tags=tuple(tags))
-
-
-def templates() -> dict[str, str]:
-    """Return the name of each template, and what it is about."""
-    names = sorted(file.removesuffix(".md") for file in os.listdir(_TEMPLATES) if file.endswith(".md"))
-    return {name: _read_template(name).partition("\n")[0].removeprefix("# ") for name in names}
-
-
-def template(name: str) -> list[dict[str, Any]]:
-    """Return the records of a template, or raise with the names of the templates that exist."""
-    known = templates()
-    if name not in known:
-        raise WrongRequest(
-            f"there is no template `{name[:100]}`",
-            hint=f"choose one of: {', '.join(known)}; or name a file of your own, as in `--template ./team.md`",
-        )
-    return list(read_entries(_read_template(name)))
 
 
 def _read_template(name: str) -> str:

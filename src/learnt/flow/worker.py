@@ -1,8 +1,8 @@
-"""What the worker does between turns: applies the records that wait, and reads what was said since.
+"""The background worker: applies pending records, reads transcripts that have grown, and updates the learnings files.
 
-Each part is done independently: what cannot be done is reported, and waits. A conversation's words are debriefed before
-a model is asked about them, so that a model that fails holds back nothing that the agent said itself. Records that
-arrive while the worker ends are not missed: it looks once more after others can see that it has ended.
+The steps are independent: a failed step is reported and retried by the next worker. A conversation is debriefed before a
+model reads it, so a failing model does not delay the agent's own learnings. Records that arrive while the worker is
+finishing are not missed: it checks again after it has released its lock.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.files import Locked
 from learnt.text.times import MONTH_MS
 
-_TRIES = 2
-_TRIES_TO_BEGIN = 20
-_BETWEEN_TRIES_S = 0.05
+_SPOOL_TRIES = 2
+_LOCK_TRIES = 20
+_LOCK_PAUSE_S = 0.05
 
 
 class WorkerReport(Value):
-    """What was done, and what could not be."""
+    """What the worker did, and what failed."""
 
     records: int = 0
     """How many records were applied."""
     conversations: int = 0
     """How many conversations were debriefed again."""
     learnings: tuple[str, ...] = ()
-    """What they taught that is new, beyond what their agents said themselves."""
+    """The new learnings from these conversations, other than those that the agents reported."""
     remarks: tuple[str, ...] = ()
-    """What waits for the next time, and why."""
+    """What was left for the next worker, and why."""
 
 
 class Worker:
-    """Catches up with what waits, alone in its store."""
+    """Does the pending work of a store; only one worker runs at a time."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
 
     def start(self) -> None:
-        """Start the worker in a process of its own, unless one is running; never fails."""
+        """Start the worker in a separate process, unless one is running; never raise."""
         background.start_worker(self._context)
 
     def catch_up(self, *, limit_s: float = NO_HURRY_S) -> WorkerReport:
-        """Do what there is to do, alone; return at once if another worker is running."""
+        """Do the pending work; return at once if another worker is running."""
         deadline = time.monotonic() + limit_s
         folder = self._store.place.folder
         report = WorkerReport()
@@ -67,14 +67,14 @@ class Worker:
             with _hold_worker_lock(folder) as is_alone:
                 if not is_alone:
                     return report
-                background.tell_state(folder, "begun")
-                before = self._waiting_records()
+                background.record_worker_state(folder, "begun")
+                before = self._pending_records()
                 report = self._catch_up_once(report, deadline)
-                background.tell_state(folder, "failed" if report.remarks else "done")
-            if not self._waiting_records() - before or time.monotonic() > deadline:
+                background.record_worker_state(folder, "failed" if report.remarks else "done")
+            if not self._pending_records() - before or time.monotonic() > deadline:
                 return report
 
-    def _waiting_records(self) -> set[str]:
+    def _pending_records(self) -> set[str]:
         return {record.op for record in self._store.spool.waiting()}
 
     def _catch_up_once(self, report: WorkerReport, deadline: float) -> WorkerReport:
@@ -82,24 +82,24 @@ class Worker:
         report = report.replace(records=report.records + self._apply_spool(remarks))
         self._refresh_mirror(remarks, examine=True)
         if not self._store.spool.is_empty():
-            return report.replace(remarks=tuple(remarks))  # what cannot take these takes nothing else either
+            return report.replace(remarks=tuple(remarks))  # a database that refuses these refuses everything else, too
         report = self._read_conversations(report, remarks, deadline)
         self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
         return report.replace(remarks=tuple(remarks))
 
     def _apply_spool(self, remarks: list[str]) -> int:
-        """Bring what waits into the database; others may be writing."""
+        """Apply pending records, twice if needed: other processes may be adding some."""
         applied = 0
-        for _ in range(_TRIES):
+        for _ in range(_SPOOL_TRIES):
             applied += self._store.take_up_spool(wait=True)
             if self._store.spool.is_empty():
                 return applied
-        remarks.append("records wait in the spool: the database cannot take them now")
+        remarks.append("records are pending in the spool: the database cannot be written now")
         return applied
 
     def _refresh_mirror(self, remarks: list[str], *, examine: bool) -> None:
-        """Beside a server, update the copy for hooks: first, so that they need not wait, and last."""
+        """With a database server, update the mirror that hooks read: before the other steps and after them."""
         if not self._store.place.address:
             return
         try:
@@ -108,7 +108,7 @@ class Worker:
             remarks.append(_format_error(error))
 
     def _update_files(self, remarks: list[str], deadline: float) -> None:
-        """Update the learnings files as long as that is due: others may finish as many tasks meanwhile."""
+        """Update the learnings files until no update is due: more tasks may be finished meanwhile."""
         file = LearningsFile(self._context)
         try:
             while self._context.root and file.state().is_due and time.monotonic() < deadline:
@@ -117,8 +117,8 @@ class Worker:
             remarks.append(_format_error(error))
 
     def _read_conversations(self, report: WorkerReport, remarks: list[str], deadline: float) -> WorkerReport:
-        """Read the transcripts that have grown; after the model failed, only their words."""
-        asks = True
+        """Read the transcripts that have grown; once the model has failed, debrief them only."""
+        asks_model = True
         database = self._store.database
         latest = tasks.conversations(database, since=self._context.clock() - MONTH_MS)
         sources = [source for attempt in latest for source in (attempt.transcript, words_of(attempt.transcript))]
@@ -130,11 +130,11 @@ class Worker:
                 size = _size_or_0(attempt.transcript)
                 if size and sizes_read.get(words_of(attempt.transcript)) != size:
                     report = report.replace(conversations=report.conversations + self._debrief(attempt, size))
-                if asks and size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
+                if asks_model and size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
                     new = self._mine(attempt, size, deadline - time.monotonic())
                     report = report.replace(learnings=(*report.learnings, *new))
             except (ModelFailed, NoModel, SpendingCap) as error:
-                asks = False  # a model that fails now fails the next time, too, and is paid for it
+                asks_model = False  # it would probably fail again, and cost money each time
                 remarks.append(_format_error(error))
             except LearntError as error:
                 remarks.append(_format_error(error))
@@ -146,7 +146,7 @@ class Worker:
         return is_enabled and not task.skip_learnings and not was_asked_lately(self._context, task)
 
     def _debrief(self, attempt: Attempt, size: int) -> bool:
-        """Replace the debrief of a conversation by one of all its agent's words; False if there are none yet."""
+        """Replace the debrief of a conversation with one of the whole transcript; False if the agent said nothing yet."""
         header = self._read_header(attempt, size)
         question, messages = self._read_words(attempt) if header else ("", [])
         if header is None or not messages:
@@ -168,7 +168,7 @@ class Worker:
         return not keep(self._context, turn).spooled
 
     def _mine(self, attempt: Attempt, size: int, limit_s: float) -> tuple[str, ...]:
-        """Learn from what was done in a conversation; return the new learnings."""
+        """Mine a conversation; return the new learnings."""
         header = self._read_header(attempt, size)
         if header is None:
             return ()
@@ -179,17 +179,17 @@ class Worker:
         return take_in_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
 
     def _read_header(self, attempt: Attempt, size: int) -> About | None:
-        """Return what a transcript says about itself; what is none is not tried again until it changes."""
+        """Return the header of a transcript; a file without one is not read again until it changes."""
         try:
             return about(attempt.transcript, session_database)
         except TryAgain:
-            raise  # its client is writing it
+            raise  # its client is writing to it
         except (LearntError, OSError):
             note_read(self._context, attempt.transcript, size=size, task=attempt.task)
             return None
 
     def _read_words(self, attempt: Attempt) -> tuple[str, list[str]]:
-        """Return what was asked first and what the agent said, also what is not in the transcript yet."""
+        """Return the first prompt and the agent's messages, including those that are not in the transcript yet."""
         question, messages = read_words(attempt.transcript)
         material = mined.material_of(self._store.database, attempt.task)
         texts = [part.text for part in material if part.attempt == attempt.id]
@@ -199,23 +199,23 @@ class Worker:
 
 @contextmanager
 def _hold_worker_lock(folder: str) -> Iterator[bool]:
-    """Be the only worker of a store; False if another one is running."""
-    for _ in range(_TRIES_TO_BEGIN):
+    """Hold the lock of the worker; False if another worker is running."""
+    for _ in range(_LOCK_TRIES):
         with Locked(os.path.join(folder, background.WORKER_LOCK), wait=False) as is_alone:
             if is_alone:
                 yield True
                 return
-        time.sleep(_BETWEEN_TRIES_S)  # asking whether a worker runs holds the lock for an instant, too
+        time.sleep(_LOCK_PAUSE_S)  # a process that checks whether a worker is running takes the lock for an instant
     yield False
 
 
 def _last_result(messages: list[str]) -> str | None:
-    """Return how the work ended, by the last message that says so."""
+    """Return the result that the last message with one reports."""
     return next((result for text in reversed(messages) if (result := read_sigils(text).result)), None)
 
 
 def _size_or_0(transcript: str) -> int:
-    """Return the size of a transcript; 0 if it is gone."""
+    """Return the size of a transcript; 0 if it no longer exists."""
     try:
         return size_of(transcript)
     except (LearntError, OSError):

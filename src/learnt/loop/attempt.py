@@ -33,12 +33,12 @@ LOGS = "logs"
 RUNNING = "running"
 _TRANSCRIPTS = "transcripts"
 WORKTREES = "worktrees"
-_LONGEST_CHAIN = 5
+_MAX_CHAIN = 5
 _LINES_LOGGED = 20
 _SPOOL_GLANCE_S = 0.2
 # The price of a token from a cache, as a share of the price of an input token.
 _CACHED_SHARE = 0.1
-_LONGEST_LOG = 5_000_000
+_MAX_LOG_CHARS = 5_000_000
 _NO_CHOICE = ModelChoice(model="", reason="")
 _NO_REPORT = RunReport()
 
@@ -78,7 +78,7 @@ class TaskAttempt:
         self.claim = claim
         self.task = memory.tasks.get(claim.task)
         self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
-        self._log_room = _LONGEST_LOG
+        self._log_room = _MAX_LOG_CHARS
         self._began = time.monotonic()
 
     def run(self) -> AttemptResult:
@@ -366,7 +366,7 @@ def prompt_of(
 def _chain(memory: Memory, task: Task) -> list[Task]:
     """Return what a task builds on, the farthest first."""
     chain: list[Task] = []
-    while task.based_on and len(chain) < _LONGEST_CHAIN and task.based_on not in {link.id for link in chain}:
+    while task.based_on and len(chain) < _MAX_CHAIN and task.based_on not in {link.id for link in chain}:
         try:
             task = memory.tasks.get(task.based_on)
         except WrongRequest:

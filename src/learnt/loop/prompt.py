@@ -21,9 +21,9 @@ from learnt.text.templates import read_template
 
 OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
-_LONGEST_SPEC = 200_000
-_MOST_ENTRIES = 20
-_LONGEST_ENTRY = 500
+_MAX_SPEC_CHARS = 200_000
+_MAX_ENTRIES = 20
+_MAX_ENTRY_CHARS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
 _PLACE_OF_BRIEF = "\0"  # no cleaned text holds it
 
@@ -76,7 +76,7 @@ def read_spec(root: str, spec: str) -> str:
         raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(_LONGEST_SPEC + 1)
+            text = file.read(_MAX_SPEC_CHARS + 1)
     except OSError as error:
         raise WrongRequest(
             f"the specification {spec} cannot be read: {error.strerror}", hint="check who may read the file"
@@ -85,9 +85,9 @@ def read_spec(root: str, spec: str) -> str:
         text = "\0"
     if "\0" in text:
         raise WrongRequest(f"the specification {spec} is no text in UTF-8", hint="write it as plain text or Markdown")
-    if len(text) > _LONGEST_SPEC:
+    if len(text) > _MAX_SPEC_CHARS:
         raise WrongRequest(
-            f"the specification {spec} is longer than {_LONGEST_SPEC:,} characters",
+            f"the specification {spec} is longer than {_MAX_SPEC_CHARS:,} characters",
             hint="split it, and the task with it",
         )
     return clean(text).strip()
@@ -134,11 +134,11 @@ def _prerequisites(prerequisites: Sequence[Earlier], unmerged: Sequence[str]) ->
 
 
 def _section(title: str, entries: Sequence[str]) -> str:
-    more = [f"- … and {len(entries) - _MOST_ENTRIES} more"] if len(entries) > _MOST_ENTRIES else []
-    return "\n".join(["", f"## {title}", "", *entries[:_MOST_ENTRIES], *more, ""]) if entries else ""
+    more = [f"- … and {len(entries) - _MAX_ENTRIES} more"] if len(entries) > _MAX_ENTRIES else []
+    return "\n".join(["", f"## {title}", "", *entries[:_MAX_ENTRIES], *more, ""]) if entries else ""
 
 
 def _format_earlier(earlier: Earlier) -> str:
-    summary = fold(earlier.summary)[:_LONGEST_ENTRY]
+    summary = fold(earlier.summary)[:_MAX_ENTRY_CHARS]
     branch = f" (branch `{earlier.task.branch}`)" if earlier.task.branch else ""
     return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(summary)}' if summary else ''}"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from learnt.errors import LearntError
 from learnt.model import Value
-from learnt.system import family, files
+from learnt.system import detached, family, files
 
 LOG = "work.log"
 _FOLDER = "runs"
@@ -78,19 +76,17 @@ def ask_to_stop(run: Run) -> None:
 def start(words: list[str], store_folder: str) -> Run:
     """Start a run that outlives this process; return it once it has registered itself."""
     log = os.path.join(store_folder, LOG)
-    with open(log, "wb", opener=files.open_private) as file:
-        process = subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=sys.platform != "win32"
-        )
+    process = detached.start(words, environ=os.environ, log=log)
     path = _path(store_folder, process.pid)
     deadline = time.monotonic() + _START_PATIENCE_S
     while not os.path.exists(path):
-        if process.poll() is not None:
+        exit_code = process.poll()
+        if exit_code == 0:
+            break  # there was nothing more to do
+        if exit_code is not None:
             with open(log, encoding="utf-8", errors="replace") as file:
                 output = file.read().strip()
-            if process.returncode == 0:
-                break  # there was nothing more to do
-            raise LearntError(f"the run ended at once: {output or process.returncode}", hint="try it in the foreground")
+            raise LearntError(f"the run ended at once: {output or exit_code}", hint="try it in the foreground")
         if time.monotonic() > deadline:
             raise LearntError("the run does not start", hint=f"see {log}")
         time.sleep(0.02)

@@ -9,7 +9,7 @@ from learnt.clients.kit.run import Call, plain_text
 from learnt.loop.agents import AgentRun
 from learnt.system.run import EXITED, TIME_LIMIT
 
-_LONGEST_ENDING = 1_500
+_MAX_OUTPUT_CHARS = 1_500
 # In this order: a missing module also fails a test, a failed test also shows a type error.
 _SIGNS = (
     ("timeout", r"timed? ?out|deadline exceeded|TimeoutError|TimeoutExpired"),
@@ -48,7 +48,7 @@ def call_of(command: str) -> Call:
 def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
     """Return why a verification did not pass: the reason in one sentence, its category, and the end of its output."""
     printed = (plain_text(run.output.stdout), plain_text(run.output.stderr))
-    output = "\n".join(filter(None, printed)).strip()[-_LONGEST_ENDING:]
+    output = "\n".join(filter(None, printed)).strip()[-_MAX_OUTPUT_CHARS:]
     exit = run.exit
     if exit.ending == EXITED:
         how = f"ended with exit code {exit.exit_code}"

@@ -21,7 +21,7 @@ from learnt.memory import Memory
 from learnt.model import Value, new_id
 from learnt.system import family
 
-_LONGEST_WAIT_S = 5.0
+_MAX_WAIT_S = 5.0
 _GLANCE_S = 1.0
 
 
@@ -186,7 +186,7 @@ class LoopRun:
             self._waited_for.add(held[0].attempt)
             self._tell(Notice(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}"))
         lapse_s = max(0.05, (min(claim.held_until for claim in held) - now) / 1000)
-        self._changed.wait(min(lapse_s, _LONGEST_WAIT_S))
+        self._changed.wait(min(lapse_s, _MAX_WAIT_S))
         return True
 
     def _attempt(self, memory: Memory, attempt: TaskAttempt) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 
+from learnt.system.files import open_private
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -71,7 +73,7 @@ def read(folder: str) -> dict[str, Fired]:
 
 
 def _write(path: str, content: bytes) -> None:
-    file = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
+    file = open_private(path, os.O_CREAT | os.O_WRONLY)
     try:
         os.write(file, content)
     finally:

@@ -14,6 +14,7 @@ import apsw
 
 from learnt.errors import CorruptDatabase, InvalidValue, LearntError, TryAgain, cannot_write
 from learnt.store.database import Database
+from learnt.system.files import touch_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
 def _create_private(path: str) -> None:
     """Make an empty file that only its owner can read; SQLite gives its log the same mode."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        touch_private(path)
     except OSError as error:
         raise cannot_write(path, error, hint="choose a folder that you can write to") from None
 

@@ -1,7 +1,7 @@
-"""Start a process that outlives us and that nobody waits for.
+"""Start a process that outlives us.
 
-It has a session of its own, reads nothing, writes to a private log file and inherits no open file. Hooks load this
-module: it imports nothing of ours, and `subprocess`, which takes longer to load than the start itself, only on Windows.
+It runs in its own session, reads nothing, writes to a private log file and inherits no open file. Hooks load this
+module: `subprocess`, which takes longer to load than the start itself, is imported on Windows only.
 """
 
 from __future__ import annotations
@@ -9,64 +9,80 @@ from __future__ import annotations
 import os
 import sys
 
+from learnt.system.files import open_private
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping
 
 INTERNAL = "LEARNT_INTERNAL"
 """The environment variable that marks processes started by learnt itself."""
 
-_running: list[int] = []
+_running: list[Detached] = []
 
 
-def start(words: list[str], *, environ: Mapping[str, str], log: str, append: bool = False) -> None:
-    """Start a program, given by its full path, with what it prints in a log that is new unless `append`."""
-    file = os.open(log, os.O_CREAT | os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC), 0o600)
+def start(words: list[str], *, environ: Mapping[str, str], log: str, append: bool = False) -> Detached:
+    """Start a program, given by its full path; its output goes to the log, which is emptied first unless `append`."""
+    file = open_private(log, os.O_CREAT | os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC))
+    _running[:] = [process for process in _running if process.poll() is None]  # reaps those that have ended
     try:
-        _spawn(words, environ, file)
+        process = _spawn(words, environ, file)
     finally:
         os.close(file)
+    _running.append(process)
+    return process
+
+
+class Detached:
+    """A process that was started; on Windows with the handle that knows its exit code."""
+
+    def __init__(self, pid: int, handle: subprocess.Popen[bytes] | None = None) -> None:
+        self.pid = pid
+        self._handle = handle
+        self._exit_code: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative for a signal; None while it runs."""
+        if sys.platform == "win32":
+            return self._handle.poll() if self._handle else None
+        if self._exit_code is None:
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                pid, status = self.pid, 0  # something else in this process has reaped it
+            self._exit_code = os.waitstatus_to_exitcode(status) if pid else None
+        return self._exit_code
 
 
 if sys.platform == "win32":
 
-    def _spawn(words: list[str], environ: Mapping[str, str], log: int) -> None:
+    def _spawn(words: list[str], environ: Mapping[str, str], log: int) -> Detached:
         import subprocess
 
         process = subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        process.returncode = 0  # nobody waits for it: without this, Python warns that it still runs
+        return Detached(process.pid, process)
 
 else:
 
-    def _spawn(words: list[str], environ: Mapping[str, str], log: int) -> None:
-        _reap()
+    def _spawn(words: list[str], environ: Mapping[str, str], log: int) -> Detached:
         nothing = os.open(os.devnull, os.O_RDONLY)
         try:
             actions = [(os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
             # A caller that waits for the end of a pipe that we inherited must not wait for the new process as well.
             closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable_files()]
-            _running.append(os.posix_spawn(words[0], words, environ, file_actions=[*actions, *closed], setsid=True))
+            return Detached(os.posix_spawn(words[0], words, environ, file_actions=[*actions, *closed], setsid=True))
         finally:
             os.close(nothing)
 
-    def _reap() -> None:
-        """Remove ended processes from the system's table."""
-        for pid in list(_running):
-            try:
-                has_ended = os.waitpid(pid, os.WNOHANG)[0] != 0
-            except ChildProcessError:
-                has_ended = True
-            if has_ended:
-                _running.remove(pid)
-
 
 def _inheritable_files() -> list[int]:
-    """Return the open files beyond the usual three that a new process would get."""
+    """Return the open files, other than the standard streams, that a new process would inherit."""
     numbers = []
     for name in os.listdir("/dev/fd"):
         try:
             if int(name) > 2 and os.get_inheritable(int(name)):
                 numbers.append(int(name))
         except OSError:
-            continue  # the one through which they were listed
+            continue  # the file through which they were listed
     return numbers

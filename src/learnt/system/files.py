@@ -1,7 +1,8 @@
-"""Write files whole, so that a crash leaves the old content or the new, privately, for the owner only; and lock them.
+"""The system calls that hooks need: write files whole and privately, lock them, and stop a block at its deadline.
 
-What is replaced is written beside its place first. `durable` means that the disk has it when the function returns.
-Errors of the system go to the caller. Hooks load this module: it imports nothing of ours.
+A crash leaves the old content of a file or the new, because new content is first written next to it. Private files can
+be read by their owner only. `durable` means that the disk has the content when the function returns. System errors are
+passed to the caller.
 """
 
 from __future__ import annotations
@@ -9,13 +10,26 @@ from __future__ import annotations
 import os
 import sys
 
+from learnt.errors import TryAgain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
 PRIVATE = 0o600
-_BINARY = getattr(os, "O_BINARY", 0)  # else Windows would change line ends
+_BINARY = getattr(os, "O_BINARY", 0)  # otherwise Windows changes line ends
+# Python drops an exception raised inside some of its callbacks, so the alarm repeats.
+_ALARM_REPEAT_S = 0.1
 
 
 def open_private(path: str, flags: int) -> int:
     """Open a file that only its owner may read: the `opener` of Python's `open`."""
     return os.open(path, flags, PRIVATE)
+
+
+def touch_private(path: str) -> None:
+    """Create an empty file unless it exists."""
+    os.close(open_private(path, os.O_CREAT | os.O_RDWR))
 
 
 def write_private(path: str, text: str) -> None:
@@ -25,30 +39,58 @@ def write_private(path: str, text: str) -> None:
 
 
 def append_private(path: str, text: str) -> None:
-    """Write to the end of a file."""
+    """Append to a file."""
     with open(path, "a", encoding="utf-8", opener=open_private) as file:
         file.write(text)
 
 
-def rotate(path: str, *, longest: int) -> None:
-    """Rename a log that has grown too long; the one before it is lost."""
-    if os.path.exists(path) and os.path.getsize(path) > longest:
+def rotate(path: str, *, max_bytes: int) -> None:
+    """Rename a log that has grown too long; the previous one is lost."""
+    if os.path.exists(path) and os.path.getsize(path) > max_bytes:
         os.replace(path, path + ".old")
 
 
 def replace_file(path: str, content: bytes, *, unfinished: str, durable: bool = True) -> None:
-    """Give a private file new content, wholly or not at all; `unfinished` is where it lies while it is written."""
-    stage(unfinished, content, durable=durable)
+    """Give a private file new content, wholly or not at all; `unfinished` is its path while it is being written."""
+    stage(unfinished, (content,), durable=durable)
     os.replace(unfinished, path)
     if durable:
         _sync_folder(path)
 
 
-def stage(path: str, content: bytes, *, mode: int = PRIVATE, durable: bool = True) -> None:
-    """Write a file that is to take another one's place."""
+def replace_shared(
+    path: str,
+    pieces: Iterable[bytes],
+    *,
+    unfinished: str,
+    mode: int,
+    durable: bool = True,
+    is_unchanged: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Give a file that others may read new content, wholly or not at all; an existing file keeps its mode.
+
+    `is_unchanged` is called just before the file is replaced. If it returns False, so does this function, and the file
+    stays as it is.
+    """
+    try:
+        stage(unfinished, pieces, mode=mode, durable=durable)
+        if os.path.exists(path):
+            os.chmod(unfinished, os.stat(path).st_mode & 0o777)
+        if not is_unchanged():
+            return False
+        os.replace(unfinished, path)
+    finally:
+        if os.path.exists(unfinished):
+            os.unlink(unfinished)
+    return True
+
+
+def stage(path: str, pieces: Iterable[bytes], *, mode: int = PRIVATE, durable: bool = True) -> None:
+    """Write a file that will replace another one."""
     file = os.open(path, _BINARY | os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
-        _write_all(file, content)
+        for piece in pieces:
+            _write_all(file, piece)
         if durable:
             os.fsync(file)
     finally:
@@ -56,9 +98,9 @@ def stage(path: str, content: bytes, *, mode: int = PRIVATE, durable: bool = Tru
 
 
 def append_line(path: str, line: bytes) -> None:
-    """Write a whole line at the end of a private file, durably; on failure leave the file as it was.
+    """Append a whole line to a private file, durably; on failure leave the file as it was.
 
-    After a torn line the new one begins on a line of its own.
+    If a crash left half a line at the end, the new one starts on the next line.
     """
     file = os.open(path, _BINARY | os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
     try:
@@ -87,7 +129,7 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Make a new file's name durable, too; Windows has no such call."""
+    """Make the name of a new file durable as well; Windows has no such call."""
     if sys.platform == "win32":
         return
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
@@ -104,9 +146,9 @@ else:
 
 
 class Locked:
-    """A lock on a file of its own, so that the files it guards can be renamed; False when it is taken.
+    """Locks a separate file, so that the files it guards can be renamed; `with` gives False if another process has it.
 
-    `shared`: many may hold it at once, but then nobody holds it alone. Where a system has no such locks, nothing is
+    `shared`: several processes may hold the lock together, but none alone. On a system without such locks, nothing is
     locked.
     """
 
@@ -117,7 +159,7 @@ class Locked:
         self._file = -1
 
     def __enter__(self) -> bool:
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._file = open_private(self._path, os.O_RDWR | os.O_CREAT)
         while not _lock(self._file, wait=self._wait, shared=self._shared):
             if not self._wait:
                 return False
@@ -127,7 +169,7 @@ class Locked:
         os.close(self._file)
 
     def is_lost(self) -> bool:
-        """Say whether the lock's file was removed or replaced while we waited for it."""
+        """Return whether the lock file was removed or replaced while we waited for it."""
         try:
             return not os.path.samestat(os.fstat(self._file), os.stat(self._path))
         except FileNotFoundError:
@@ -145,3 +187,33 @@ def _lock(file: int, *, wait: bool, shared: bool) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     return True
+
+
+class Deadline:
+    """Raises TryAgain in a block when its time is up; 0 milliseconds means no limit.
+
+    Windows has no such timer; there SQLite's short wait is the only limit.
+    """
+
+    def __init__(self, milliseconds: int) -> None:
+        self._milliseconds = milliseconds
+
+    def __enter__(self) -> None:
+        self._set(self._milliseconds)
+
+    def __exit__(self, *_error: object) -> None:
+        self._set(0)
+
+    def _set(self, milliseconds: int) -> None:
+        if sys.platform == "win32" or not self._milliseconds:
+            return
+        if TYPE_CHECKING:
+            import signal
+        else:
+            import _signal as signal  # without the enumerations of `signal`, which take longer to build than a query
+
+        signal.signal(signal.SIGALRM, self._give_up)
+        signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _ALARM_REPEAT_S if milliseconds else 0)
+
+    def _give_up(self, _number: int, _frame: object) -> None:
+        raise TryAgain(f"no answer within {self._milliseconds} ms", hint="allow more time, or try again")

@@ -1,18 +1,18 @@
-"""Run git: it never prompts, and ignores the repository that the environment of our own process may name."""
+"""Run git, without prompts and without the `GIT_…` variables of our own process, which may name another repository."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 
 from learnt.errors import LearntError
 from learnt.model import Value
+from learnt.system.run import EXITED, run
 
 _LIMIT_S = 300
-_MOST_COMMITS = 5_000
-_FIELD, _RECORD = "\x01", "\x02"  # no white space, as \x1f and \x1e are: what git says is stripped
+_MAX_OUTPUT_BYTES = 100_000_000
+_MAX_COMMITS = 5_000
+_FIELD, _RECORD = "\x01", "\x02"  # unlike \x1f and \x1e not white space, which `strip` would remove
 
 
 class Commit(Value):
@@ -32,33 +32,35 @@ def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True
             return None
         raise LearntError(f"the folder {folder} is gone", hint="look for what removed it")
     clean = {name: text for name, text in environ.items() if not name.startswith("GIT_")}
-    try:
-        done = subprocess.run(
+    printed = {"stdout": bytearray(), "stderr": bytearray()}
+
+    def keep(name: str, chunk: bytes) -> bool:
+        printed[name].extend(chunk)
+        return len(printed[name]) <= _MAX_OUTPUT_BYTES
+
+    with open(os.devnull, "rb") as nothing:
+        exit = run(
             ["git", *words],
-            cwd=folder,
-            env={**clean, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LIMIT_S,
-            check=False,
-            start_new_session=sys.platform != "win32",  # Ctrl-C is for us, not for git
+            folder=folder,
+            environ={**clean, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+            stdin=nothing,
+            keep=keep,
+            time_limit_s=_LIMIT_S,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise LearntError(f"git could not be run: {error}", hint="check that git works here: `git status`") from None
-    if done.returncode:
+    if exit.ending != EXITED:
+        reason = exit.error or f"it reached its {exit.ending}"
+        raise LearntError(f"git could not be run: {reason}", hint="check that git works here: `git status`")
+    output, errors = (printed[name].decode("utf-8", "replace").strip() for name in ("stdout", "stderr"))
+    if exit.exit_code:
         if not check:
             return None
-        raise LearntError(
-            f"`git {' '.join(words)}` failed: {done.stderr.strip()}", hint=f"look at it in {folder}, then try again"
-        )
-    return done.stdout.strip()
+        raise LearntError(f"`git {' '.join(words)}` failed: {errors}", hint=f"look at it in {folder}, then try again")
+    return output
 
 
 def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterator[Commit]:
     """Yield the commits on the current branch since a moment, the newest first; outside git, none."""
-    words = ["log", f"--since=@{since_ms // 1000}", f"--max-count={_MOST_COMMITS}", "--no-merges", "--name-only"]
+    words = ["log", f"--since=@{since_ms // 1000}", f"--max-count={_MAX_COMMITS}", "--no-merges", "--name-only"]
     form = _FIELD.join((f"--format={_RECORD}%H", "%at", "%s", "%b", ""))
     output = git(folder, *words, form, environ=environ, check=False)
     for record in (output or "").split(_RECORD)[1:]:

@@ -113,7 +113,7 @@ def _stage(replacement: Replacement, staged: dict[str, str]) -> None:
     staged[replacement.path] = unfinished
     present = os.stat(place) if os.path.exists(place) else None
     mode = present.st_mode & 0o7777 if present else replacement.mode
-    stage(unfinished, replacement.after or b"", mode=mode)
+    stage(unfinished, (replacement.after or b"",), mode=mode)
     if present:
         os.chmod(unfinished, mode)  # undoes the process's umask
         _give_to(unfinished, present)

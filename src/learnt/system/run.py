@@ -24,7 +24,7 @@ from learnt.system import family
 _CHUNK = 65_536
 # How long a pipe may take to close once everything that could hold it is dead.
 _PATIENCE_S = 5.0
-_LONGEST_WAIT_S = 3600.0
+_MAX_WAIT_S = 3600.0
 
 EXITED, TIME_LIMIT, OUTPUT_LIMIT = "exited", "time limit", "output limit"
 INTERRUPTED, NOT_STARTED = "interrupted", "not started"
@@ -170,7 +170,7 @@ class _Program:
         while True:
             left_s = deadline - time.monotonic()
             try:
-                event = self.events.get(timeout=min(max(0.0, left_s), _LONGEST_WAIT_S))
+                event = self.events.get(timeout=min(max(0.0, left_s), _MAX_WAIT_S))
             except Empty:
                 event = _OUTPUT
             if event != _OUTPUT:

@@ -12,7 +12,7 @@ import sys
 
 from learnt import __version__
 from learnt.doors.cli.arguments import read_arguments
-from learnt.doors.cli.screen import print_error
+from learnt.doors.output import print_error
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 
@@ -89,7 +89,7 @@ _TABLE = {
         ("tidy", "setup", "Archive old learnings, doubt unused ones"),
         ("config", "setup", "Show every setting, its origin and its meaning"),
         ("usage", "stats", "Show the cost of model calls"),
-        ("doctor", "setup", "Check the store and suggest fixes"),
+        ("doctor", "doctor", "Check the store and suggest fixes"),
     ),
 }
 GROUPS = tuple(_TABLE)

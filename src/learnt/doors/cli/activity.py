@@ -12,7 +12,7 @@ from typing import Any
 
 from learnt.clients.registry import client_name, setup_names
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
-from learnt.doors.cli.screen import (
+from learnt.doors.output import (
     format_count,
     format_time,
     is_terminal,
@@ -23,18 +23,18 @@ from learnt.doors.cli.screen import (
     show_json,
     show_table,
 )
-from learnt.doors.hook import Deadline
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.reports import Activity, describe_fired
+from learnt.flow.reports import Activity, Reports
 from learnt.memory import Memory
 from learnt.store.activity import Entry, Today
+from learnt.system.files import Deadline
 from learnt.text.times import ago
 
 _KINDS = {"briefs": "brief", "warnings": "warning", "debriefs": "debrief"}
 _ASKERS = {"hook": "hooks", "prompt": "programs", "tool": "agents", "person": "people"}
-_LONGEST_TITLE = 60
-_LONGEST_NAME = 20
-_LEAST_TITLE = 30
+_MAX_TITLE_CHARS = 60
+_MAX_NAME_CHARS = 20
+_MIN_TITLE_CHARS = 30
 # The columns that a narrow terminal drops, in this order.
 _OPTIONAL_COLUMNS = ("id", "ms", "tokens", "occasion", "learnings", "agent", "client")
 _GAP = 3
@@ -124,14 +124,14 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
             (arguments.agent, "agents", activity.agents),
         ):
             if wanted:
-                names = ", ".join(_shorten(name, _LONGEST_NAME) for name in known)
+                names = ", ".join(_shorten(name, _MAX_NAME_CHARS) for name in known)
                 say(f"Known {noun}: {names or 'none yet'}")
         silent = {name: last for name, last in activity.fired.items() if name == client_name(arguments.client)}
         if silent and not (arguments.agent or arguments.what):
-            say(f"But {describe_fired(silent, now)}, and nothing fitted so far.")
+            say(f"But {Reports.describe_fired(silent, now)}, and nothing fitted so far.")
         return
     if activity.fired:
-        say(f"Nothing yet: {describe_fired(activity.fired, now)}, and nothing fitted so far.")
+        say(f"Nothing yet: {Reports.describe_fired(activity.fired, now)}, and nothing fitted so far.")
         say('`learnt brief "a task"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent was briefed, warned or debriefed in this project.")
@@ -155,15 +155,15 @@ def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, 
     columns = {
         "when": [format_time(entry.at, seconds=True) if now is None else ago(entry.at, now) for entry in entries],
         "what": [entry.what for entry in entries],
-        "client": [_shorten(entry.client, _LONGEST_NAME) for entry in entries],
-        "agent": [_shorten(entry.agent, _LONGEST_NAME) for entry in entries],
+        "client": [_shorten(entry.client, _MAX_NAME_CHARS) for entry in entries],
+        "agent": [_shorten(entry.agent, _MAX_NAME_CHARS) for entry in entries],
         "occasion": [entry.occasion for entry in entries],
         "learnings": [f"{entry.learnings:,}" for entry in entries],
         "tokens": ["" if entry.tokens is None else f"{entry.tokens:,}" for entry in entries],
         "ms": ["" if entry.duration_ms is None else f"{entry.duration_ms:,}" for entry in entries],
         "outcome": [f"{entry.outcome}, denied" if entry.denied else entry.outcome for entry in entries],
         "id": [entry.id for entry in entries],
-        "task or command": [_shorten(entry.command or entry.title, _LONGEST_TITLE) for entry in entries],
+        "task or command": [_shorten(entry.command or entry.title, _MAX_TITLE_CHARS) for entry in entries],
     }
     last = list(columns)[-1]
     return {head: cells for head, cells in columns.items() if head == last or any(cells)}
@@ -175,7 +175,7 @@ def _drop_columns(columns: dict[str, list[str]], width: int, *, keep: tuple[str,
     last = list(columns)[-1]
     for head in (head for head in _OPTIONAL_COLUMNS if head not in keep):
         widths = {name: max(map(len, (name, *cells))) + _GAP for name, cells in fitting.items()}
-        if sum(widths.values()) - widths[last] + min(widths[last], _LEAST_TITLE + _GAP) <= width:
+        if sum(widths.values()) - widths[last] + min(widths[last], _MIN_TITLE_CHARS + _GAP) <= width:
             break
         fitting.pop(head, None)
     return fitting
@@ -188,7 +188,9 @@ def _shorten(text: str, longest: int) -> str:
 
 def _format_counts(counts: Mapping[str, int], names: Mapping[str, str], nameless: str) -> str:
     """Return the total, and in brackets how many each has."""
-    parts = [f"{_shorten(names.get(who, who), _LONGEST_TITLE) or nameless} {count:,}" for who, count in counts.items()]
+    parts = [
+        f"{_shorten(names.get(who, who), _MAX_TITLE_CHARS) or nameless} {count:,}" for who, count in counts.items()
+    ]
     return f"{sum(counts.values()):,} ({', '.join(parts)})"
 
 

@@ -1,14 +1,14 @@
-"""Commands before and after an agent's work: brief, debrief, feedback. The MCP tools use the same words."""
+"""Commands before and after an agent's work: brief, debrief, feedback."""
 
 from __future__ import annotations
 
 import sys
 
-from learnt.brief.render import GIVEN_TO, NO_ROOM
+from learnt.brief.render import explain_empty
 from learnt.doors.cli.arguments import Arguments, Parser, add_situation, open_memory, print_result, read_situation
-from learnt.doors.cli.screen import note, say, show_json
-from learnt.doors.hook import Deadline
+from learnt.doors.output import describe_debrief, describe_mark, note, say, show_json
 from learnt.model import RESULTS
+from learnt.system.files import Deadline
 from learnt.text.records import as_record
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.memory import Memory
-    from learnt.model import Brief, Debrief, Learning
+    from learnt.model import Brief, Debrief
 
 
 def brief_arguments(parser: Parser) -> None:
@@ -41,7 +41,7 @@ def brief_run(arguments: Arguments) -> None:
     elif brief.text:
         sys.stdout.write(brief.text)
     else:
-        note(f"{explain_empty_brief(brief)} `learnt explain {brief.id}` shows what was considered.")
+        note(f"{explain_empty(brief)} `learnt explain {brief.id}` shows what was considered.")
     if not arguments.json and not arguments.task:
         note(f"The task is {brief.task}: afterwards, pipe the agent's output to `learnt debrief --task {brief.task}`.")
 
@@ -148,42 +148,3 @@ def brief_record(brief: Brief) -> dict[str, Any]:
 def _debrief_record(debrief: Debrief) -> dict[str, Any]:
     failure = debrief.failure.as_dict() if debrief.failure else None
     return {"id": debrief.attempt, **debrief.as_dict(), "failure": failure}
-
-
-def explain_empty_brief(brief: Brief) -> str:
-    """Return why a brief has no text."""
-    reasons = [entry["left_out"] for entry in brief.receipt["considered"]]
-    too_long = reasons.count(NO_ROOM)
-    repeated = [reason for reason in reasons if reason.startswith(GIVEN_TO)]
-    if too_long:
-        budget = brief.receipt["settings"]["budget_tokens"]
-        matter = "1 learning matters, but does" if too_long == 1 else f"{too_long} learnings matter, but do"
-        return f"{matter} not fit in {budget} tokens."
-    if not repeated:
-        return "Nothing known matters for this task."
-    counts = {reason: repeated.count(reason) for reason in repeated}
-    parts = (f"{count} {'was' if count == 1 else 'were'} {reason}" for reason, count in counts.items())
-    return f"Nothing new: {', '.join(parts)} already."
-
-
-def describe_debrief(debrief: Debrief, *, task_was_named: bool, verbose: bool) -> list[str]:
-    """Return what an output taught; a new task is pointed out if the caller named it, as the id may be misspelt."""
-    if debrief.spooled:
-        return [f"Saved the output of {debrief.task}; it is read when the database is available"]
-    new = " (a new task)" if debrief.new_task and task_was_named else ""
-    lines = [f"Debriefed {debrief.task}{new}: {debrief.result}"]
-    parts = {
-        "learnt": debrief.learnings,
-        "known already": debrief.repeated,
-        "helpful": debrief.helpful,
-        "not helpful": debrief.not_helpful,
-        "marks that do not count": [f"{id} ({reason})" for id, reason in debrief.refusals.items()],
-    }
-    lines += [f"  {name}: {', '.join(ids)}" for name, ids in parts.items() if ids]
-    lines += [f"  secrets redacted: {debrief.redactions}"] if debrief.redactions else []
-    return [*lines, *(f"  ignored: {reason}" for reason in debrief.ignored if verbose)]
-
-
-def describe_mark(learning: Learning, *, helpful: bool) -> str:
-    """Return what a mark did."""
-    return f"Marked {learning.id} as {'helpful' if helpful else 'not helpful'}: confidence {learning.confidence:.2f}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.doors.cli.screen import format_count, note, say, show_json, use_color
+from learnt.doors.output import format_count, note, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.memory import Memory
 from learnt.model import KINDS, ORIGINS, PARAGRAPHS, Triggers

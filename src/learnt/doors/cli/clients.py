@@ -11,10 +11,10 @@ from difflib import get_close_matches
 
 from learnt.clients import registry
 from learnt.doors.cli.arguments import Arguments, Parser
-from learnt.doors.cli.screen import note, print_error, say, show_json, use_color
 from learnt.doors.hook import run_hook
+from learnt.doors.output import note, print_error, say, show_json, use_color
 from learnt.errors import WrongRequest
-from learnt.flow.install import CLIENTS, SetupOutcome, install, uninstall
+from learnt.flow.install import CLIENTS, ClientSetup, SetupOutcome
 
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
 _WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
@@ -34,11 +34,15 @@ uninstall_arguments = install_arguments
 
 
 def install_run(arguments: Arguments) -> int:
-    return _report(install(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments)
+    return _report(
+        ClientSetup().install(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments
+    )
 
 
 def uninstall_run(arguments: Arguments) -> int:
-    return _report(uninstall(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments)
+    return _report(
+        ClientSetup().uninstall(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments
+    )
 
 
 def _clients(arguments: Arguments) -> tuple[str, ...]:

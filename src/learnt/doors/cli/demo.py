@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from learnt.doors.cli.arguments import Arguments
-from learnt.doors.cli.screen import paint, say, show_json
+from learnt.doors.output import paint, say, show_json
 from learnt.errors import LearntError
 
 _BUILD = """import os, sys

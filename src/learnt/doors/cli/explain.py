@@ -8,12 +8,10 @@ from typing import Any
 
 from learnt.doors.cli.agent_work import brief_record
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
-from learnt.doors.cli.screen import paint, say, show_json
+from learnt.doors.output import PURGED, describe_receipt, join_parts, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.reports import AttemptReport
 from learnt.model import Brief, Failure
-
-_PURGED = "(purged)"
 
 
 def explain_arguments(parser: Parser) -> None:
@@ -64,13 +62,13 @@ def _describe_attempt(report: AttemptReport) -> list[str]:
     }
     lines = [
         f"{paint(attempt.id, 'bold')} at {attempt.task}: {attempt.result}",
-        _join_parts({"agent": report.agent, "client": report.client, "model": attempt.model}),
+        join_parts({"agent": report.agent, "client": report.client, "model": attempt.model}),
         f"task: {report.title}",
-        _join_parts(figures),
+        join_parts(figures),
     ]
     effects = {"taught": report.learnings, "helpful": report.helpful, "not helpful": report.not_helpful}
     for what, learnings in effects.items():
-        lines += [f"{what}: {id}: {title or _PURGED}" for id, title in learnings.items()]
+        lines += [f"{what}: {id}: {title or PURGED}" for id, title in learnings.items()]
     if not any(effects.values()):
         lines.append("it taught nothing new, and no mark counted")
     return [line for line in (*lines, *_describe_failure(report.failure)) if line]
@@ -120,66 +118,3 @@ def _refuse_replay(brief: Brief, titles: Mapping[str, str], *, other_version: bo
             f"{message}: {', '.join(purged)} was purged", hint="`learnt explain` still shows its receipt"
         )
     raise LearntError(message, hint="a purge may have changed a report in it; `learnt explain` still shows its receipt")
-
-
-def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
-    """Return why a brief contains what it does: the request, and what was considered."""
-    receipt = brief.receipt
-    warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
-    budget = receipt["settings"]["budget_tokens"]
-    lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
-    lines.append(_join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
-    lines += _describe_request(receipt)
-    if "mirror_age_s" in receipt:
-        lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
-    lines += _describe_conversation(receipt)
-    if receipt.get("attempts_left_out"):
-        lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
-    for entry in receipt["considered"]:
-        lines += _describe_entry(entry, titles.get(entry["id"], _PURGED), measured=bool(receipt["query"]))
-    for id in receipt.get("beside", ()):
-        source = paint("given by the learnings file in the prompt", "green")
-        lines.append(f"{id}  {source}: {titles.get(id, _PURGED)}")
-    if receipt["query"] and not receipt["considered"]:
-        lines.append("no learning shares a word or a trigger with it")
-    return lines
-
-
-def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
-    lines = []
-    if receipt["query"]:
-        cut = receipt.get("query_length", 0) - len(receipt["query"])
-        lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
-    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
-        value = receipt.get(name)
-        if value:
-            lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
-    return lines
-
-
-def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
-    """Return what a brief in a conversation says beside learnings: what failed before, what is unfinished, notes."""
-    lines = []
-    for failure in receipt.get("failed", ()):
-        lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))
-        if failure["worked"]:
-            lines.append(f"    then worked: {failure['worked']}")
-    for task in receipt.get("unfinished", ()):
-        lines.append(f"unfinished: {task['task']}: {task['title']}")
-        lines += [f"    {text}" for text in (task["reason"], task["suggestion"]) if text]
-    lines += [f"note: {note}" for note in receipt.get("notes", ())]
-    return [line.rstrip().replace("\n", " ") for line in lines]
-
-
-def _describe_entry(entry: Mapping[str, Any], title: str, *, measured: bool) -> list[str]:
-    verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
-    trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
-    figures = f"confidence {entry['confidence']:.2f}"
-    if measured:
-        figures = f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, {figures}"
-    return [f"{entry['id']}  {verdict}", f"    {figures}{trigger}: {title}"]
-
-
-def _join_parts(parts: Mapping[str, str]) -> str:
-    """Return named values on one line, without the empty ones."""
-    return ", ".join(f"{name}: {value}" for name, value in parts.items() if value)

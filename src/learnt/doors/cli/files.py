@@ -7,17 +7,17 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
-from learnt.doors.cli.screen import format_count, format_time, is_terminal, note, paint, say, show_json
-from learnt.doors.hook import Deadline
+from learnt.doors.output import format_count, format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory import Memory
+from learnt.system.files import Deadline
 
 if TYPE_CHECKING:  # `list` and `add` load this module, but do not update the file
     from learnt.flow.background import State
     from learnt.flow.learnings_file import FileUpdate, Update
     from learnt.store.regenerations import Regeneration
 
-_MOST_EDITS = 20
+_MAX_EDITS = 20
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -87,10 +87,10 @@ def _print_edits(update: Update, what: str) -> None:
     """Print which edits of people were imported."""
     if update.taken:
         say(f"{what}:")
-    for edit in update.taken[:_MOST_EDITS]:
+    for edit in update.taken[:_MAX_EDITS]:
         say(f"  {edit.what:<8} {edit.id}  {edit.text}")
-    if len(update.taken) > _MOST_EDITS:
-        say(f"  … and {len(update.taken) - _MOST_EDITS} more; `learnt history ID` shows each")
+    if len(update.taken) > _MAX_EDITS:
+        say(f"  … and {len(update.taken) - _MAX_EDITS} more; `learnt history ID` shows each")
 
 
 def _preview(update: Update) -> None:

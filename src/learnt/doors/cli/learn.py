@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
-from learnt.doors.cli.keyboard import confirm
-from learnt.doors.cli.screen import Progress, format_count, is_terminal, note, now_ms, say, show_json
+from learnt.doors.cli.terminal import confirm
+from learnt.doors.output import Progress, format_count, is_terminal, note, now_ms, say, show_json
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
 from learnt.flow.history import UnreadHistory
 from learnt.flow.mining import MiningReport

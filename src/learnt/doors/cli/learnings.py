@@ -19,11 +19,11 @@ from learnt.doors.cli.arguments import (
     read_situation,
     report_redactions,
 )
-from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
 from learnt.doors.cli.files import show_file, show_regenerations
 from learnt.doors.cli.review import format_diff, show_evidence
-from learnt.doors.cli.screen import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
+from learnt.doors.cli.terminal import edit_learning, find_changes, select_editable
 from learnt.doors.cli.transfer import read_json
+from learnt.doors.output import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record

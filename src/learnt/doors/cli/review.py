@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
-from learnt.doors.cli.editor import edit_learning, find_changes, select_editable
-from learnt.doors.cli.keyboard import Keys, is_at_keyboard
-from learnt.doors.cli.screen import format_time, is_terminal, note, paint, say, show_json
+from learnt.doors.cli.terminal import Keys, edit_learning, find_changes, is_at_keyboard, select_editable
+from learnt.doors.output import format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS, Decision, ReviewItem
 from learnt.memory import Memory
@@ -17,8 +16,8 @@ from learnt.model import PARAGRAPHS, Discovery
 from learnt.store.mined import StoredDiscovery
 from learnt.text.records import as_record
 
-_MANY = 100
-_MOST_EVIDENCE = 3
+_MAX_LISTED = 100
+_MAX_EVIDENCE = 3
 _WORDS = {
     word: answer
     for answer, short in (
@@ -53,7 +52,9 @@ _UNDONE = {
 
 
 def review_arguments(parser: Parser) -> None:
-    parser.add_argument("--limit", type=int, default=_MANY, metavar="N", help=f"at most N; {_MANY} if not given")
+    parser.add_argument(
+        "--limit", type=int, default=_MAX_LISTED, metavar="N", help=f"at most N; {_MAX_LISTED} if not given"
+    )
     parser.add_argument("--kind", action="append", choices=REVIEW_KINDS, help="only this kind; repeatable")
     parser.add_argument("--list", action="store_true", help="list what waits, without asking")
     add_user(parser)
@@ -252,10 +253,10 @@ def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 def show_evidence(evidence: Sequence[StoredDiscovery]) -> None:
     """Show the evidence for a learning, with excerpts of the first few."""
-    for stored in evidence[:_MOST_EVIDENCE]:
+    for stored in evidence[:_MAX_EVIDENCE]:
         _show_discovery(stored.discovery)
-    if len(evidence) > _MOST_EVIDENCE:
-        say(paint(f"  … and {len(evidence) - _MOST_EVIDENCE} more", "dim"))
+    if len(evidence) > _MAX_EVIDENCE:
+        say(paint(f"  … and {len(evidence) - _MAX_EVIDENCE} more", "dim"))
 
 
 def _show_discovery(discovery: Discovery) -> None:

@@ -1,4 +1,4 @@
-"""Commands that set up and look after a store: init, config, tidy, doctor."""
+"""Commands that set up a store and maintain it: init, config, tidy."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 
 from learnt import config, project
 from learnt.clients.registry import setup_names
-from learnt.doctor import examine
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
-from learnt.doors.cli.screen import now_ms, paint, say, show_json, use_color
 from learnt.doors.cli.transfer import read_bytes, read_records
+from learnt.doors.output import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.transfer import template, templates
-from learnt.loop.prompt import OVERRIDES, flaws
+from learnt.flow.transfer import Transfer
 from learnt.memory import Memory
 from learnt.model import Value
 from learnt.settings import as_toml, render_template
@@ -27,8 +25,8 @@ def init_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"start with common learnings: {', '.join(templates())}, or a file that `learnt import` reads; `list` "
-        "shows what each is about; repeatable",
+        help=f"start with common learnings: {', '.join(Transfer.templates())}, or a file that `learnt import` reads; "
+        "`list` shows what each is about; repeatable",
     )
     add_user(parser, "create the user-wide store instead")
 
@@ -74,17 +72,17 @@ def _print_next_steps(arguments: Arguments) -> None:
 
 def _list_templates(arguments: Arguments) -> None:
     if arguments.json:
-        show_json([{"id": name, "about": about} for name, about in templates().items()])
+        show_json([{"id": name, "about": about} for name, about in Transfer.templates().items()])
         return
-    for name, about in templates().items():
+    for name, about in Transfer.templates().items():
         say(f"{name:<12} {about}")
 
 
 def _read_template(name: str) -> list[dict[str, Any]]:
     """Return the learnings of a built-in template, or of a file if the name looks like a path."""
-    if name not in templates() and (os.path.basename(name) != name or "." in name):
+    if name not in Transfer.templates() and (os.path.basename(name) != name or "." in name):
         return list(read_records(read_bytes(name), name, None))
-    return template(name)
+    return Transfer.template(name)
 
 
 def config_arguments(parser: Parser) -> None:
@@ -197,18 +195,3 @@ def tidy_run(arguments: Arguments) -> None:
     if titles:
         shows = "`learnt show ID` shows what it would replace"
         say(f"{shows}; `learnt restore ID` accepts, `learnt archive ID` rejects it.")
-
-
-def doctor_run(arguments: Arguments) -> int:
-    findings = list(
-        examine(".", clock=now_ms, prompts=lambda store, types: flaws(os.path.join(store, OVERRIDES), types))
-    )
-    fine = all(finding.fine for finding in findings)
-    if arguments.json:
-        show_json({"fine": fine, "findings": [finding.as_dict() for finding in findings]})
-    for finding in findings if not arguments.json else ():
-        mark = paint("ok", "green") if finding.fine else paint("!!", "red")
-        say(f"{mark}  {finding.subject}: {finding.detail}")
-        if finding.remedy:
-            say(f"    {finding.remedy}")
-    return 0 if fine else 1

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
-from learnt.doors.cli.screen import format_count, format_time, paint, say, show_json, show_table
+from learnt.doors.output import format_count, format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.reports import GoneError, Stats, Usage
 from learnt.project import user_settings_file
@@ -16,8 +16,8 @@ from learnt.store.statistics import Ranked
 from learnt.weigh.statistics import Outcomes, Period, mean_of, share
 
 _TOO_FEW = "too few to tell"
-_LONGEST_ERROR = 160
-_MOST_WEEKS = 520
+_MAX_ERROR_CHARS = 160
+_MAX_WEEKS = 520
 _BARS = "▁▂▃▄▅▆▇█"
 
 
@@ -29,8 +29,8 @@ def stats_arguments(parser: Parser) -> None:
 
 
 def stats_run(arguments: Arguments) -> None:
-    if not 1 <= arguments.weeks <= _MOST_WEEKS:
-        raise WrongRequest(f"--weeks is {arguments.weeks}", hint=f"give a number from 1 to {_MOST_WEEKS}")
+    if not 1 <= arguments.weeks <= _MAX_WEEKS:
+        raise WrongRequest(f"--weeks is {arguments.weeks}", hint=f"give a number from 1 to {_MAX_WEEKS}")
     with open_memory(arguments) as memory:
         stats = memory.reports.stats(limit=arguments.limit, weeks=arguments.weeks)
     if arguments.json:
@@ -123,7 +123,7 @@ def _show_fixed_errors(gone: Sequence[GoneError]) -> None:
     say(paint("Errors that no longer occur", "bold"))
     for fixed in gone:
         error = " ".join(fixed.gone.error.split())
-        say(f"  {error if len(error) <= _LONGEST_ERROR else error[:_LONGEST_ERROR] + '…'}")
+        say(f"  {error if len(error) <= _MAX_ERROR_CHARS else error[:_MAX_ERROR_CHARS] + '…'}")
         learnt = f"; learnt there: {fixed.learning} {fixed.title}" if fixed.learning else ""
         say(paint(f"    {len(fixed.gone.tasks)} tasks, last on {format_time(fixed.gone.last_at)}{learnt}", "dim"))
     say("" if gone else "  none known\n")

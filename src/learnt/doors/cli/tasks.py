@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
-from learnt.doors.cli.screen import format_time, paint, say, show_json, show_table
+from learnt.doors.output import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.tasks import ENDED
 from learnt.loop.attempt import prompt_of

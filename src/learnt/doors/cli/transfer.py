@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, print_result, report_redactions
-from learnt.doors.cli.screen import Progress, note, show_json
+from learnt.doors.output import Progress, note, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.model import STATUSES, Learning
+from learnt.system.files import replace_shared
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
 
@@ -158,19 +159,14 @@ def write_whole(path: str, pieces: Iterable[str]) -> None:
     """Write a file completely or not at all; a pipe or device is written directly."""
     path = os.path.realpath(path)
     is_plain = os.path.isfile(path) or not os.path.exists(path)
-    unfinished = f"{path}.{os.getpid()}.unfinished" if is_plain else path
+    content = (piece.encode() for piece in pieces)
     try:
-        with open(unfinished, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(pieces)
         if is_plain:
-            if os.path.exists(path):
-                import shutil
-
-                shutil.copymode(path, unfinished)
-            os.replace(unfinished, path)
+            unfinished = f"{path}.{os.getpid()}.unfinished"
+            replace_shared(path, content, unfinished=unfinished, mode=0o666, durable=False)
+            return
+        with open(path, "wb") as file:
+            file.writelines(content)
     except OSError as error:
         failure = cannot_write(path, error, hint="choose another file")
         raise failure if isinstance(failure, TryAgain) else WrongRequest(failure.message, hint=failure.hint) from None
-    finally:
-        if is_plain and os.path.exists(unfinished):
-            os.unlink(unfinished)

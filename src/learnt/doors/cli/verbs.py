@@ -15,8 +15,8 @@ from learnt.doors.cli.arguments import (
     print_result,
     report_redactions,
 )
-from learnt.doors.cli.keyboard import confirm
-from learnt.doors.cli.screen import format_field, is_terminal, note, say, show_json
+from learnt.doors.cli.terminal import confirm
+from learnt.doors.output import format_field, is_terminal, note, say, show_json
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import Learning, is_id

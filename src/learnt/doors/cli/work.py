@@ -14,11 +14,11 @@ from learnt.clients import registry
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
 from learnt.doors.cli.files import format_state, state_record
-from learnt.doors.cli.keyboard import Keys, is_at_keyboard
 from learnt.doors.cli.review import describe_waiting
-from learnt.doors.cli.screen import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
 from learnt.doors.cli.tasks import report_blocked
+from learnt.doors.cli.terminal import Keys, is_at_keyboard
 from learnt.doors.cli.transfer import write_whole
+from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
@@ -29,7 +29,7 @@ from learnt.settings import SETTINGS
 from learnt.strategy.figures import Figure
 from learnt.strategy.plot import plot
 
-_MOST_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
+_MAX_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOPPED_BY = "stopped by "
 _STOP_PATIENCE_S = 30.0
 _GLANCE_S = 1.0
@@ -51,7 +51,7 @@ def work_arguments(parser: Parser) -> None:
 def work_run(arguments: Arguments) -> int:
     for name in ("tasks", "jobs", "max_iterations"):
         value = getattr(arguments, name)
-        most = _MOST_JOBS if name == "jobs" else math.inf
+        most = _MAX_JOBS if name == "jobs" else math.inf
         if value is not None and not 1 <= value <= most:
             bounds = "of at least 1" if most == math.inf else f"from 1 to {most}"
             raise WrongRequest(f"--{name.replace('_', '-')} is {value}", hint=f"give a whole number {bounds}")

@@ -19,14 +19,14 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from learnt.doors.cli.screen import note, show_json
 from learnt.doors.mcp.server import make_server
+from learnt.doors.output import note, show_json
 from learnt.errors import WrongRequest
 
 _ADDRESS = "127.0.0.1"
 _PATH = "/mcp"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_LEAST_LENGTH = 16
+_MIN_TOKEN_CHARS = 16
 _PATIENCE_S = 2
 
 
@@ -48,9 +48,9 @@ def _choose_token(own: str) -> str:
     """Return the user's own token, or a new one; raise if theirs is too short or cannot be sent."""
     if not own:
         return secrets.token_urlsafe(32)
-    if len(own) < _LEAST_LENGTH or not own.isascii() or not own.isprintable() or " " in own:
+    if len(own) < _MIN_TOKEN_CHARS or not own.isascii() or not own.isprintable() or " " in own:
         raise WrongRequest(
-            f"LEARNT_MCP_TOKEN must be at least {_LEAST_LENGTH} printable ASCII characters, without spaces",
+            f"LEARNT_MCP_TOKEN must be at least {_MIN_TOKEN_CHARS} printable ASCII characters, without spaces",
             hint="unset it, and learnt generates and prints one",
         )
     return own

@@ -32,7 +32,7 @@ from learnt.errors import LearntError
 from learnt.text.clean import fold
 
 _MARKDOWN = "text/markdown"
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 # A client may offer these to its model with every tool, and pass them on.
 _CLIENT_ARGUMENTS = ("wait_for_previous",)
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -87,7 +87,7 @@ class Server(MCPServer[Any]):
         finally:
             CALLER.reset(before)
         expected = (*parameters.get(name, arguments), *_CLIENT_ARGUMENTS)
-        ignored = [fold(argument)[:_LONGEST_NAME] for argument in arguments if argument not in expected]
+        ignored = [fold(argument)[:_MAX_NAME_CHARS] for argument in arguments if argument not in expected]
         if ignored and isinstance(result, CallToolResult):
             result.content.append(TextContent(type="text", text=f"ignored, not a parameter: {', '.join(ignored)}"))
         return result
@@ -121,7 +121,7 @@ def _with_our_errors(read: Callable[..., str]) -> Callable[..., str]:
 def _name_caller(context: Context[Any, Any] | None) -> str:
     """Return the caller for the history: the name of the client, if it gives one."""
     params = context.request_context.session.client_params if context is not None else None
-    name = fold(params.client_info.name)[:_LONGEST_NAME] if params is not None else ""
+    name = fold(params.client_info.name)[:_MAX_NAME_CHARS] if params is not None else ""
     return f"mcp: {name}" if name else "mcp"
 
 

@@ -17,9 +17,8 @@ from typing import Annotated
 from pydantic import Field
 
 from learnt.clients.registry import client_name
-from learnt.doors.cli.agent_work import describe_debrief, describe_mark
-from learnt.doors.cli.explain import describe_receipt
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
+from learnt.doors.output import describe_debrief, describe_mark, describe_receipt
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal

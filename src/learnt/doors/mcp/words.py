@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from string import Template
 
-from learnt.doors.cli.agent_work import explain_empty_brief
+from learnt.brief.render import explain_empty
 from learnt.errors import LearntError
 from learnt.flow.standing import CacheState
 from learnt.model import PARAGRAPHS, Brief, Learning
@@ -16,7 +16,7 @@ from learnt.text.templates import read_template
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 # Clients cut long results in the middle, so longer ones are shortened here.
-_LONGEST_CHARS = 9_500
+_MAX_RESULT_CHARS = 9_500
 # Hints are written for the command line; for an agent they name tools and parameters instead.
 _HINTS = (
     (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
@@ -44,7 +44,7 @@ def fence_lines(lines: Iterable[str], id: str) -> str:
 def format_learnings(learnings: Sequence[Learning]) -> str:
     """Return learnings in full as long as there is room, then only their titles."""
     parts: list[str] = []
-    room = _LONGEST_CHARS
+    room = _MAX_RESULT_CHARS
     for learning in learnings:
         full, title = format_learning(learning), f"- {harmless(learning.advise(learning.title))} ({learning.id})\n"
         parts.append(full if len(full) <= room else title)
@@ -68,7 +68,7 @@ def format_learning(learning: Learning) -> str:
 def format_brief(brief: Brief) -> str:
     """Return a brief, or why it is empty, and the ids for later calls."""
     ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
-    return f"{brief.text or explain_empty_brief(brief)}\n{ids}"
+    return f"{brief.text or explain_empty(brief)}\n{ids}"
 
 
 def format_cache(state: CacheState) -> str:

@@ -1,0 +1,222 @@
+"""What the command line and the MCP server print: colour, tables and progress, and sentences that both use.
+
+Colour, tables and progress are for a terminal; a pipe gets plain text. `rich` is imported only where it draws on a
+terminal, because its import is slow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Self, TextIO
+
+    from learnt.errors import LearntError
+    from learnt.model import Brief, Debrief, Learning
+
+PURGED = "(purged)"
+_STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_MIN_TABLE_COLUMNS = 60  # columns below which a table is unreadable
+_choice = "auto"
+
+
+def use_color(choice: str) -> None:
+    """Set whether colour is used: auto, always or never."""
+    global _choice  # noqa: PLW0603 - one screen for one process
+    _choice = choice
+
+
+def is_terminal(stream: TextIO | None = None) -> bool:
+    """Return whether the stream is a terminal."""
+    return (stream or sys.stdout).isatty()
+
+
+def paint(text: str, style: str, stream: TextIO | None = None) -> str:
+    """Return the text in a style, if colour is wanted."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not plain)
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if wanted else text
+
+
+def say(text: str = "") -> None:
+    """Print a line for a person."""
+    print(text)
+
+
+def note(text: str) -> None:
+    """Print a remark on stderr."""
+    print(paint(text, "dim", sys.stderr), file=sys.stderr)
+
+
+def print_error(error: LearntError, subject: str = "") -> None:
+    """Print an error and its hint on stderr; `subject`: what it is about, if several things were asked for."""
+    about = f"{subject}: " if subject else ""
+    print(f"{paint('error:', 'red', sys.stderr)} {about}{error.message}", file=sys.stderr)
+    if error.hint:
+        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {error.hint}", file=sys.stderr)
+
+
+def show_json(content: Any) -> None:
+    """Print a result for a program."""
+    print(json.dumps(content, ensure_ascii=False, indent=2))
+
+
+def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int, always_heads: bool = False) -> None:
+    """Print rows: a table on a terminal, with column `wide` filling the width; otherwise padded columns.
+
+    Padded columns get heads only with `always_heads`.
+    """
+    if not is_terminal() or os.get_terminal_size().columns < _MIN_TABLE_COLUMNS:
+        rows = [heads, *rows] if always_heads else rows
+        widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(heads))]
+        for row in rows:
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    colored = paint("x", "bold") != "x"
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold" if colored else "")
+    for position, head in enumerate(heads):
+        table.add_column(head, ratio=1 if position == wide else None, no_wrap=position != wide, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(no_color=not colored, color_system="auto" if colored else None).print(table)
+
+
+class Progress:
+    """A progress bar on a terminal; nothing in a pipe."""
+
+    def __init__(self, what: str, total: int | None) -> None:
+        self._what = what
+        self._total = total
+        self._close: Callable[[], None] = lambda: None
+        self.show: Callable[[int], None] = lambda done: None
+
+    def __enter__(self) -> Self:
+        if is_terminal(sys.stderr):
+            from rich.console import Console
+            from rich.progress import Progress as Bar
+
+            bar = Bar(console=Console(stderr=True), transient=True)
+            task = bar.add_task(self._what, total=self._total)
+            bar.start()
+            self._close = bar.stop
+            self.show = lambda done: bar.update(task, completed=done)
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._close()
+
+
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 task`, `2 tasks`."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def format_field(name: str, value: Any) -> Any:
+    """Return the value of a field for a person: times are formatted, the rest stays."""
+    return format_time(value) if name.endswith("_at") and isinstance(value, int) else value
+
+
+def format_time(at_ms: int, *, seconds: bool = False) -> str:
+    """Return a time in the local time zone."""
+    return time.strftime(f"%Y-%m-%d %H:%M{':%S' * seconds}", time.localtime(at_ms / 1000))
+
+
+def now_ms() -> int:
+    """Return the time in UTC milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def describe_debrief(debrief: Debrief, *, task_was_named: bool, verbose: bool) -> list[str]:
+    """Return what an output taught; a new task is pointed out if the caller named it, as the id may be misspelt."""
+    if debrief.spooled:
+        return [f"Saved the output of {debrief.task}; it is read when the database is available"]
+    new = " (a new task)" if debrief.new_task and task_was_named else ""
+    lines = [f"Debriefed {debrief.task}{new}: {debrief.result}"]
+    parts = {
+        "learnt": debrief.learnings,
+        "known already": debrief.repeated,
+        "helpful": debrief.helpful,
+        "not helpful": debrief.not_helpful,
+        "marks that do not count": [f"{id} ({reason})" for id, reason in debrief.refusals.items()],
+    }
+    lines += [f"  {name}: {', '.join(ids)}" for name, ids in parts.items() if ids]
+    lines += [f"  secrets redacted: {debrief.redactions}"] if debrief.redactions else []
+    return [*lines, *(f"  ignored: {reason}" for reason in debrief.ignored if verbose)]
+
+
+def describe_mark(learning: Learning, *, helpful: bool) -> str:
+    """Return what a mark did."""
+    return f"Marked {learning.id} as {'helpful' if helpful else 'not helpful'}: confidence {learning.confidence:.2f}"
+
+
+def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
+    """Return why a brief contains what it does: the request, and what was considered."""
+    receipt = brief.receipt
+    warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
+    budget = receipt["settings"]["budget_tokens"]
+    lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
+    lines.append(join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
+    lines += _describe_request(receipt)
+    if "mirror_age_s" in receipt:
+        lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
+    lines += _describe_conversation(receipt)
+    if receipt.get("attempts_left_out"):
+        lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
+    for entry in receipt["considered"]:
+        lines += _describe_entry(entry, titles.get(entry["id"], PURGED), measured=bool(receipt["query"]))
+    for id in receipt.get("beside", ()):
+        source = paint("given by the learnings file in the prompt", "green")
+        lines.append(f"{id}  {source}: {titles.get(id, PURGED)}")
+    if receipt["query"] and not receipt["considered"]:
+        lines.append("no learning shares a word or a trigger with it")
+    return lines
+
+
+def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
+    lines = []
+    if receipt["query"]:
+        cut = receipt.get("query_length", 0) - len(receipt["query"])
+        lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
+    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
+        value = receipt.get(name)
+        if value:
+            lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+    return lines
+
+
+def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
+    """Return what a brief in a conversation says beside learnings: what failed before, what is unfinished, notes."""
+    lines = []
+    for failure in receipt.get("failed", ()):
+        lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))
+        if failure["worked"]:
+            lines.append(f"    then worked: {failure['worked']}")
+    for task in receipt.get("unfinished", ()):
+        lines.append(f"unfinished: {task['task']}: {task['title']}")
+        lines += [f"    {text}" for text in (task["reason"], task["suggestion"]) if text]
+    lines += [f"note: {note}" for note in receipt.get("notes", ())]
+    return [line.rstrip().replace("\n", " ") for line in lines]
+
+
+def _describe_entry(entry: Mapping[str, Any], title: str, *, measured: bool) -> list[str]:
+    verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
+    trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
+    figures = f"confidence {entry['confidence']:.2f}"
+    if measured:
+        figures = f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, {figures}"
+    return [f"{entry['id']}  {verdict}", f"    {figures}{trigger}: {title}"]
+
+
+def join_parts(parts: Mapping[str, str]) -> str:
+    """Return named values on one line, without the empty ones."""
+    return ", ".join(f"{name}: {value}" for name, value in parts.items() if value)
