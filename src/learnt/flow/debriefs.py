@@ -6,12 +6,14 @@ The redacted output is on the disk before anything is read from it. It takes eff
 
 from __future__ import annotations
 
+from functools import partial
+
 from learnt.debrief.marks import Marks, read_marks
 from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, make_report, read_sigils
 from learnt.debrief.tags import find_files, find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
-from learnt.flow.learnings import count_recurrence
+from learnt.flow.learnings import add_or_recur
 from learnt.flow.marks import take_marks
 from learnt.flow.tasks import next_number, settle
 from learnt.flow.turns import words_of
@@ -30,7 +32,6 @@ from learnt.model import (
 )
 from learnt.project import head_branch, head_commit
 from learnt.store import activity, learnings, mined, tasks
-from learnt.store.learnings import Change
 from learnt.store.mined import DebriefRecord, Turn
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, ends_of
@@ -204,22 +205,20 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
 def _learn(
     context: Context, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int, once: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Keep what an agent says it learnt; what is known already recurs instead. Return new and known ids.
+    """Add the learnings that an agent reports, or count their recurrence. Return the new and the known ids.
 
-    `once`: what the same task said before was taken then, whatever people did with it since.
+    `once`: ignore a learning that the same task reported before, whatever people did with it since.
     """
-    added, repeated = [], []
+    added: list[str] = []
+    repeated: list[str] = []
     for sigil in () if task.skip_learnings else sigils:
         known = learnings.same_as(database, sigil.text)
         if once and not context.store.is_first(text_id("op", f"learn {task.id} {sameness(sigil.text)}")):
             repeated += [known.id] if known is not None else []
-        elif known is not None:
-            change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
-            repeated.append(count_recurrence(database, known.id, change).id)
-        else:
-            learning = _learning_of(sigil, task, at=at)
-            learnings.add(database, learning, Change(what="add", who=task.agent or "agent", at=at))
-            added.append(learning.id)
+            continue
+        make = partial(_learning_of, sigil, task, at=at)
+        learning, is_new = add_or_recur(database, known, make, task=task.id, who=task.agent or "agent", at=at)
+        (added if is_new else repeated).append(learning.id)
     return tuple(added), tuple(dict.fromkeys(repeated))
 
 

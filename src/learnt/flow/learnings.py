@@ -66,10 +66,8 @@ class Learnings:
         learning = new_learning(self._context, {**origin, **record}, created_at=now)
         with self._context.store.transaction():
             known = learnings.same_as(database, learning.observation or learning.title)
-            if known is None:
-                learnings.add(database, learning, self._context.change("add", at=now))
-                return learning, True
-            return count_recurrence(database, known.id, self._context.change("recur", at=now, reason=task_id)), False
+            who = self._context.person
+            return add_or_recur(database, known, lambda: learning, task=learning.task, who=who, at=now)
 
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
@@ -181,13 +179,19 @@ class Learnings:
         return mark(self._context, learning, task, helpful)
 
 
-def count_recurrence(database: Database, id: str, change: Change) -> Learning:
-    """Within a transaction: count that a task taught a known learning again; the task is the change's reason.
+def add_or_recur(
+    database: Database, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
+) -> tuple[Learning, bool]:
+    """Within a transaction: add the learning that a task taught, and say whether it is new.
 
-    It counts once per task, and not for the task that taught it first. What the program itself archived becomes active
-    again, with a month before time counts again; what a person archived stays.
+    If it is `known` already, count a recurrence of the known one: once per task, and not for the task that taught it
+    first. A learning that the program archived becomes active again, with a month before time counts again. One that a
+    person archived stays archived.
     """
-    task, at = change.reason, change.at
+    if known is None:
+        learning = make()
+        learnings.add(database, learning, Change(what="add", who=who, at=at))
+        return learning, True
 
     def decide(learning: Learning) -> dict[str, Any]:
         history = learnings.history(database, learning.id)
@@ -198,7 +202,7 @@ def count_recurrence(database: Database, id: str, change: Change) -> Learning:
             changes |= {"status": "active", "last_decayed_at": at}
         return changes
 
-    return learnings.change(database, id, decide, change)[1]
+    return learnings.change(database, known.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
 
 
 def activate(context: Context, store: Store, id: str, change: Change) -> None:

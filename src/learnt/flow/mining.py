@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from learnt.clients.kit.transcript import Step, steps
@@ -18,7 +19,7 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT, count_recurrence
+from learnt.flow.learnings import STATEMENT, add_or_recur
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -260,15 +261,10 @@ class _Intake:
         if not reason and len(self.report.learnings) >= _MOST_BY_RULES:
             reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
         known = self._find_known(discovery, draft.title if draft else "")
-        if known is not None:
-            mined.add(self._database, discovery, at=now, learning=known.id)
-            self._count_recurrence(known, who=self._agent, at=now)
-        elif draft is None or reason:
+        if known is None and (draft is None or reason):
             self._reject(draft, discovery, reason=reason)
         else:
-            learning = self._add(draft, discovery)
-            mined.add(self._database, discovery, at=now, learning=learning.id)
-            self.note("learnings", learning.id)
+            self._learn(draft, discovery, known)
 
     def take_change(self, change: ProposedChange) -> None:
         """Do what the model says, as far as it may decide."""
@@ -290,28 +286,51 @@ class _Intake:
 
     def _take_text(self, change: ProposedChange, revised: Learning | None) -> None:
         """Add what the model says, or propose it as a revision of a known learning."""
-        now, text = self._context.clock(), change.observation or change.title
+        text = change.observation or change.title
         discovery = Discovery(type=change.type, text=text, rule="model", excerpt=change.reason)
         discovery = redact_discovery(self._context, discovery, self._task)
         reason = find_flaw_in(title=change.title, observation=change.observation, action=change.action)
-        known = None if reason or revised else self._find_known(discovery, change.title)
         if reason:
             self._reject(change, discovery, reason=reason, origin="model")
-        elif revised is not None and _is_proposed(self._database, change):
+        elif revised is None:
+            self._learn(change, discovery, self._find_known(discovery, change.title), origin="model")
+        elif _is_proposed(self._database, change):
             self.note("skipped", f"the same revision of `{change.id}` waits already")
-        elif known is not None:
-            self._count_recurrence(known, who=PROGRAM, at=now)
-            mined.add(self._database, discovery, at=now, learning=known.id)
         else:
-            status, field = ("proposed", "proposed") if revised else ("active", "learnings")
-            learning = self._add(change, discovery, origin="model", status=status, revises=revised)
-            mined.add(self._database, discovery, at=now, learning=learning.id)
-            self.note(field, learning.id)
+            self._propose(change, discovery, origin="model", revises=revised)
 
-    def _count_recurrence(self, known: Learning, *, who: str, at: int) -> None:
-        count_recurrence(self._database, known.id, Change(what="recur", who=who, at=at, reason=self._task.id))
-        if known.id not in self.report.repeated:
-            self.note("repeated", known.id)
+    def _learn(
+        self,
+        draft: LearningDraft | ProposedChange | None,
+        discovery: Discovery,
+        known: Learning | None,
+        *,
+        origin: str = "agent",
+    ) -> None:
+        """Add a learning or count a recurrence of the known one, with the discovery as its evidence."""
+        now, who = self._context.clock(), self._who(origin)
+        make = partial(self._make, draft, discovery, origin=origin)
+        learning, is_new = add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
+        mined.add(self._database, discovery, at=now, learning=learning.id)
+        if is_new or learning.id not in self.report.repeated:
+            self.note("learnings" if is_new else "repeated", learning.id)
+
+    def _propose(
+        self,
+        draft: LearningDraft | ProposedChange,
+        discovery: Discovery,
+        *,
+        origin: str,
+        revises: Learning | None = None,
+        reason: str = "",
+        skipped: str = "",
+    ) -> None:
+        """Add a learning that a person decides on, with the discovery as its evidence."""
+        now = self._context.clock()
+        learning = self._make(draft, discovery, origin=origin, status="proposed", revises=revises)
+        learnings.add(self._database, learning, Change(what="propose", who=self._who(origin), at=now, reason=reason))
+        mined.add(self._database, discovery, at=now, learning=learning.id, skipped=skipped)
+        self.note("proposed", learning.id)
 
     def _reject(
         self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
@@ -322,9 +341,7 @@ class _Intake:
         self.note("skipped", reason)
         if times >= _SEEN_OFTEN and draft is not None:
             why = f"found in {times} tasks, though {reason}"
-            learning = self._add(draft, discovery, origin=origin, status="proposed", reason=why)
-            mined.add(self._database, discovery, at=now, learning=learning.id, skipped=reason)
-            self.note("proposed", learning.id)
+            self._propose(draft, discovery, origin=origin, reason=why, skipped=reason)
 
     def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
         """Return the learning that says this already."""
@@ -332,22 +349,25 @@ class _Intake:
         known = learnings.find(self._database, id) if id else None
         return known if known or not title else learnings.same_as(self._database, title)
 
-    def _add(
+    def _who(self, origin: str) -> str:
+        return self._agent if origin == "agent" else PROGRAM
+
+    def _make(
         self,
-        draft: LearningDraft | ProposedChange,
+        draft: LearningDraft | ProposedChange | None,
         discovery: Discovery,
         *,
-        origin: str = "agent",
+        origin: str,
         status: str = "active",
         revises: Learning | None = None,
-        reason: str = "",
     ) -> Learning:
-        """Keep a new learning; fields that the draft leaves empty are those of the learning that it revises."""
+        """Return a new learning; fields that the draft leaves empty are those of the learning that it revises."""
         now, task = self._context.clock(), self._task
-        fields = {name: value for name, value in draft.as_dict().items() if name in STATEMENT and value}
+        drafted = draft.as_dict() if draft else {}
+        fields = {name: value for name, value in drafted.items() if name in STATEMENT and value}
         if revises is not None:
             fields = {**{name: getattr(revises, name) for name in STATEMENT}, **fields}
-        learning = Learning(
+        return Learning(
             id=new_id("learn", now),
             **read_fields(self._context.redact_record(fields)),
             origin=origin,
@@ -362,10 +382,6 @@ class _Intake:
             created_at=now,
             updated_at=now,
         )
-        who = self._agent if origin == "agent" else PROGRAM
-        change = Change(what="propose" if status == "proposed" else "add", who=who, at=now, reason=reason)
-        learnings.add(self._database, learning, change)
-        return learning
 
     def _propose_removal(self, learning: Learning, change: ProposedChange) -> None:
         settings = self._context.settings
