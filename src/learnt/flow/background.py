@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from learnt.errors import LearntError, NoStore, WrongRequest
+from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 from learnt.store import regenerations
 from learnt.system import detached
@@ -34,7 +34,6 @@ _WORKER_STATE = "worker.state"
 _LONGEST_LOG = 100_000
 # How long a worker may take from its start until it is at work; after that, another is started.
 _TIME_TO_BEGIN_S = 10.0
-_BETWEEN_MIRRORS_S = 60.0
 
 
 class State(Value):
@@ -142,16 +141,6 @@ def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
                 _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root, append=True)
     except (LearntError, OSError):
         return
-
-
-def mirror_or_none(context: Context) -> None:
-    """Raise NoStore when there is no usable mirror of a memory's server, and let the worker make one."""
-    try:
-        _ = context.store.database
-    except (LearntError, OSError) as error:
-        context.close()
-        start_worker(context, at_most_every_s=_BETWEEN_MIRRORS_S)
-        raise NoStore(f"no mirror can be read: {error}", hint="`learnt doctor` tells why, if it stays so") from None
 
 
 def worker_state(folder: str) -> tuple[str, float]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from learnt.flow.briefs import injected
 from learnt.flow.context import Context
-from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
+from learnt.flow.tasks import failed_attempts, next_number, set_status, settle
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
 from learnt.store import happened, reviews, tasks
 from learnt.store.reviews import Escalation
@@ -133,7 +133,7 @@ class Work:
             )
             tasks.add_attempt(self._store.database, attempt, None)
             if task.status == "running":
-                set_status(self._context, task, waiting_or_ready(self._store.database, task.id))
+                settle(self._context, task, attempt, next_model="", at=self._context.clock(), claimed=True)
         return True
 
     def choose_model(self, task: Task) -> ModelChoice:

@@ -130,20 +130,12 @@ class Learnings:
     def like(self, id: str, *, reason: str = "") -> Learning:
         """Raise the confidence of a learning a little, once per person."""
         store, _ = self._context.locate(id)
-
-        def decide(learning: Learning) -> dict[str, Any]:
-            valid = _valid_changes(learnings.history(store.database, id))
-            if any(event.what == "like" and event.who == self._context.person for event in valid):
-                return {}
-            return {"confidence": confidence.liked(learning.confidence)}
-
-        return alter(self._context, id, "like", decide, reason=reason)
+        return alter(self._context, id, "like", like_by(self._context.person, store.database), reason=reason)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
         """Replace a learning by a better one; return the replaced one."""
         self._context.get(new)
-        changes = {"status": "superseded", "superseded_by": new}
-        return alter(self._context, old, "supersede", lambda _: changes, reason=reason)
+        return alter(self._context, old, "supersede", replace_by(new), reason=reason)
 
     def superseded_by(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
@@ -211,7 +203,7 @@ def activate(context: Context, store: Store, id: str, change: Change) -> None:
     for member in before.replaces if before.status == "proposed" else ():
         if learnings.find(store.database, member):
             supersede = context.change("supersede", at=change.at, reason=change.reason)
-            learnings.change(store.database, member, replace_by(id), supersede)
+            learnings.change(store.database, member, replace_by(id, only_active=True), supersede)
 
 
 def alter(
@@ -262,10 +254,22 @@ def to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: {"status": status, "superseded_by": ""}
 
 
-def replace_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change that supersedes what is still active."""
+def replace_by(successor: str, *, only_active: bool = False) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change that supersedes a learning; `only_active`: unless it is hidden, archived or superseded."""
     changes = {"status": "superseded", "superseded_by": successor}
-    return lambda learning: changes if learning.status == "active" else {}
+    return lambda learning: {} if only_active and learning.status != "active" else changes
+
+
+def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change that raises the confidence of a learning a little, once per person."""
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        valid = _valid_changes(learnings.history(database, learning.id))
+        if any(event.what == "like" and event.who == person for event in valid):
+            return {}
+        return {"confidence": confidence.liked(learning.confidence)}
+
+    return decide
 
 
 def take_back(event: Event, learning: Learning) -> dict[str, Any]:

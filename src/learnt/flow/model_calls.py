@@ -13,9 +13,9 @@ from learnt.model import new_id
 from learnt.store import calls
 from learnt.store.calls import ModelCall
 from learnt.text.redact import redact_line
-from learnt.text.times import DAY_MS, MONTH_MS
+from learnt.text.times import DAY_MS, DAY_S, MONTH_MS
 
-NO_HURRY_S = 24 * 3600.0
+NO_HURRY_S = float(DAY_S)
 
 
 def asks_a_model(context: Context) -> bool:

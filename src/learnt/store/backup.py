@@ -24,9 +24,7 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
     unfinished = f"{path}.{os.getpid()}.unfinished"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
-        if isinstance(database, SqliteDatabase):
-            database.copy_to(unfinished)
-        else:
+        if not database.copy_to(unfinished):
             _copy_rows(database, unfinished, version=version, now_ms=now_ms)
         os.replace(unfinished, path)
     except OSError as error:

@@ -202,6 +202,10 @@ class Database:
         """Return what an integrity check finds wrong."""
         raise NotImplementedError(self.engine)
 
+    def copy_to(self, path: str) -> bool:
+        """Write a consistent copy of the whole database into a new file; return False if it is not a file itself."""
+        return False
+
     def scrub(self) -> None:
         """Remove the traces that deleted rows leave in the database's own files."""
         raise NotImplementedError(self.engine)

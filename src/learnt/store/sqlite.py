@@ -163,8 +163,7 @@ class SqliteDatabase(Database):
                 hint="end other learnt processes and run the same command again",
             )
 
-    def copy_to(self, path: str) -> None:
-        """Write a consistent copy of the whole database into a new file."""
+    def copy_to(self, path: str) -> bool:
         _create_private(path)
         try:
             target = apsw.Connection(path)
@@ -173,6 +172,7 @@ class SqliteDatabase(Database):
             target.close()
         except apsw.Error as error:
             raise self._as_our_error(error, path) from None
+        return True
 
     def versions(self) -> dict[str, str]:
         return {"SQLite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()}
