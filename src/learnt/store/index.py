@@ -108,8 +108,8 @@ class Filter(Value):
         if self.exclude_ids:
             excluded.append(database.one_of("learning.id", "exclude_ids"))
             given["exclude_ids"] = database.list_value(self.exclude_ids)
-        if excluded:
-            conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded)})")
+        if excluded or self.only_excluded:
+            conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded) or '1 = 0'})")
         return " and ".join(conditions), given
 
 
