@@ -22,7 +22,6 @@ from learnt.flow import background
 from learnt.model import Task
 from learnt.store import mirror, tasks
 from learnt.store.happened import ForgottenRecord
-from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
 from tests.support.doors import start_worker, work_here
@@ -33,12 +32,6 @@ from tests.support.workers import ended
 @pytest.fixture
 def engine() -> str:
     return "postgres"
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker is started: a test catches up itself."""
-    monkeypatch.setenv(INTERNAL, "1")
 
 
 @pytest.fixture

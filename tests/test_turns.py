@@ -20,7 +20,6 @@ from learnt.model import Learning, text_id
 from learnt.project import head_branch
 from learnt.store import mined
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
-from learnt.system.detached import INTERNAL
 from learnt.system.files import Locked
 from tests.conftest import Clock
 from tests.support.accumulation import Model, until
@@ -33,12 +32,6 @@ from tests.support.workers import ended
 TASK = text_id("task", "540b ")
 LESSON = "<learning>The till rounds half to even.</learning>"
 FAILED = "<task-failed/>\n<failure-report>\nwhat_tried: pulling\nwhy_failed: The drawer is stuck\n</failure-report>"
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker is started: a test catches up itself."""
-    monkeypatch.setenv(INTERNAL, "1")
 
 
 def said(path: Path, *words: str) -> str:
