@@ -57,7 +57,7 @@ def test_the_database_and_our_code_agree_on_trust_categories_and_exclusions(
     excluded = {"exclude_task": "task_1", "exclude_ids": tuple(sorted(chance.sample(ids, 10)))}
     filters += [which.replace(**excluded, only_excluded=only) for which in filters for only in (False, True)]
     filters += [Filter(status=None, only_excluded=True)]
-    candidates = index.words_of(connection, ids)
+    candidates = index.read_candidates(connection, ids)
     for which in filters:
         in_sql = {learning.id for learning in learnings.page(connection, which, limit=1_000)}
         assert in_sql == {candidate.id for candidate in candidates if which.takes(candidate)}, which
@@ -79,7 +79,7 @@ def test_the_candidates_for_standing_learnings_hold_those_that_the_rule_chooses_
     which = Filter(trusted_from=GATE)
     of_all = {category: [known for known in active if known.category == category] for category in CATEGORIES}
     candidates = {
-        category: learnings.foremost(
+        category: learnings.standing_candidates(
             connection, which.replace(in_categories=(category,)), limit=4 * rules.per_category, helpful_only=proven_only
         )
         for category in CATEGORIES

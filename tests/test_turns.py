@@ -52,7 +52,7 @@ def test_an_ended_turn_is_on_the_disk_before_anything_is_made_of_it(memory: Memo
         TASK, f"{LESSON} The key is AKIA4QTB7ZPLW2KD5XRM.", agent="engineer", client="claude"
     )
 
-    (record,) = memory.context.store.spool.waiting()
+    (record,) = memory.context.store.spool.pending()
     assert (record.kind, record.body["attempt"]["id"]) == ("debrief", attempt)
     assert attempt == text_id("attempt", TASK)
     assert "AKIA4QTB7ZPLW2KD5XRM" not in json.dumps(record.body)
@@ -228,7 +228,7 @@ def test_a_transcript_that_a_person_has_read_belongs_to_its_conversation(
 ) -> None:
     transcript = said(tmp_path / "t.jsonl", LESSON)
     memory.hooks.end_turn(TASK, LESSON, transcript=transcript)
-    memory.context.store.take_up_spool(wait=True)
+    memory.context.store.replay_spool(wait=True)
 
     read, _ = memory.transcripts.debrief(transcript)
 

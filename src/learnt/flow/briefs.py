@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 
 from learnt.brief.render import GIVEN_TO, RENDERER, Content, Loop, Past, Shown, fit, read_receipt, render, write_receipt
-from learnt.brief.select import Choice, Rules, choose, hidden_from, is_restricted
+from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_restricted
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.model import (
@@ -283,7 +283,7 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
 def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
     """Return the learnings that a task was given since a moment, and whether each was held out."""
     # The spool first: it may be brought into the database at this very moment.
-    waiting = context.store.waiting(task) if task else ()
+    waiting = context.store.pending_briefs(task) if task else ()
     given = happened.injected(context.store.database, task, since=since)
     for record in waiting:
         injections = record.given.brief.injections
@@ -487,7 +487,7 @@ def _count_search(context: Context, asker: str) -> None:
     wait_ms = database.wait_at_most(PATIENCE_MS)
     try:
         with context.store.transaction():
-            database.count(happened.searches_by(asker, context.clock()))
+            database.count(happened.search_counter(asker, context.clock()))
     except LearntError:
         return
     finally:
@@ -507,7 +507,7 @@ def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
     if not agent or not is_restricted(agent, agents):
         return ()
     spellings = {name for store in context.sound_stores() for name in learnings.categories(store.database)}
-    return hidden_from(agent, agents, sorted(spellings))
+    return hidden_categories(agent, agents, sorted(spellings))
 
 
 def _learning_at(context: Context, id: str, version: int, scope: str) -> Learning:

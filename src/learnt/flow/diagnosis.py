@@ -91,7 +91,7 @@ def queued_tasks(place: Place, clock: Clock) -> list[Task]:
     """Return the tasks in the queue; none where they cannot be read, which `examine_store` reports."""
     try:
         with _reading(place, clock) as store:
-            return tasks.every(store.database)
+            return tasks.select(store.database)
     except LearntError:
         return []
 
@@ -151,7 +151,7 @@ def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
 
 def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:
     spool = place.spool()
-    waiting, refused, elsewhere = len(spool.waiting()), spool.refused(), spool.waiting_for_others()
+    waiting, refused, elsewhere = len(spool.pending()), spool.refused(), spool.pending_for_others()
     if refused:
         remedy = f"look at {spool.refused_path}, and delete it when it is dealt with"
         yield wrong(subject, f"{_records(refused)} could not be applied", remedy)

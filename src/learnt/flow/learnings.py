@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # The fields that say what was learnt, and where it holds.
-STATEMENT = CONTENT[: CONTENT.index("origin")]
+STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
 
 
 class LearningsPage(Value):
@@ -53,7 +53,7 @@ class Learnings:
         with self._context.store.transaction():
             for learning in added:
                 learnings.add(self._context.store.database, learning, self._context.change("add", at=now))
-        self._context.store.grew_by(len(added))
+        self._context.store.analyze_if_many(len(added))
         return added
 
     def learn(self, record: dict[str, Any]) -> tuple[Learning, bool]:
@@ -65,7 +65,7 @@ class Learnings:
         origin = {"goal": task.goal if task else "", "origin": "agent"}
         learning = new_learning(self._context, {**origin, **record}, created_at=now)
         with self._context.store.transaction():
-            known = learnings.same_as(database, learning.observation or learning.title)
+            known = learnings.find_same(database, learning.observation or learning.title)
             who = self._context.person
             return add_or_recur(database, known, lambda: learning, task=learning.task, who=who, at=now)
 
@@ -157,7 +157,7 @@ class Learnings:
             self._context,
             event.subject,
             "undo",
-            lambda learning: take_back(event, learning),
+            lambda learning: revert(event, learning),
             reason=reason,
             undoes=event.id,
             also=lambda store: undo_mark(self._context, store, _resolve_undos(self._context, event)),
@@ -267,12 +267,12 @@ def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, A
         valid = _valid_changes(learnings.history(database, learning.id))
         if any(event.what == "like" and event.who == person for event in valid):
             return {}
-        return {"confidence": confidence.liked(learning.confidence)}
+        return {"confidence": confidence.after_like(learning.confidence)}
 
     return decide
 
 
-def take_back(event: Event, learning: Learning) -> dict[str, Any]:
+def revert(event: Event, learning: Learning) -> dict[str, Any]:
     """Return the changes that undo an event; raise if the same fields were changed again since."""
     if not event.old:
         return {"status": "archived", "superseded_by": ""}  # an addition is archived: nothing is deleted

@@ -19,7 +19,7 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT, add_or_recur
+from learnt.flow.learnings import STATEMENT_FIELDS, add_or_recur
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -105,7 +105,7 @@ def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "",
     return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
 
 
-def was_asked_lately(context: Context, task: Task) -> bool:
+def was_asked_recently(context: Context, task: Task) -> bool:
     """Say whether the model was asked about a conversation so recently that it is not asked automatically.
 
     Each turn adds to a conversation: asked after each of them, a model that fails would fail as often, and one that
@@ -116,7 +116,7 @@ def was_asked_lately(context: Context, task: Task) -> bool:
     return mined.read_at(context.store.database, _question_about(task)) > context.clock() - HOUR_MS
 
 
-def take_in(context: Context, reading: TaskReading) -> MiningReport:
+def learn_from(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: keep what a reading teaches, and drop the material."""
     intake = _Intake(context, reading.task)
     if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
@@ -124,13 +124,13 @@ def take_in(context: Context, reading: TaskReading) -> MiningReport:
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
-            intake.take_discovery(discovery)
+            intake.learn_from_discovery(discovery)
         else:
             mined.add(context.store.database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
     if changes is not None:
         intake.note("skipped", *changes.skipped)
         for change in changes.changes:
-            intake.take_change(change)
+            intake.apply_change(change)
     return intake.report
 
 
@@ -184,7 +184,9 @@ def _observe_review(context: Context, task: Task, words: str, summary: str) -> I
     database = context.store.database
     if task.type == "review":
         findings = read_findings(words)
-        earlier = [read_findings(_as_list(texts)) for texts in mined.found_elsewhere(database, _FINDING, but=task.id)]
+        earlier = [
+            read_findings(_as_list(texts)) for texts in mined.found_in_other_tasks(database, _FINDING, but=task.id)
+        ]
         texts = {finding.text for finding in findings}
         yield from (discovery for discovery in find_recurring([findings, *earlier]) if discovery.excerpt in texts)
         yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in findings)
@@ -249,7 +251,7 @@ class _Intake:
         """Add values to a field of the report."""
         self.report = self.report.replace(**{name: (*getattr(self.report, name), *values)})
 
-    def take_discovery(self, discovery: Discovery) -> None:
+    def learn_from_discovery(self, discovery: Discovery) -> None:
         """Make a learning of a discovery, or record why not."""
         now = self._context.clock()
         if discovery.rule == _FINDING:
@@ -266,7 +268,7 @@ class _Intake:
         else:
             self._learn(draft, discovery, known)
 
-    def take_change(self, change: ProposedChange) -> None:
+    def apply_change(self, change: ProposedChange) -> None:
         """Do what the model says, as far as it may decide."""
         known = learnings.find(self._database, change.id) if change.id else None
         if known is None and change.do != "ADD":
@@ -282,9 +284,9 @@ class _Intake:
                 names = ("title", "observation", "action")
                 texts = {name: getattr(change, name) or getattr(known, name) for name in names}
                 change = change.replace(type=change.type or known.discovery or "pattern", **texts)
-            self._take_text(change, known if change.do == "REVISE" else None)
+            self._apply_text(change, known if change.do == "REVISE" else None)
 
-    def _take_text(self, change: ProposedChange, revised: Learning | None) -> None:
+    def _apply_text(self, change: ProposedChange, revised: Learning | None) -> None:
         """Add what the model says, or propose it as a revision of a known learning."""
         text = change.observation or change.title
         discovery = Discovery(type=change.type, text=text, rule="model", excerpt=change.reason)
@@ -345,9 +347,9 @@ class _Intake:
 
     def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
         """Return the learning that says this already."""
-        id = mined.learning_of(self._database, discovery)
+        id = mined.find_learning(self._database, discovery)
         known = learnings.find(self._database, id) if id else None
-        return known if known or not title else learnings.same_as(self._database, title)
+        return known if known or not title else learnings.find_same(self._database, title)
 
     def _who(self, origin: str) -> str:
         return self._agent if origin == "agent" else PROGRAM
@@ -364,9 +366,9 @@ class _Intake:
         """Return a new learning; fields that the draft leaves empty are those of the learning that it revises."""
         now, task = self._context.clock(), self._task
         drafted = draft.as_dict() if draft else {}
-        fields = {name: value for name, value in drafted.items() if name in STATEMENT and value}
+        fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
         if revises is not None:
-            fields = {**{name: getattr(revises, name) for name in STATEMENT}, **fields}
+            fields = {**{name: getattr(revises, name) for name in STATEMENT_FIELDS}, **fields}
         return Learning(
             id=new_id("learn", now),
             **read_fields(self._context.redact_record(fields)),

@@ -13,7 +13,7 @@ from typing import Any
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
-from learnt.flow.learnings import activate, like_by, take_back, to_status
+from learnt.flow.learnings import activate, like_by, revert, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, reviews
@@ -136,7 +136,7 @@ class Review:
                 for id in reversed(decided.events):
                     event = learnings.get_event(holder.database, id)
                     change = self._context.change("undo", at=self._context.clock(), undoes=id)
-                    learnings.change(holder.database, event.subject, partial(take_back, event), change)
+                    learnings.change(holder.database, event.subject, partial(revert, event), change)
         return self.item(decided.item)
 
     def tell_opinion(self, answer: str) -> None:

@@ -92,7 +92,7 @@ class ToolCall:
         if not known:
             return None
         # The spool first: it may be brought into the database at this very moment.
-        waiting = self._context.store.waiting(conversation.id)
+        waiting = self._context.store.pending_briefs(conversation.id)
         warnings = [warning for warning in waiting if isinstance(warning, WarningRecord)]
         database = conversation.database
         if any(missteps.warned_since(database, conversation.id, misstep.sign, since) for misstep in known):
@@ -164,7 +164,7 @@ class ToolCall:
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
             same = missteps.find(database, sign) if sign else None
-            alike = missteps.of_asked(database, list_requests(command, **self._where)) if sign else []
+            alike = missteps.of_requests(database, list_requests(command, **self._where)) if sign else []
             others = [
                 misstep
                 for misstep in alike

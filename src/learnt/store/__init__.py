@@ -60,7 +60,7 @@ class Place(Value):
     scope: str = "project"
     """What its learnings are shown as: project, user, or the name of another project."""
     wait_ms: int = 10_000
-    in_hurry: bool = False
+    skip_long_spool: bool = False
     """Whether a long spool is left to those who have time for it."""
     create: bool = False
     read_only: bool = False
@@ -107,7 +107,7 @@ class Store:
         """The connection, opened on first use; the schema is then up to date."""
         if self._database is None:
             self._database = self._open()
-            self.take_up_spool()
+            self.replay_spool()
         return self._database
 
     def transaction(self) -> Transaction:
@@ -116,7 +116,7 @@ class Store:
             raise self.database.refuse_writing()
         return self.database.transaction()
 
-    def grew_by(self, learnings: int) -> None:
+    def analyze_if_many(self, learnings: int) -> None:
         """After a change that added many learnings: update the database's statistics, so that searches stay fast."""
         if learnings >= _MANY:
             self.database.analyze()
@@ -137,14 +137,14 @@ class Store:
             return False
         return True
 
-    def keep(self, happening: Happening) -> str:
+    def spool_for_later(self, happening: Happening) -> str:
         """Write what happened to the disk without applying it yet; return the operation's id."""
         record = self._new_record(happening)
         self.make_folder()
         self.spool.append(record)
         return record.op
 
-    def record_first(self, happening: Happening) -> tuple[str, object]:
+    def spool_and_apply(self, happening: Happening) -> tuple[str, object]:
         """Write what happened to the disk first, then apply it if possible.
 
         Return the operation's id and what its applier returned; None unless this process applied it.
@@ -152,16 +152,16 @@ class Store:
         outcomes: dict[str, object] = {}
         self.make_folder()
         with self.spool.replay_lock() as alone:  # so that no other process applies it before us
-            op = self.keep(happening)
+            op = self.spool_for_later(happening)
             if alone:
-                self._try_to_take_up(outcomes, locked=True)
+                self._try_to_replay(outcomes, locked=True)
         if not alone:
-            self._try_to_take_up(outcomes)
+            self._try_to_replay(outcomes)
         return op, outcomes.get(op)
 
-    def _try_to_take_up(self, outcomes: dict[str, object], *, locked: bool = False) -> None:
+    def _try_to_replay(self, outcomes: dict[str, object], *, locked: bool = False) -> None:
         try:
-            self.take_up_spool(wait=True, locked=locked, outcomes=outcomes)
+            self.replay_spool(wait=True, locked=locked, outcomes=outcomes)
         except LearntError:
             pass  # the database cannot be opened now; the record waits
 
@@ -172,14 +172,14 @@ class Store:
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
         """Do something in this store exactly once, however often the operation is repeated."""
         with self.transaction():
-            if self.is_first(op):
+            if self.claim_operation(op):
                 act(self.database)
 
     def forget_operation(self, op: str) -> None:
         """Within a transaction: let an operation that was taken back be done once more."""
         self.database.execute("delete from operation where project = :project and id = :id", id=op)
 
-    def take_up_spool(
+    def replay_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
     ) -> int:
         """Bring what waits in the spool into the database, if it has time for it now; return how many records.
@@ -207,15 +207,15 @@ class Store:
             waiting = self.spool.size()
         except OSError:
             return False
-        return waiting > 0 and not (self.place.in_hurry and waiting > _LONG_SPOOL)
+        return waiting > 0 and not (self.place.skip_long_spool and waiting > _LONG_SPOOL)
 
     def age_s(self) -> int | None:
         """Return how many seconds ago a copy was last in step with its original; None for an original."""
         return None
 
-    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
+    def pending_briefs(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
-        records = [] if self.spool.is_empty() else map(_read_given, self.spool.waiting())
+        records = [] if self.spool.is_empty() else map(_read_given, self.spool.pending())
         return [record for record in records if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
@@ -231,7 +231,7 @@ class Store:
         """Say whether the deletion of a thing for good was interrupted before its traces were gone."""
         return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
 
-    def start_anew(self) -> str:
+    def set_damaged_file_aside(self) -> str:
         """Set a damaged file aside under a dated name and go on with an empty one; return where the old one is."""
         self.close()
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.clock() / 1000))
@@ -257,7 +257,7 @@ class Store:
 
     def _take_effect(self, record: SpoolRecord) -> object:
         """Within a transaction: apply a record, unless that was done before; return what its applier returns."""
-        return self._applier(record.kind)(self.database, record.body) if self.is_first(record.op) else None
+        return self._applier(record.kind)(self.database, record.body) if self.claim_operation(record.op) else None
 
     def _applier(self, kind: str) -> Applier:
         apply = self._appliers.get(kind) or happened.APPLY.get(kind)
@@ -269,7 +269,7 @@ class Store:
             raise WrongRequest(f"this version does not know the kind `{kind}`")
         return apply
 
-    def is_first(self, op: str) -> bool:
+    def claim_operation(self, op: str) -> bool:
         """Within a transaction: say whether an operation has not taken effect yet, and note that it now does."""
         return bool(
             self.database.execute(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.happened import searches_by
+from learnt.store.happened import search_counter
 from learnt.store.missteps import PREVENTED
 from learnt.text.titles import key_of
 
@@ -144,8 +144,8 @@ def used(database: Database, *, since: int) -> dict[str, int]:
     for asker in ("person", "tool"):
         searches = database.value(
             "select sum(value) as searches from counter where project = :project and name >= :since and name < :end",
-            since=searches_by(asker, since),
-            end=searches_by(asker, None),
+            since=search_counter(asker, since),
+            end=search_counter(asker, None),
         )
         counts[asker] = counts.get(asker, 0) + int(searches or 0)
     return {asker: count for asker, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count}

@@ -166,7 +166,7 @@ class Database:
     def enforce_foreign_keys(self, enforced: bool) -> None:
         """Switch the enforcing of foreign keys, where an engine allows it; outside any transaction."""
 
-    def astray(self) -> list[str]:
+    def broken_references(self) -> list[str]:
         """Return the rows whose foreign keys lead nowhere, in words."""
         return []
 

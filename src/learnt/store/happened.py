@@ -266,6 +266,6 @@ def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> 
     )
 
 
-def searches_by(asker: str, at: int | None) -> str:
+def search_counter(asker: str, at: int | None) -> str:
     """Return the name of the counter of somebody's searches on a day; None gives the end of the range."""
     return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"

@@ -203,7 +203,7 @@ def with_words(
     return [Candidate(row) for row in rows]
 
 
-def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
+def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
     """Return some learnings, each with its words field by field."""
     rows = database.rows(
         f"""

@@ -179,7 +179,7 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
 
 
-def same_as(database: Database, text: str) -> Learning | None:
+def find_same(database: Database, text: str) -> Learning | None:
     """Return the learning that says the same as a text, in whole or by its title: an active one, or else the oldest."""
     row = database.row(
         """
@@ -288,20 +288,20 @@ def categories(database: Database) -> list[str]:
     )
 
 
-def foremost(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
+def standing_candidates(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
     """Return, in no order, candidates for those that matter most in general: pinned, helpful, recurring, young.
 
     A bounded selection that an index serves; `brief/standing` decides. `helpful_only`: only those that are pinned, or
     helped more often than not.
     """
     # Each category by itself: an index has its learnings in this order.
-    rows = [row for category in which.in_categories for row in _foremost_of(database, which, category, limit)]
+    rows = [row for category in which.in_categories for row in _candidates_of(database, which, category, limit)]
     fitting = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
     best = sorted(fitting, key=lambda row: tuple(row.values()), reverse=True)[:limit]
     return list(get_all(database, [row["id"] for row in best]).values()) if best else []
 
 
-def _foremost_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
+def _candidates_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
     where, parameters = which.replace(category=category, in_categories=()).conditions(database)
     return database.rows(
         f"""
@@ -343,7 +343,7 @@ def index_project(database: Database) -> None:
         database.execute(sql, id=learning.id, **_derived(learning))
 
 
-def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
+def unused_since(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
     """Return the active learnings that were not shown since a moment and are older than it, from an id on."""
     rows = database.rows(
         """

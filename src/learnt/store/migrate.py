@@ -81,9 +81,9 @@ def _apply(database: Database, migration: Migration, *, version: str, now_ms: in
             version=version,
             now=now_ms,
         )
-        astray = database.astray()
-        if astray:
+        broken_references = database.broken_references()
+        if broken_references:
             raise LearntError(
-                f"migration {migration.name} would leave {astray[0]}", hint="report this; nothing changed"
+                f"migration {migration.name} would leave {broken_references[0]}", hint="report this; nothing changed"
             )
     return True

@@ -56,7 +56,7 @@ class DebriefRecord(Value):
         return {} if self.failure is None else {name: value for name, value in _verified(self.failure) if value}
 
     @property
-    def tells_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether it is a turn with neither words nor a result, such as an interrupted one."""
         return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
 
@@ -201,39 +201,39 @@ def began(database: Database, tasks: Sequence[str]) -> int:
 
 def add(database: Database, discovery: Discovery, *, at: int, learning: str = "", skipped: str = "") -> int:
     """Keep a discovery, once for each task; return in how many tasks it was found by now."""
-    sign = sign_of(discovery)
+    sign = discovery_key(discovery)
     outcome = {"sign": sign, "learning": learning, "skipped": skipped, "created_at": at}
     row = {"id": text_id("disc", f"{sign} {discovery.task}"), **discovery.as_dict(), **outcome}
     row["git_commit"] = row.pop("commit")
     row["files"] = json.dumps(discovery.files, ensure_ascii=False)
     changes = "learning = :learning, skipped = :skipped"
     database.insert("discovery", row, otherwise=f"on conflict (project, sign, task) do update set {changes}")
-    return times(database, discovery)
+    return count_tasks(database, discovery)
 
 
-def is_kept(database: Database, discovery: Discovery) -> bool:
+def is_stored(database: Database, discovery: Discovery) -> bool:
     """Say whether a discovery of a task is in the store."""
     sql = "select id from discovery where project = :project and sign = :sign and task = :task"
-    return database.has(sql, sign=sign_of(discovery), task=discovery.task)
+    return database.has(sql, sign=discovery_key(discovery), task=discovery.task)
 
 
-def times(database: Database, discovery: Discovery) -> int:
+def count_tasks(database: Database, discovery: Discovery) -> int:
     """Return in how many tasks the same was found."""
     sql = "select count(*) as found from discovery where project = :project and sign = :sign"
-    return int(database.value(sql, sign=sign_of(discovery)))
+    return int(database.value(sql, sign=discovery_key(discovery)))
 
 
-def sign_of(discovery: Discovery) -> str:
+def discovery_key(discovery: Discovery) -> str:
     """Return what identifies the same discovery: case, white space and punctuation do not matter."""
     text = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
     letters = "".join(letter for letter in text.lower() if letter.isalnum())
     return digest(f"{discovery.rule} {letters}")[:16]
 
 
-def learning_of(database: Database, discovery: Discovery) -> str:
+def find_learning(database: Database, discovery: Discovery) -> str:
     """Return the learning that the same discovery became when it was made before; empty for none."""
     sql = "select max(learning) as learning from discovery where project = :project and sign = :sign"
-    return database.value(sql, sign=sign_of(discovery)) or ""
+    return database.value(sql, sign=discovery_key(discovery)) or ""
 
 
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
@@ -254,7 +254,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     return [_read_discovery(row).discovery for row in rows]
 
 
-def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
+def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
     """Return what each of the latest tasks found by a rule, but for one task."""
     rows = database.rows(
         """

@@ -77,17 +77,17 @@ class Mirror(Store):
             self.spool.append(record)
         return False
 
-    def record_first(self, happening: Happening) -> tuple[str, object]:
+    def spool_and_apply(self, happening: Happening) -> tuple[str, object]:
         """Keep what happened for the server; return the operation's id, and no outcome yet."""
-        return self.keep(happening), None
+        return self.spool_for_later(happening), None
 
-    def take_up_spool(
+    def replay_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
     ) -> int:
         """Leave the spool to those who reach the server."""
         return 0
 
-    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
+    def pending_briefs(self, task: str) -> list[BriefRecord | WarningRecord]:
         """Return nothing: what waits for the server has taken effect here."""
         return []
 
@@ -145,7 +145,7 @@ def refresh(server: Store, *, examine: bool = True) -> None:
     _rebuild(server)
 
 
-def throw_away(place: Place) -> None:
+def discard(place: Place) -> None:
     """Delete the mirror of a server, if there is one, with all that it holds; hooks that use it are waited for."""
     if os.path.exists(_path(place)):
         with Locked(os.path.join(place.folder, _LOCK)):
@@ -159,7 +159,7 @@ def forget(server: Store, signs: Sequence[str]) -> None:
         with mirror.transaction():
             forget_missteps(mirror.database, signs)
     except LearntError:
-        throw_away(server.place)
+        discard(server.place)
     finally:
         mirror.close()
 
@@ -199,7 +199,7 @@ def _rebuild(server: Store) -> None:
     # First alone, then the snapshot: what is purged after the snapshot is thrown away after us.
     with Locked(os.path.join(place.folder, _LOCK)):
         _delete(place)
-        waiting = server.spool.waiting()  # before the snapshot: what is not in it by then is among these
+        waiting = server.spool.pending()  # before the snapshot: what is not in it by then is among these
         mirror = _Filling(place, version=server.version, clock=server.clock)
         try:
             with server.database.transaction():
@@ -301,7 +301,7 @@ def _signs(database: Database) -> set[str]:
 
 def _signs_waiting(server: Store) -> set[str]:
     """Return the signs of what failed here, and the server does not know yet."""
-    return {record.body["sign"] for record in server.spool.waiting() if record.kind == "misstep"}
+    return {record.body["sign"] for record in server.spool.pending() if record.kind == "misstep"}
 
 
 def _put_missteps(target: Database, source: Database, since: int) -> None:

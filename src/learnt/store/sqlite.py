@@ -144,12 +144,12 @@ class SqliteDatabase(Database):
 
     def check(self) -> list[str]:
         found = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]
-        return [line for line in found if line != "ok"] + self.astray()
+        return [line for line in found if line != "ok"] + self.broken_references()
 
     def enforce_foreign_keys(self, enforced: bool) -> None:
         self.run(f"pragma foreign_keys = {'on' if enforced else 'off'}", {})
 
-    def astray(self) -> list[str]:
+    def broken_references(self) -> list[str]:
         rows = self.rows("pragma foreign_key_check")
         return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
 
