@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
+from learnt.system.detached import INTERNAL
 from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
 from tests.support.doors import Done, Learnt, open_doors, start_doors
+from tests.support.golden import Golden, Outside
 from tests.support.postgres import PostgresServer, find_binaries
 from tests.support.stores import put_store
 
@@ -164,3 +166,19 @@ def learnt(project: Path, request: pytest.FixtureRequest) -> Learnt:
 def learnt_process(project: Path) -> Learnt:
     """Run the command line in the project, in a process for each command."""
     return start_doors(project)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no worker be started: the test catches up itself."""
+    monkeypatch.setenv(INTERNAL, "1")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(request.config)
+
+
+@pytest.fixture
+def outside(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
+    return Outside(project, home, monkeypatch)

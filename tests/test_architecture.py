@@ -31,7 +31,7 @@ LEVELS = (
     ("system",),
     ("project", "store", "llm", "clients"),
     ("settings",),
-    ("config", "debrief", "recall", "brief", "learnings_file", "weigh", "consolidate", "strategy"),
+    ("config", "debrief", "recall", "brief", "learnings_file", "weigh", "strategy"),
     ("mine",),
     ("flow",),
     ("memory",),

@@ -405,7 +405,7 @@ class TestList:
         lines = done.out.splitlines()
         assert len(lines) == 2
         assert lines[0].endswith("0.70  D  [archived]")
-        assert lines[1].endswith("0.70  avoid: C  [pinned, #ciax, #github]")
+        assert lines[1].endswith("0.70  Avoid: C  [pinned, #ciax, #github]")
         assert "2 of 4" in done.err
         assert "--offset 2" in done.err
         assert "\x1b" not in done.out + done.err

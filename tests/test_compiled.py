@@ -5,19 +5,11 @@ from __future__ import annotations
 import pytest
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.extract import LearningDraft, extract
-from learnt.model import Discovery
 from tests.test_observe import FOLDER, observed, only, ran, used
 
 
 def edit(path: str, before: str, after: str) -> list[Step]:
     return used("Edit", f"{FOLDER}/{path}", before=before, text=after)
-
-
-def drafted(discovery: Discovery) -> LearningDraft:
-    draft = extract(discovery)
-    assert isinstance(draft, LearningDraft)
-    return draft
 
 
 @pytest.mark.parametrize(

@@ -619,7 +619,7 @@ def test_a_long_spool_is_left_to_the_worker(project: Path, learnt: Learnt, monke
 
     assert learning.id in Client(learnt, "claude").hear("UserPromptSubmit", prompt="cache the schema of the replica")
     with Memory.open_for_hook(project) as memory:
-        assert len(memory.context.store.spool.waiting()) == 50
+        assert len(memory.context.store.spool.pending()) == 50
     with Memory.open(project) as memory:
         assert memory.tasks.attempts("task_49")
         assert memory.context.store.spool.is_empty()

@@ -124,7 +124,7 @@ def test_a_process_killed_while_it_spools_loses_no_acknowledged_record(project: 
         if code == 0:
             break
         kills += 1
-    waiting = [record.op for record in Spool(str(folder)).waiting()]
+    waiting = [record.op for record in Spool(str(folder)).pending()]
 
     assert kills > 5
     assert [op for op in waiting if op in acknowledged] == acknowledged
@@ -140,10 +140,10 @@ def test_a_torn_tail_is_ignored_and_the_next_record_stands_on_a_line_of_its_own(
 
     for cut in range(1, len(whole)):
         (project / ".learnt" / "spool.jsonl").write_bytes(whole + whole[:cut])
-        assert [record.op for record in spool.waiting()] == ["op_1"]
+        assert [record.op for record in spool.pending()] == ["op_1"]
 
     spool.append(SpoolRecord("op_2", "count", 1, {}))
-    assert "op_2" in [record.op for record in spool.waiting()]
+    assert "op_2" in [record.op for record in spool.pending()]
 
 
 def test_a_process_killed_at_any_step_of_a_replay_applies_every_record_exactly_once(

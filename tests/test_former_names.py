@@ -56,3 +56,7 @@ def test_what_hears_of_tidying_can_be_set_by_its_former_name(memory: Memory) -> 
     heard: list[str] = []
     memory.tell = heard.append
     assert memory.report == heard.append
+
+
+def test_the_class_itself_shows_its_rooms() -> None:
+    assert hasattr(Memory, "tasks")

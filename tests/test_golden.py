@@ -49,16 +49,6 @@ COMPLAINT = "ship: unknown option --fast"
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Golden:
-    return Golden(request.config)
-
-
-@pytest.fixture
-def outside(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
-    return Outside(project, home, monkeypatch)
-
-
-@pytest.fixture
 def shop(outside: Outside) -> Outside:
     """A project that knows something."""
     outside.quietly("init")

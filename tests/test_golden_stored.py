@@ -28,16 +28,6 @@ TABLES = "task attempt failure brief injection mark misstep warning learning eve
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest) -> Golden:
-    return Golden(request.config)
-
-
-@pytest.fixture
-def outside(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
-    return Outside(project, home, monkeypatch)
-
-
-@pytest.fixture
 def stored(outside: Outside) -> Outside:
     """A project with a database of an earlier version, and nothing waiting."""
     put(outside, "learnt.db")

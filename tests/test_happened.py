@@ -129,8 +129,8 @@ def test_a_spooled_record_takes_effect_once_however_often_it_is_replayed(memory:
     record = SpoolRecord("op_1", "brief", 5, _body(_brief(memory, learning.id)))
     for _ in range(3):
         memory.context.store.spool.append(record)
-        assert [waiting.op for waiting in memory.context.store.spool.waiting()] == ["op_1"]
-        memory.context.store.take_up_spool()
+        assert [waiting.op for waiting in memory.context.store.spool.pending()] == ["op_1"]
+        memory.context.store.replay_spool()
 
     assert memory.context.store.spool.is_empty()
     assert (memory.get(learning.id).times_injected, _rows(memory, "brief"), _rows(memory, "operation")) == (1, 1, 1)
@@ -145,7 +145,7 @@ def test_a_record_that_can_never_be_applied_is_set_aside(memory: Memory) -> None
     )
     memory.context.store.spool.append(SpoolRecord("op_3", "brief", 5, _body(_brief(memory, learning.id))))
 
-    memory.context.store.take_up_spool()
+    memory.context.store.replay_spool()
 
     assert memory.context.store.spool.refused() == 2
     assert (memory.get(learning.id).times_injected, _rows(memory, "operation")) == (1, 1)
@@ -160,7 +160,7 @@ def test_purging_a_learning_also_clears_the_spool_of_it(memory: Memory) -> None:
 
     memory.purge(learning.id)
 
-    waiting = {record.op: json.dumps(record.body) for record in memory.context.store.spool.waiting()}
+    waiting = {record.op: json.dumps(record.body) for record in memory.context.store.spool.pending()}
     assert list(waiting) == ["op_1", "op_2"], "what else a record says is kept"
     assert learning.id not in str(waiting)
     assert other.id in waiting["op_2"]
@@ -189,7 +189,7 @@ def test_a_damaged_record_never_blocks_what_comes_after_it(memory: Memory, body:
     memory.context.store.spool.append(SpoolRecord("op_1", "attempt", 5, body))  # type: ignore[arg-type]
     memory.context.store.spool.append(SpoolRecord("op_2", "brief", 5, _body(_brief(memory, learning.id))))
 
-    memory.context.store.take_up_spool()
+    memory.context.store.replay_spool()
 
     assert memory.get(learning.id).times_injected == 1
     assert memory.context.store.spool.is_empty()
@@ -243,7 +243,7 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
             injection = brief.injections[0].replace(task=task.id)
             given = BriefRecord(task=task, brief=brief.replace(task=task.id, injections=(injection,)))
             assert memory.context.store.record(given) is False
-            assert len(memory.context.store.spool.waiting()) == count
+            assert len(memory.context.store.spool.pending()) == count
 
     monkeypatch.delenv("LEARNT_DATABASE", raising=False)
     file.write_bytes(good)
@@ -252,7 +252,7 @@ def test_one_process_after_the_other_spools_while_the_database_cannot_take_it(
     with Memory.open(project) as mended:
         kept_for_another = 3 if fault == "out of reach" else 0
         assert mended.get(learning.id).times_injected == 3 - kept_for_another
-        assert mended.context.store.spool.waiting_for_others() == kept_for_another
+        assert mended.context.store.spool.pending_for_others() == kept_for_another
 
 
 def test_a_late_record_does_not_overwrite_what_happened_after_it(memory: Memory) -> None:
@@ -274,7 +274,7 @@ def test_damaged_lines_of_the_spool_are_set_aside_not_dropped(memory: Memory, pr
     (file,) = (project / ".learnt").glob("spool*.jsonl")
     file.write_bytes(b"garbage\n00000000\n00000000 \n" + file.read_bytes() + b"torn")
 
-    memory.context.store.take_up_spool()
+    memory.context.store.replay_spool()
 
     assert memory.get(learning.id).times_injected == 1
     assert memory.context.store.spool.refused() == 3

@@ -166,7 +166,7 @@ def test_a_debrief_is_told_while_another_process_would_take_it_up(
 <task-failed/>
 LEARNING_HELPFUL: {known.id}"""
     store = memory.context.store
-    own_take_up, own_keep = store.take_up_spool, store.keep
+    own_take_up, own_keep = store.replay_spool, store.spool_for_later
 
     with Memory.open(project, clock=clock) as other, ExitStack() as stack:
         taken_up = []
@@ -174,19 +174,19 @@ LEARNING_HELPFUL: {known.id}"""
 
         def take_up_elsewhere(**_: Any) -> int:
             stack.close()  # the other process comes to its end, and takes our record with it
-            taken_up.append(other.context.store.take_up_spool(wait=replaying))
+            taken_up.append(other.context.store.replay_spool(wait=replaying))
             return own_take_up(wait=True)
 
         def keep(happening: Any) -> str:
             op = own_keep(happening)
-            taken_up.append(other.context.store.take_up_spool())
+            taken_up.append(other.context.store.replay_spool())
             return op
 
         if replaying:
             assert stack.enter_context(other.context.store.spool.replay_lock())
-            monkeypatch.setattr(store, "take_up_spool", take_up_elsewhere)
+            monkeypatch.setattr(store, "replay_spool", take_up_elsewhere)
         else:
-            monkeypatch.setattr(store, "keep", keep)
+            monkeypatch.setattr(store, "spool_for_later", keep)
         read = memory.debrief("task_1", output)
 
     assert taken_up == [int(replaying)]

@@ -22,7 +22,6 @@ from learnt.flow import background
 from learnt.model import Task
 from learnt.store import mirror, tasks
 from learnt.store.happened import ForgottenRecord
-from learnt.system.detached import INTERNAL
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
 from tests.support.doors import start_worker, work_here
@@ -33,12 +32,6 @@ from tests.support.workers import ended
 @pytest.fixture
 def engine() -> str:
     return "postgres"
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker is started: a test catches up itself."""
-    monkeypatch.setenv(INTERNAL, "1")
 
 
 @pytest.fixture
@@ -110,7 +103,7 @@ def test_what_happened_here_survives_a_refresh_before_the_server_knows_it(hook: 
     mirror.refresh(memory.context.store)
     assert prompted(hook, "count the till") == []
     hook.close()
-    mirror.throw_away(memory.context.store.place)
+    mirror.discard(memory.context.store.place)
     assert not memory.context.store.spool.is_empty()
     mirror.refresh(memory.context.store)
     assert prompted(hook, "count the till") == [], given
@@ -148,7 +141,7 @@ def test_work_that_is_over_on_the_server_is_not_told_as_unfinished(
 
     assert unfinished(hook) == []
     hook.close()
-    mirror.throw_away(memory.context.store.place)
+    mirror.discard(memory.context.store.place)
     memory.worker.catch_up()
     with Memory.open_for_hook(project, clock=clock) as other:
         assert unfinished(other) == []
@@ -392,7 +385,7 @@ def test_a_worker_that_is_killed_anywhere_leaves_a_mirror_that_is_whole_or_none(
     given = [memory.add(f"Close drawer {number} before counting till {number}") for number in range(50)]
     for number in range(8):
         if number % 3 == 0:
-            mirror.throw_away(memory.context.store.place)
+            mirror.discard(memory.context.store.place)
         memory.add(f"Mend scanner {number} when its lamp is cold")
         worker = start_worker(project)
         with suppress(subprocess.TimeoutExpired):

@@ -368,16 +368,16 @@ def test_a_mirror_that_is_refreshed_while_the_server_is_purged_is_thrown_away(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warning = leak(shop)
-    throw_away, folder = mirror.throw_away, shop.project / ".learnt"
+    discard, folder = mirror.discard, shop.project / ".learnt"
     refreshes = iter([mirror.refresh])
 
     def and_refresh_once(place: Place) -> None:
-        throw_away(place)
+        discard(place)
         for refresh in refreshes:
             refresh(shop.memory.context.store)
             assert holding(folder, SECRET)
 
-    monkeypatch.setattr(mirror, "throw_away", and_refresh_once)
+    monkeypatch.setattr(mirror, "discard", and_refresh_once)
 
     shop.memory.warnings.purge(warning)
 
@@ -505,4 +505,4 @@ def test_a_spool_that_cannot_be_looked_at_stops_nobody(sqlite_memory: Memory) ->
     folder = Path(sqlite_memory.context.store.place.folder)
     os.symlink("spool.jsonl", folder / "spool.jsonl")  # leads to itself
 
-    assert sqlite_memory.context.store.take_up_spool() == 0
+    assert sqlite_memory.context.store.replay_spool() == 0

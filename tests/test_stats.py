@@ -46,7 +46,7 @@ class TestUsage:
         call(memory, 4, purpose="merge", cost_usd=0.5)
 
         usage = memory.reports.usage()
-        assert [(one.purpose, one.calls) for one in usage.today] == [("merge", 1)]
+        assert [(one.purpose, one.calls) for one in usage.last_24_hours] == [("merge", 1)]
         assert [(one.purpose, one.calls, one.done, one.cost_usd) for one in usage.month] == [
             ("merge", 1, 1, 0.5),
             ("extract", 2, 1, 0.25),

@@ -439,7 +439,7 @@ def test_editing_and_debriefing_at_once_do_not_lock_each_other(memory: Memory, p
     editor.join()
 
     assert mistakes == []
-    memory.context.store.take_up_spool(wait=True)  # where the editor was faster for a second
+    memory.context.store.replay_spool(wait=True)  # where the editor was faster for a second
     assert {learning.title for learning in memory.learnings().learnings} == {f"Fact {n} is new" for n in range(20)}
 
 

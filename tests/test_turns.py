@@ -20,7 +20,6 @@ from learnt.model import Learning, text_id
 from learnt.project import head_branch
 from learnt.store import mined
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
-from learnt.system.detached import INTERNAL
 from learnt.system.files import Locked
 from tests.conftest import Clock
 from tests.support.accumulation import Model, until
@@ -33,12 +32,6 @@ from tests.support.workers import ended
 TASK = text_id("task", "540b ")
 LESSON = "<learning>The till rounds half to even.</learning>"
 FAILED = "<task-failed/>\n<failure-report>\nwhat_tried: pulling\nwhy_failed: The drawer is stuck\n</failure-report>"
-
-
-@pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker is started: a test catches up itself."""
-    monkeypatch.setenv(INTERNAL, "1")
 
 
 def said(path: Path, *words: str) -> str:
@@ -59,7 +52,7 @@ def test_an_ended_turn_is_on_the_disk_before_anything_is_made_of_it(memory: Memo
         TASK, f"{LESSON} The key is AKIA4QTB7ZPLW2KD5XRM.", agent="engineer", client="claude"
     )
 
-    (record,) = memory.context.store.spool.waiting()
+    (record,) = memory.context.store.spool.pending()
     assert (record.kind, record.body["attempt"]["id"]) == ("debrief", attempt)
     assert attempt == text_id("attempt", TASK)
     assert "AKIA4QTB7ZPLW2KD5XRM" not in json.dumps(record.body)
@@ -235,7 +228,7 @@ def test_a_transcript_that_a_person_has_read_belongs_to_its_conversation(
 ) -> None:
     transcript = said(tmp_path / "t.jsonl", LESSON)
     memory.hooks.end_turn(TASK, LESSON, transcript=transcript)
-    memory.context.store.take_up_spool(wait=True)
+    memory.context.store.replay_spool(wait=True)
 
     read, _ = memory.transcripts.debrief(transcript)
 

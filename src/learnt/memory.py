@@ -54,7 +54,9 @@ class _Room:
     def __set_name__(self, owner: type, attribute: str) -> None:
         self._attribute = attribute
 
-    def __get__(self, memory: Memory, owner: type) -> Any:
+    def __get__(self, memory: Memory | None, owner: type) -> Any:
+        if memory is None:
+            return self
         module = __import__(f"learnt.flow.{self._module}", fromlist=[self._name])
         room = getattr(module, self._name)(memory.context)
         memory.__dict__[self._attribute] = room

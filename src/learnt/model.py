@@ -484,7 +484,7 @@ class Failure(Value):
     archived_at: int | None = None
 
     @property
-    def sign(self) -> str:
+    def symptom(self) -> str:
         """What two failures are compared by: the error, or the reason where no error is known."""
         return self.error or self.reason
 

@@ -147,7 +147,7 @@ def take_up_and_die(engine: str, number: str) -> None:
     happened.APPLY["count"] = count_up
     _die_at_step(int(number), engine, calls=True)
     with Memory.open(".") as memory:
-        memory.context.store.take_up_spool()
+        memory.context.store.replay_spool()
 
 
 def open_together(writer: str) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from learnt.__main__ import main
-from tests.conftest import Done, command_line
+from tests.support.doors import Done, start_doors
 
 FOLDER = Path(__file__).parent.parent / "golden"
 # They end their process, or start and end others.
@@ -82,7 +82,7 @@ class Outside:
         self.project = project
         self.home = home
         self._patch = patch
-        self._process = command_line(project)
+        self._process = start_doors(project)
         self._lines: list[str] = []
         # Nothing but git on the PATH: which clients a machine has is nothing that a golden file may tell.
         programs = project.parent / "bin"

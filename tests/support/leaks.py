@@ -232,10 +232,10 @@ def _walk(project: Path, secrets: Sequence[Secret], search: Search) -> dict[str,
                     json.dumps({"hook_event_name": "Stop", "session_id": "busy", "last_assistant_message": secret.text})
                 )
             look("spool*")
-        assert len(memory.context.store.spool.waiting()) >= 3 * len(secrets)
+        assert len(memory.context.store.spool.pending()) >= 3 * len(secrets)
         damaged = damage(folder)
     with Memory.open(project) as memory:
-        memory.context.store.take_up_spool()
+        memory.context.store.replay_spool()
         assert memory.context.store.spool.is_empty()
         assert memory.context.store.spool.refused() >= damaged
         look()

@@ -131,6 +131,9 @@ def fit(content: Content, budget_tokens: int, *, max_chars: int | None = None) -
     kept = content.replace(learnings=(), attempts=())
     if _size(kept, per_char) > budget_tokens:
         kept = kept.replace(loop=Loop())
+        if _size(kept, per_char) > budget_tokens:  # warnings and notes are never cut
+            no_room_at_all = Content(id=content.id, now_ms=content.now_ms, stuck=content.stuck)
+            return no_room_at_all, [shown.learning.id for shown in content.learnings]
     kept = _with_attempts(kept, content.attempts, round(budget_tokens * ATTEMPTS_SHARE), per_char)
     no_room: list[str] = []
     left: float | None = None  # not measured before something had no room: until then, everything fits

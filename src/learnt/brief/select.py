@@ -45,44 +45,44 @@ class Choice(Value):
     left_out: str = ""
 
 
-def named(agents: Mapped) -> set[str]:
+def assigned_categories(agents: Mapped) -> set[str]:
     """Return the categories that are named for an agent, beside the general one."""
     return {category for categories in agents.values() for category in categories} - {GENERAL, EVERYTHING}
 
 
-def seen_by(agent: str, agents: Mapped) -> tuple[str, ...]:
+def visible_categories(agent: str, agents: Mapped) -> tuple[str, ...]:
     """Return the categories that an agent sees, in the order of its entry, the general one last unless it is named."""
     categories = agents.get(key_of(agent), (EVERYTHING,))
     if EVERYTHING in categories:
-        return (*sorted(named(agents)), GENERAL)
+        return (*sorted(assigned_categories(agents)), GENERAL)
     return tuple(dict.fromkeys((*categories, GENERAL)))
 
 
-def hidden_from(agent: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
+def hidden_categories(agent: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
     """Return those of some categories, as learnings spell them, that an agent does not see."""
-    hidden = named(agents) - set(seen_by(agent, agents))
+    hidden = assigned_categories(agents) - set(visible_categories(agent, agents))
     return tuple(category for category in categories if key_of(category) in hidden)
 
 
 def is_restricted(agent: str, agents: Mapped) -> bool:
     """Say whether there is something that an agent does not see."""
-    return bool(named(agents) - set(seen_by(agent, agents)))
+    return bool(assigned_categories(agents) - set(visible_categories(agent, agents)))
 
 
 def spellings(category: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
     """Return how learnings spell a category, given all categories that they have; some have an empty one."""
     if category == GENERAL:
-        others = named(agents)
+        others = assigned_categories(agents)
         return ("", *(spelling for spelling in categories if key_of(spelling) not in others))
     return tuple(spelling for spelling in categories if key_of(spelling) == category)
 
 
-def unnamed(agents: Mapped, categories: Iterable[str]) -> list[str]:
+def unassigned_categories(agents: Mapped, categories: Iterable[str]) -> list[str]:
     """Return those of some categories that count as general because they are named for no agent."""
-    return [category for category in categories if key_of(category) not in named(agents) | {GENERAL}]
+    return [category for category in categories if key_of(category) not in assigned_categories(agents) | {GENERAL}]
 
 
-def without_learnings(wanted: Iterable[str], categories: Collection[str]) -> list[str]:
+def categories_without_learnings(wanted: Iterable[str], categories: Collection[str]) -> list[str]:
     """Return the wanted categories that no learning has."""
     present = {*map(key_of, categories), GENERAL, EVERYTHING}
     return [category for category in wanted if category not in present]

@@ -65,7 +65,7 @@ def choose(
             if reason:
                 left_out.append(Considered(learning=learning, left_out=reason))
             else:
-                told.add(_sign(learning))
+                told.add(_title_key(learning))
                 queue.append(learning)
         queues.append(queue)
     chosen = [Considered(learning=learning) for learning in _in_turn(queues)]
@@ -75,12 +75,12 @@ def choose(
 
 
 def _reason_against(learning: Learning, told: set[str], *, full: bool) -> str:
-    if _sign(learning) in told:
+    if _title_key(learning) in told:
         return "repeats another"
     return "enough others of its category come first" if full else ""
 
 
-def _sign(learning: Learning) -> str:
+def _title_key(learning: Learning) -> str:
     """Return what two learnings are compared by: a title of the same letters, and the same polarity."""
     return learning.polarity + same_letters(learning.title)
 

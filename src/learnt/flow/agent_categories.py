@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 
-from learnt.brief.select import unnamed, without_learnings
+from learnt.brief.select import categories_without_learnings, unassigned_categories
 from learnt.config import Configuration
 from learnt.model import Value
 from learnt.settings import AGENTS
@@ -43,7 +43,7 @@ def check_categories(database: Database, configuration: Configuration) -> Iterat
                 remedy="name some, or leave the agent out, and it sees everything",
                 fine=False,
             )
-        missing = without_learnings(agents[name], present)
+        missing = categories_without_learnings(agents[name], present)
         if missing:
             yield _remark_on_missing(missing, present, f"{where} names categories of {name} that no learning has")
     recent = briefed_agents(database, limit=_BRIEFS_CONSIDERED)
@@ -53,7 +53,7 @@ def check_categories(database: Database, configuration: Configuration) -> Iterat
             detail=f"agents without categories of their own see everything: {_join(strangers)}",
             remedy=_ask_whether_meant(strangers, agents),
         )
-    general = unnamed(agents, present)
+    general = unassigned_categories(agents, present)
     if general:
         yield Remark(detail=f"categories that are named for no agent count as general: {_join(general)}")
 

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from learnt.errors import LearntError, NoStore, WrongRequest
+from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 from learnt.store import regenerations
 from learnt.system import detached
@@ -34,7 +34,6 @@ _WORKER_STATE = "worker.state"
 _MAX_LOG_BYTES = 100_000
 # A worker that has not taken its lock after this time counts as dead, and another one is started.
 _TIME_TO_BEGIN_S = 10.0
-_MIRROR_INTERVAL_S = 60.0
 
 
 class State(Value):
@@ -142,18 +141,6 @@ def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
                 _start(place.folder, WORKER_LOG, "-m", "learnt.doors.worker", context.root, append=True)
     except (LearntError, OSError):
         return
-
-
-def check_mirror(context: Context) -> None:
-    """Raise NoStore if the mirror of the server cannot be read, and start the worker, which creates it."""
-    try:
-        _ = context.store.database
-    except (LearntError, OSError) as error:
-        context.close()
-        start_worker(context, at_most_every_s=_MIRROR_INTERVAL_S)
-        raise NoStore(
-            f"the mirror cannot be read: {error}", hint="`learnt doctor` shows why, if it happens again"
-        ) from None
 
 
 def worker_state(folder: str) -> tuple[str, float]:

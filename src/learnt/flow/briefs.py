@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 
 from learnt.brief.render import GIVEN_TO, RENDERER, Content, Loop, Past, Shown, fit, read_receipt, render, write_receipt
-from learnt.brief.select import Choice, Rules, choose, hidden_from, is_restricted
+from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_restricted
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.model import (
@@ -31,6 +31,7 @@ from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
+from learnt.text.times import HOUR_MS
 from learnt.text.titles import key_of
 from learnt.text.tokens import estimate_tokens
 from learnt.text.triggers import Situation
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.flow.context import Context
+    from learnt.flow.warnings import CallWarning
     from learnt.model import Failure
     from learnt.store import Store
 
@@ -51,7 +53,7 @@ _DOUBTED_CONSIDERED = 10
 _OWN_CONSIDERED = 10
 _TRUSTED_SUFFICING = 10
 _LEFT_OUT_LISTED = 5
-_RECENT_MS = 2 * 60 * 60 * 1000
+_RECENT_MS = 2 * HOUR_MS
 
 
 class SearchRequest(Value):
@@ -207,12 +209,12 @@ def record(
     brief: Brief,
     *,
     began_ns: int | None = None,
-    warning: dict[str, Any] | None = None,
+    warning: CallWarning | None = None,
 ) -> Brief:
-    """Keep a brief, its injections and how long it took to make; return it.
+    """Store a brief, its injections and how long it took to make; return it.
 
-    `began_ns`: since when its making is timed, by `time.perf_counter_ns`; else since it was created. `warning`: the
-    further fields of a `WarningRecord`, if the brief warns of a misstep.
+    `began_ns`: when work on it began, by `time.perf_counter_ns`; by default, when it was created. `warning`: the
+    warning that it contains.
     """
     before = injected(context, task.id)
     spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
@@ -220,7 +222,7 @@ def record(
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
     brief = brief.replace(duration_ms=max(0, spent), receipt=receipt)
     given = happened.BriefRecord(task=task, brief=brief)
-    context.store.record(given if warning is None else happened.WarningRecord(given=given, **warning))
+    context.store.record(given if warning is None else warning.as_record(given))
     for store in context.stores[1:]:
         shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
         fresh = [id for id in shown if id not in before]
@@ -281,7 +283,7 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
 def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
     """Return the learnings that a task was given since a moment, and whether each was held out."""
     # The spool first: it may be brought into the database at this very moment.
-    waiting = context.store.waiting(task) if task else ()
+    waiting = context.store.pending_briefs(task) if task else ()
     given = happened.injected(context.store.database, task, since=since)
     for record in waiting:
         injections = record.given.brief.injections
@@ -485,7 +487,7 @@ def _count_search(context: Context, asker: str) -> None:
     wait_ms = database.wait_at_most(PATIENCE_MS)
     try:
         with context.store.transaction():
-            database.count(happened.searches_by(asker, context.clock()))
+            database.count(happened.search_counter(asker, context.clock()))
     except LearntError:
         return
     finally:
@@ -505,7 +507,7 @@ def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
     if not agent or not is_restricted(agent, agents):
         return ()
     spellings = {name for store in context.sound_stores() for name in learnings.categories(store.database)}
-    return hidden_from(agent, agents, sorted(spellings))
+    return hidden_categories(agent, agents, sorted(spellings))
 
 
 def _learning_at(context: Context, id: str, version: int, scope: str) -> Learning:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from learnt.flow.briefs import injected
 from learnt.flow.context import Context
-from learnt.flow.tasks import failed_attempts, next_number, set_status, waiting_or_ready
+from learnt.flow.tasks import failed_attempts, next_number, set_status, settle
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
 from learnt.store import happened, reviews, tasks
 from learnt.store.reviews import Escalation
@@ -50,9 +50,9 @@ class Work:
         """Say whether the store still exists: an agent may have deleted it."""
         return self._store.place.exists()
 
-    def take_up_spool(self) -> None:
+    def replay_spool(self) -> None:
         """Bring what waits in the spool into the database, if it can take it now."""
-        self._store.take_up_spool(wait=True)
+        self._store.replay_spool(wait=True)
 
     def were_given_learnings(self, tasks: Sequence[str], *, since: int) -> bool:
         """Say whether a brief of one of these tasks carried a learning since a moment."""
@@ -70,13 +70,13 @@ class Work:
             held_until=self._lease(now),
         )
         with self._store.transaction():
-            return tasks.take_claim(self._store.database, claim, only=only)
+            return tasks.claim_oldest_ready(self._store.database, claim, only=only)
 
     def keep(self, claim: Claim) -> Claim | None:
         """Give a sign of life, with what is known of the agent; None when the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
-            return renewed if tasks.keep_claim(self._store.database, renewed) else None
+            return renewed if tasks.update_claim(self._store.database, renewed) else None
 
     def hand_over(self, claim: Claim, reason: str) -> Escalation:
         """Release a task that cannot be begun, and ask a person to look at it."""
@@ -118,7 +118,7 @@ class Work:
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
             lapsed_at = now if only_if_lapsed else None
-            held = tasks.give_back_claim(self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
+            held = tasks.release_claim(self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
             if held is None:
                 return False
             attempt = Attempt(
@@ -133,7 +133,7 @@ class Work:
             )
             tasks.add_attempt(self._store.database, attempt, None)
             if task.status == "running":
-                set_status(self._context, task, waiting_or_ready(self._store.database, task.id))
+                settle(self._context, task, attempt, next_model="", at=self._context.clock(), claimed=True)
         return True
 
     def choose_model(self, task: Task) -> ModelChoice:
@@ -209,7 +209,7 @@ class Work:
 
     def _outcomes(self, *, like: Task | None = None) -> list[PastAttempt]:
         """Return past attempts, the newest first, each with how much its task is like this one."""
-        record = tasks.record(self._store.database, limit=_RECORD)
+        record = tasks.latest_attempts(self._store.database, limit=_RECORD)
         own_words = set(words(f"{like.title} {like.goal}")) if like else set()
         failed: dict[str, int] = {}
         outcomes = []
@@ -228,7 +228,7 @@ class Work:
                     duration_ms=attempt.duration_ms,
                     at=attempt.started_at,
                     attempt=attempt.id,
-                    said=entry.sign,
+                    said=entry.symptom,
                     likeness=len(own_words & other_words) / len(own_words | other_words)
                     if own_words and other_words
                     else 0.0,

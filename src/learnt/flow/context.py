@@ -203,7 +203,7 @@ def open_project(
     if wait_ms is not None:
         # Beside a mirror there is no spool to turn to: waiting for it may take the whole deadline of a hook.
         patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
-        places = [place.replace(wait_ms=patience[bool(place.address)], in_hurry=mirrored) for place in places]
+        places = [place.replace(wait_ms=patience[bool(place.address)], skip_long_spool=mirrored) for place in places]
     context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=here.root)
     context.remarks = remarks
     context.mistake = mistake

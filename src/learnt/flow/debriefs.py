@@ -6,15 +6,17 @@ The redacted output is on the disk before anything is read from it. It takes eff
 
 from __future__ import annotations
 
+from functools import partial
+
 from learnt.debrief.marks import Marks, read_marks
 from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, make_report, read_sigils
 from learnt.debrief.tags import find_files, find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
-from learnt.flow.learnings import count_recurrence
-from learnt.flow.marks import take_marks
+from learnt.flow.learnings import add_or_recur
+from learnt.flow.marks import apply_marks
 from learnt.flow.tasks import next_number, settle
-from learnt.flow.turns import words_of
+from learnt.flow.turns import debriefed_source
 from learnt.model import (
     TAG_LIMIT,
     TEXT_LIMIT,
@@ -30,7 +32,6 @@ from learnt.model import (
 )
 from learnt.project import head_branch, head_commit
 from learnt.store import activity, learnings, mined, tasks
-from learnt.store.learnings import Change
 from learnt.store.mined import DebriefRecord, Turn
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, ends_of
@@ -125,7 +126,7 @@ def debrief(context: Context, output: AgentOutput) -> Debrief:
 
 def keep(context: Context, record: DebriefRecord) -> Debrief:
     """Put a debrief on the disk, let it take effect if it can, and return what came of it."""
-    op, outcome = context.store.record_first(record)
+    op, outcome = context.store.spool_and_apply(record)
     debrief = outcome if isinstance(outcome, Debrief) else _read_back(context, op, record.attempt)
     if not debrief.spooled:
         update_when_due(context)
@@ -140,12 +141,12 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     known = tasks.find(database, attempt.task)
     tasks.ensure(database, known or record.task)
     task = tasks.get(database, attempt.task, for_update=True)  # attempts are counted one after the other
-    if record.claim and tasks.give_back_claim(database, task=task.id, attempt=attempt.id) is None:
+    if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and how this attempt ended was recorded then. What it learnt counts.
         tasks.fill_figures(database, attempt)
         return _learn_and_mark(context, database, reading, task).replace(result="interrupted")
     earlier = None if record.turn is None else tasks.find_attempt(database, attempt.id)
-    if earlier is not None and record.tells_nothing:
+    if earlier is not None and record.is_empty:
         _keep_transcript(database, earlier, attempt.transcript)
         return None
     attempt = attempt.replace(
@@ -185,7 +186,7 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
     at, once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
     added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, once=once)
     marks = reading.marks
-    refusals = take_marks(context, marks, task.id, at=at, who=who, once=once) if marks != Marks() else {}
+    refusals = apply_marks(context, marks, task.id, at=at, who=who, once=once) if marks != Marks() else {}
     return Debrief(
         task=task.id,
         attempt=reading.record.attempt.id,
@@ -204,22 +205,20 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
 def _learn(
     context: Context, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int, once: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Keep what an agent says it learnt; what is known already recurs instead. Return new and known ids.
+    """Add the learnings that an agent reports, or count their recurrence. Return the new and the known ids.
 
-    `once`: what the same task said before was taken then, whatever people did with it since.
+    `once`: ignore a learning that the same task reported before, whatever people did with it since.
     """
-    added, repeated = [], []
+    added: list[str] = []
+    repeated: list[str] = []
     for sigil in () if task.skip_learnings else sigils:
-        known = learnings.same_as(database, sigil.text)
-        if once and not context.store.is_first(text_id("op", f"learn {task.id} {sameness(sigil.text)}")):
+        known = learnings.find_same(database, sigil.text)
+        if once and not context.store.claim_operation(text_id("op", f"learn {task.id} {sameness(sigil.text)}")):
             repeated += [known.id] if known is not None else []
-        elif known is not None:
-            change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
-            repeated.append(count_recurrence(database, known.id, change).id)
-        else:
-            learning = _learning_of(sigil, task, at=at)
-            learnings.add(database, learning, Change(what="add", who=task.agent or "agent", at=at))
-            added.append(learning.id)
+            continue
+        make = partial(_learning_of, sigil, task, at=at)
+        learning, is_new = add_or_recur(database, known, make, task=task.id, who=task.agent or "agent", at=at)
+        (added if is_new else repeated).append(learning.id)
     return tuple(added), tuple(dict.fromkeys(repeated))
 
 
@@ -311,15 +310,15 @@ def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> 
     if changed != known:
         tasks.change(database, changed)
     if attempt.transcript and turn.size is not None:
-        source = words_of(attempt.transcript)
+        source = debriefed_source(attempt.transcript)
         mined.note_read(database, source, size=turn.size, task=task.id, at=attempt.started_at)
     elif attempt.transcript:
-        mined.forget_read(database, words_of(attempt.transcript))
+        mined.forget_read(database, debriefed_source(attempt.transcript))
 
 
 def _read_back(context: Context, op: str, attempt: Attempt) -> Debrief:
     """Return what the store knows of a debrief that another process applied, or that waits in the spool."""
-    if any(record.op == op for record in context.store.spool.waiting()):
+    if any(record.op == op for record in context.store.spool.pending()):
         return Debrief(task=attempt.task, attempt=attempt.id, spooled=True)
     database = context.store.database
     applied = tasks.find_attempt(database, attempt.id)

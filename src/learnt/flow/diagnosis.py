@@ -143,7 +143,7 @@ class StoreCheck:
         """Return the tasks in the queue; an empty list if the store cannot be read, which `examine` reports."""
         try:
             with self._open() as store:
-                return tasks.every(store.database)
+                return tasks.select(store.database)
         except LearntError:
             return []
 
@@ -205,7 +205,7 @@ def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
 
 def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:
     spool = place.spool()
-    pending, refused, elsewhere = len(spool.waiting()), spool.refused(), spool.waiting_for_others()
+    pending, refused, elsewhere = len(spool.pending()), spool.refused(), spool.pending_for_others()
     if refused:
         detail = f"{_format_records(refused)} could not be applied"
         yield Diagnosis.problem(subject, detail, f"check {spool.refused_path}, then delete it")

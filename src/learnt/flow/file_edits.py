@@ -34,7 +34,7 @@ class FileEdit(Value):
     text: str
 
 
-class EditedFile:
+class FileOnDisk:
     """A learnings file as it was read, and what was done to it."""
 
     def __init__(self, goal: str, path: str, content: bytes | None) -> None:
@@ -57,12 +57,12 @@ class EditedFile:
         return written is not None and written.text == self.text
 
 
-def read_files(context: Context) -> list[EditedFile]:
+def read_files(context: Context) -> list[FileOnDisk]:
     """Return the files that exist, and the project's own in any case, as people left them."""
     files = []
     for goal in ("", *disk.goals(context.root)):
         path = disk.path_of(context.root, goal)
-        file = EditedFile(goal, path, disk.read(path, context.root))
+        file = FileOnDisk(goal, path, disk.read(path, context.root))
         if file.parsed.conflict:
             raise WrongRequest(
                 f"{path} holds the markers of a merge conflict", hint="resolve it, keeping either of two last lines"
@@ -77,7 +77,7 @@ def has_goal_files(context: Context) -> bool:
     return context.settings.learnings_injection_strategy in ("task_group", "both")
 
 
-def take_over(context: Context, files: Sequence[EditedFile], *, agent: str = "") -> list[str]:
+def take_over(context: Context, files: Sequence[FileOnDisk], *, agent: str = "") -> list[str]:
     """Within a transaction: do to the learnings what was done to the files; return what people should know."""
     database = context.store.database
     remarks: list[str] = []
@@ -103,7 +103,7 @@ def take_over(context: Context, files: Sequence[EditedFile], *, agent: str = "")
     return remarks
 
 
-def _add_bullets(context: Context, file: EditedFile, *, agent: str) -> None:
+def _add_bullets(context: Context, file: FileOnDisk, *, agent: str) -> None:
     now = context.clock()
     change = context.change("add", at=now, reason=os.path.basename(file.path))
     for section, text, id in file.edits.added:
@@ -115,7 +115,7 @@ def _add_bullets(context: Context, file: EditedFile, *, agent: str) -> None:
         file.taken.append(FileEdit(what="added", id=learning.id, text=text))
 
 
-def _apply_edits(context: Context, file: EditedFile, goals: dict[str, str]) -> None:
+def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> None:
     """Do what a person did to the bullets of a file; `goals`: in whose file each learning now is."""
     now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
     edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
@@ -150,7 +150,7 @@ def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
     return decide
 
 
-def _find_regeneration(database: Database, file: EditedFile) -> Regeneration | None:
+def _find_regeneration(database: Database, file: FileOnDisk) -> Regeneration | None:
     """Return the record of what was last written to a file."""
     return regenerations.find(database, file.parsed.rendering) if file.parsed.rendering else None
 

@@ -19,9 +19,17 @@ from learnt.errors import WrongRequest
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
 from learnt.flow.debriefs import AgentOutput, debrief, keep
-from learnt.flow.mining import LONGEST_READ, MiningReport, TaskReading, ask_about, note_read, redact_discovery, take_in
-from learnt.flow.model_calls import NO_HURRY_S, asks_a_model, get_provider
-from learnt.flow.turns import record_turn, source_of
+from learnt.flow.mining import (
+    LONGEST_READ,
+    MiningReport,
+    TaskReading,
+    ask_about,
+    learn_from,
+    note_read,
+    redact_discovery,
+)
+from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model, get_provider
+from learnt.flow.turns import record_turn, transcript_source
 from learnt.llm.calls import cost_usd
 from learnt.mine.lessons import observe_commit, observe_words
 from learnt.mine.observe import observe_steps
@@ -67,7 +75,7 @@ class Transcripts:
         files = find_transcripts(places, folder=root, since_ms=since_ms, database=session_database)
         of_the_loop = tasks.transcripts(database)  # mined with their tasks, if at all
         present = [file for file in files if file.path not in of_the_loop]
-        unread = [file for file in present if mined.size_read(database, source_of(file.path)) != file.size]
+        unread = [file for file in present if mined.size_read(database, transcript_source(file.path)) != file.size]
         history = commits(root, since_ms=since_ms, environ=os.environ)
         sizes = [file.size for file in unread] if asks_a_model(self._context) else []
         return UnreadHistory(
@@ -84,7 +92,7 @@ class Transcripts:
         """Debrief the agent's own words in a transcript, and learn from what it did."""
         context, database = self._context, self._store.database
         header = self._read_header(path)
-        size, source = size_of(path), source_of(path)
+        size, source = size_of(path), transcript_source(path)
         if mined.size_read(database, source) == size:
             raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
         question, messages = read_words(path)
@@ -98,7 +106,7 @@ class Transcripts:
         if not known.skip_learnings:
             reading = read_conversation(context, known, path, messages, folder=header.folder)
             # First what may fail: then nothing is kept, and the transcript is read the next time.
-            reading = ask_about(context, reading, limit_s=NO_HURRY_S)
+            reading = ask_about(context, reading, limit_s=LONG_LIMIT_S)
         with self._store.transaction():
             tasks.ensure(database, known)
         figures: dict[str, Any] = {"result": result, "model": model or header.model, "transcript": source}
@@ -111,7 +119,7 @@ class Transcripts:
             outcome = debrief(context, AgentOutput(task=id, text=words, agent=agent, **figures))
         if outcome.spooled:
             return outcome, MiningReport(task=id)
-        return outcome, take_in_transcript(context, reading, outcome.attempt, source, size)
+        return outcome, learn_from_transcript(context, reading, outcome.attempt, source, size)
 
     def learn_from_commit(self, commit: Commit) -> MiningReport:
         """Learn from what a commit says: what was taken back and why, and lessons in its own words."""
@@ -122,7 +130,7 @@ class Transcripts:
             safe = redact_discovery(self._context, discovery.replace(commit=commit.id), task)
             reading = reading.replace(discoveries=(safe,))
         with self._store.transaction():
-            report = take_in(self._context, reading)
+            report = learn_from(self._context, reading)
             mined.note_read(self._store.database, commit.id, size=1, task="", at=self._context.clock())
         return report
 
@@ -132,7 +140,7 @@ class Transcripts:
             return about(path, session_database)
         except WrongRequest:
             if os.path.isfile(path):
-                note_read(self._context, source_of(path), size=size_of(path))
+                note_read(self._context, transcript_source(path), size=size_of(path))
             raise
 
 
@@ -170,21 +178,21 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
     return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
 
 
-def take_in_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:
+def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:
     """Keep what a reading of a transcript teaches, and how much of it was read."""
     with context.store.transaction():
         discoveries = [
             discovery.replace(attempt=attempt) for discovery in reading.discoveries if _may_be_kept(context, discovery)
         ]
-        report = take_in(context, reading.replace(discoveries=tuple(discoveries)))
+        report = learn_from(context, reading.replace(discoveries=tuple(discoveries)))
         mined.note_read(context.store.database, source, size=size, task=reading.task.id, at=context.clock())
     return report
 
 
 def _may_be_kept(context: Context, discovery: Discovery) -> bool:
     """Say whether a discovery is new, or still kept: a transcript never brings back what was purged."""
-    is_first = context.store.is_first(text_id("op", f"found {discovery.task} {mined.sign_of(discovery)}"))
-    return is_first or mined.is_kept(context.store.database, discovery)
+    is_new = context.store.claim_operation(text_id("op", f"found {discovery.task} {mined.discovery_key(discovery)}"))
+    return is_new or mined.is_stored(context.store.database, discovery)
 
 
 def _forecast_usd(context: Context, sizes: Sequence[int]) -> float | None:

@@ -12,6 +12,7 @@ import time
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice
 from learnt.clients.kit.events import has_words, hears_before_call
+from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
 from learnt.model import NO_REPORT, Hit, Task, Value, digest, new_id, text_id
 from learnt.project import head_branch
@@ -21,12 +22,12 @@ from learnt.store.index import Filter
 from learnt.system.files import Locked
 from learnt.text.clean import first_words
 from learnt.text.fence import harmless
+from learnt.text.times import DAY_MS
 from learnt.text.triggers import Situation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from types import ModuleType
     from typing import Any
 
     from learnt.clients.kit.events import HookEvent
@@ -40,7 +41,8 @@ LONGEST_TEXT = 9_200
 LONGEST_COMMAND = 500
 _MOST_READ = 20_000  # a hook has little time
 _MOST_UNFINISHED = 3
-_UNFINISHED_MS = 14 * 24 * 3600 * 1000
+_BETWEEN_MIRRORS_S = 60.0
+_UNFINISHED_MS = 14 * DAY_MS
 _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
 AT_CALL = ("files", "commands", "tools")
@@ -66,9 +68,15 @@ class Hooks:
         self._context = context
 
     def check_mirror(self) -> None:
-        """Raise NoStore if a hook can read nothing yet beside a server, and let the worker make the mirror."""
-        if self._context.store.place.address:
-            _background().check_mirror(self._context)
+        """Raise NoStore if the store is on a server and has no readable mirror, and let the worker make one."""
+        if not self._context.store.place.address:
+            return
+        try:
+            _ = self._context.store.database
+        except (LearntError, OSError) as error:
+            self._context.close()
+            _start_worker(self._context, at_most_every_s=_BETWEEN_MIRRORS_S)
+            raise NoStore(f"the mirror cannot be read: {error}", hint="`learnt doctor` shows why, if it happens again") from None
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Do what an event asks for, and return what the client is told.
@@ -77,7 +85,7 @@ class Hooks:
         """
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
         if event.kind == "result" and not self._context.store.spool.is_empty():
-            _background().start_worker(self._context)  # for what could not be taken up here
+            _start_worker(self._context)  # which replays it
         return reply
 
     def note_fired(self, event: HookEvent, answer: str, began_ns: int) -> None:
@@ -94,7 +102,7 @@ class Hooks:
         `known`: `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
         works for. Each turn replaces the debrief of the conversation. Return the id of its attempt.
         """
-        return str(_turns().end_turn(self._context, task, said, **known))
+        return _end_turn(self._context, task, said, **known)
 
 
 class Conversation:
@@ -168,10 +176,8 @@ class Conversation:
             notes=notes,
         )
         brief = assemble(self._draft(content, hits, occasion))
-        if not brief.text or brief.tokens > self.context.settings.brief_tokens:
-            return Reply()
-        fields = warning.record_fields(self, brief, occasion) if warning else None
-        record(self.context, self.task, brief, began_ns=self._began_ns, warning=fields)
+        if brief.text:
+            record(self.context, self.task, brief, began_ns=self._began_ns, warning=warning)
         return Reply(text=brief.text)
 
     def redact_line(self, text: str, longest: int) -> str:
@@ -310,9 +316,9 @@ class Conversation:
         """A turn is over, or the conversation: perhaps within a turn whose end no event reported."""
         event = self.event
         if event.said is None and not has_words(event.transcript):
-            _background().start_worker(self.context)
+            _start_worker(self.context)
             return Reply()
-        _turns().end_turn(
+        _end_turn(
             self.context,
             self.id,
             event.said or "",
@@ -373,13 +379,13 @@ class Conversation:
         return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
 
 
-def _turns() -> ModuleType:
-    from learnt.flow import turns  # only where a turn ends
+def _end_turn(context: Context, task: str, said: str, **known: Any) -> str:
+    from learnt.flow.turns import end_turn  # only where a turn ends
 
-    return turns
+    return end_turn(context, task, said, **known)
 
 
-def _background() -> ModuleType:
-    from learnt.flow import background  # only where a turn ends, or where the store cannot take a record
+def _start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
+    from learnt.flow.background import start_worker  # only where a turn ends, or where a record is spooled
 
-    return background
+    start_worker(context, at_most_every_s=at_most_every_s)

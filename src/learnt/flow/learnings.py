@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 # The fields that say what was learnt, and where it holds.
-STATEMENT = CONTENT[: CONTENT.index("origin")]
+STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
 
 
 class LearningsPage(Value):
@@ -53,7 +53,7 @@ class Learnings:
         with self._context.store.transaction():
             for learning in added:
                 learnings.add(self._context.store.database, learning, self._context.change("add", at=now))
-        self._context.store.grew_by(len(added))
+        self._context.store.analyze_if_many(len(added))
         return added
 
     def learn(self, record: dict[str, Any]) -> tuple[Learning, bool]:
@@ -65,11 +65,9 @@ class Learnings:
         origin = {"goal": task.goal if task else "", "origin": "agent"}
         learning = new_learning(self._context, {**origin, **record}, created_at=now)
         with self._context.store.transaction():
-            known = learnings.same_as(database, learning.observation or learning.title)
-            if known is None:
-                learnings.add(database, learning, self._context.change("add", at=now))
-                return learning, True
-            return count_recurrence(database, known.id, self._context.change("recur", at=now, reason=task_id)), False
+            known = learnings.find_same(database, learning.observation or learning.title)
+            who = self._context.person
+            return add_or_recur(database, known, lambda: learning, task=learning.task, who=who, at=now)
 
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
@@ -132,20 +130,12 @@ class Learnings:
     def like(self, id: str, *, reason: str = "") -> Learning:
         """Raise the confidence of a learning a little, once per person."""
         store, _ = self._context.locate(id)
-
-        def decide(learning: Learning) -> dict[str, Any]:
-            valid = _valid_changes(learnings.history(store.database, id))
-            if any(event.what == "like" and event.who == self._context.person for event in valid):
-                return {}
-            return {"confidence": confidence.liked(learning.confidence)}
-
-        return alter(self._context, id, "like", decide, reason=reason)
+        return alter(self._context, id, "like", like_by(self._context.person, store.database), reason=reason)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
         """Replace a learning by a better one; return the replaced one."""
         self._context.get(new)
-        changes = {"status": "superseded", "superseded_by": new}
-        return alter(self._context, old, "supersede", lambda _: changes, reason=reason)
+        return alter(self._context, old, "supersede", replace_by(new), reason=reason)
 
     def superseded_by(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
@@ -167,7 +157,7 @@ class Learnings:
             self._context,
             event.subject,
             "undo",
-            lambda learning: take_back(event, learning),
+            lambda learning: revert(event, learning),
             reason=reason,
             undoes=event.id,
             also=lambda store: undo_mark(self._context, store, _resolve_undos(self._context, event)),
@@ -181,13 +171,19 @@ class Learnings:
         return mark(self._context, learning, task, helpful)
 
 
-def count_recurrence(database: Database, id: str, change: Change) -> Learning:
-    """Within a transaction: count that a task taught a known learning again; the task is the change's reason.
+def add_or_recur(
+    database: Database, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
+) -> tuple[Learning, bool]:
+    """Within a transaction: add the learning that a task taught, and say whether it is new.
 
-    It counts once per task, and not for the task that taught it first. What the program itself archived becomes active
-    again, with a month before time counts again; what a person archived stays.
+    If it is `known` already, count a recurrence of the known one: once per task, and not for the task that taught it
+    first. A learning that the program archived becomes active again, with a month before time counts again. One that a
+    person archived stays archived.
     """
-    task, at = change.reason, change.at
+    if known is None:
+        learning = make()
+        learnings.add(database, learning, Change(what="add", who=who, at=at))
+        return learning, True
 
     def decide(learning: Learning) -> dict[str, Any]:
         history = learnings.history(database, learning.id)
@@ -198,7 +194,7 @@ def count_recurrence(database: Database, id: str, change: Change) -> Learning:
             changes |= {"status": "active", "last_decayed_at": at}
         return changes
 
-    return learnings.change(database, id, decide, change)[1]
+    return learnings.change(database, known.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
 
 
 def activate(context: Context, store: Store, id: str, change: Change) -> None:
@@ -207,7 +203,7 @@ def activate(context: Context, store: Store, id: str, change: Change) -> None:
     for member in before.replaces if before.status == "proposed" else ():
         if learnings.find(store.database, member):
             supersede = context.change("supersede", at=change.at, reason=change.reason)
-            learnings.change(store.database, member, replace_by(id), supersede)
+            learnings.change(store.database, member, replace_by(id, only_active=True), supersede)
 
 
 def alter(
@@ -258,13 +254,25 @@ def to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: {"status": status, "superseded_by": ""}
 
 
-def replace_by(successor: str) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change that supersedes what is still active."""
+def replace_by(successor: str, *, only_active: bool = False) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change that supersedes a learning; `only_active`: unless it is hidden, archived or superseded."""
     changes = {"status": "superseded", "superseded_by": successor}
-    return lambda learning: changes if learning.status == "active" else {}
+    return lambda learning: {} if only_active and learning.status != "active" else changes
 
 
-def take_back(event: Event, learning: Learning) -> dict[str, Any]:
+def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change that raises the confidence of a learning a little, once per person."""
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        valid = _valid_changes(learnings.history(database, learning.id))
+        if any(event.what == "like" and event.who == person for event in valid):
+            return {}
+        return {"confidence": confidence.after_like(learning.confidence)}
+
+    return decide
+
+
+def revert(event: Event, learning: Learning) -> dict[str, Any]:
     """Return the changes that undo an event; raise if the same fields were changed again since."""
     if not event.old:
         return {"status": "archived", "superseded_by": ""}  # an addition is archived: nothing is deleted

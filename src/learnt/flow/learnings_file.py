@@ -19,9 +19,9 @@ from learnt.brief.render import EVIDENCE
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
 from learnt.flow.context import Context
-from learnt.flow.file_edits import EditedFile, FileEdit, has_goal_files, read_files, take_over
-from learnt.flow.mining import MiningReport, ask_about, read_task, take_in, was_asked_lately
-from learnt.flow.model_calls import NO_HURRY_S, asks_a_model
+from learnt.flow.file_edits import FileEdit, FileOnDisk, has_goal_files, read_files, take_over
+from learnt.flow.mining import MiningReport, ask_about, learn_from, read_task, was_asked_recently
+from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
 from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
@@ -124,7 +124,7 @@ class LearningsFile:
         background.update_when_due(self._context)
 
     def update(
-        self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = NO_HURRY_S
+        self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = LONG_LIMIT_S
     ) -> Update:
         """Mine what finished tasks left, take over what people did to the files, and write them again.
 
@@ -202,7 +202,7 @@ class LearningsFile:
         files = read_files(context)
         try:
             with self._store.transaction():
-                reports = [take_in(context, read_task(context, id, deadline=deadline)) for id in unmined if not asks]
+                reports = [learn_from(context, read_task(context, id, deadline=deadline)) for id in unmined if not asks]
                 update, _ = self._make_update(files, _new_regeneration("person", context.clock()), window)
                 raise _Preview
         except _Preview:
@@ -227,11 +227,11 @@ class LearningsFile:
         reports = []
         for id in self._unmined_tasks(window):
             reading = read_task(context, id, deadline=deadline)
-            if begun.cause == "count" and was_asked_lately(context, reading.task):
+            if begun.cause == "count" and was_asked_recently(context, reading.task):
                 continue
             reading = ask_about(context, reading, regeneration=begun.id, limit_s=deadline - time.monotonic())
             with self._store.transaction():
-                reports.append(take_in(context, reading))
+                reports.append(learn_from(context, reading))
         return reports
 
     def _begin(self, cause: str) -> Regeneration:
@@ -287,7 +287,7 @@ class LearningsFile:
         raise TryAgain("somebody keeps changing the learnings files", hint="save them, then `learnt update`")
 
     def _make_update(
-        self, files: Sequence[EditedFile], begun: Regeneration, window: int | None, *, agent: str = ""
+        self, files: Sequence[FileOnDisk], begun: Regeneration, window: int | None, *, agent: str = ""
     ) -> tuple[Update, list[Regeneration]]:
         """Within a transaction: take over what was done to the files; return them as they should be, and records."""
         database, settings = self._store.database, self._settings
@@ -305,7 +305,7 @@ class LearningsFile:
         )
         return update, [record for file, record in results if file.is_new or not file.goal]
 
-    def _make_file(self, file: EditedFile, begun: Regeneration, window: int | None) -> tuple[FileUpdate, Regeneration]:
+    def _make_file(self, file: FileOnDisk, begun: Regeneration, window: int | None) -> tuple[FileUpdate, Regeneration]:
         """Within a transaction: return a file as it should be, and what is to be recorded of it."""
         rendering, tasks = self._render(file, begun, window)
         is_new = self._is_new(file, rendering)
@@ -337,7 +337,7 @@ class LearningsFile:
         # What the whole update cost and skipped is recorded once, with the project's file.
         return update, record.replace(cost_usd=None, skipped=0) if file.goal else record
 
-    def _is_new(self, file: EditedFile, rendering: Rendering) -> bool:
+    def _is_new(self, file: FileOnDisk, rendering: Rendering) -> bool:
         """Say whether a file is to be written."""
         if file.content is None and not rendering.bullets:
             return False  # there is nothing to show yet
@@ -348,7 +348,7 @@ class LearningsFile:
             return True
         return not rendering.crowded and estimate_tokens(file.text) > self._settings.learnings_max_tokens
 
-    def _render(self, file: EditedFile, begun: Regeneration, window: int | None) -> tuple[Rendering, int]:
+    def _render(self, file: FileOnDisk, begun: Regeneration, window: int | None) -> tuple[Rendering, int]:
         """Within a transaction: return what a file should show, and from how many tasks."""
         database = self._store.database
         goal = file.goal if has_goal_files(self._context) else None
@@ -389,13 +389,13 @@ class LearningsFile:
         size = window or (settings.learnings_goal_window_size or _ALL_TASKS if goal else settings.learnings_window_size)
         return mined.recent_tasks(self._store.database, limit=size, goal=goal)
 
-    def _add_goal_files(self, files: Sequence[EditedFile]) -> list[EditedFile]:
+    def _add_goal_files(self, files: Sequence[FileOnDisk]) -> list[FileOnDisk]:
         """Within a transaction: return the files, with one for each goal that has learnings and none yet."""
         if not has_goal_files(self._context):
             return [file for file in files if not file.goal]
         present = {file.goal for file in files}
         new = [goal for goal in learnings.goals(self._store.database) if goal and goal not in present]
-        return [*files, *(EditedFile(goal, disk.path_of(self._root, goal), None) for goal in new)]
+        return [*files, *(FileOnDisk(goal, disk.path_of(self._root, goal), None) for goal in new)]
 
 
 def _new_regeneration(cause: str, now: int) -> Regeneration:

@@ -44,7 +44,7 @@ def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
     return learnings.get(store.database, learning).replace(scope=store.place.scope)
 
 
-def take_marks(context: Context, marks: Marks, task: str, *, at: int, who: str, once: bool = False) -> dict[str, str]:
+def apply_marks(context: Context, marks: Marks, task: str, *, at: int, who: str, once: bool = False) -> dict[str, str]:
     """Within a transaction: count the marks of an agent's output; return those that do not count, and why.
 
     `once`: what the same task said before does not count again, even if a person undid it.
@@ -53,7 +53,7 @@ def take_marks(context: Context, marks: Marks, task: str, *, at: int, who: str, 
     for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
         for id in ids:
             reason = _reason_against_mark(context, id, task)
-            if not reason and once and not context.store.is_first(text_id("op", f"said mark {task} {id}")):
+            if not reason and once and not context.store.claim_operation(text_id("op", f"said mark {task} {id}")):
                 reason = _REPEATED
             if not reason and not _add_mark(context, Mark(learning=id, task=task, helpful=helpful, at=at, who=who)):
                 reason = _REPEATED
@@ -120,7 +120,7 @@ def _operation_id(context: Context, mark: Mark) -> str:
 
 def _count_mark(mark: Mark) -> Callable[[Learning], dict[str, Any]]:
     def decide(learning: Learning) -> dict[str, Any]:
-        changes: dict[str, Any] = {"confidence": confidence.marked(learning.confidence, helpful=mark.helpful)}
+        changes: dict[str, Any] = {"confidence": confidence.after_mark(learning.confidence, helpful=mark.helpful)}
         if mark.helpful:
             return {**changes, "times_helpful": learning.times_helpful + 1, "last_helpful_at": mark.at}
         return {**changes, "times_not_helpful": learning.times_not_helpful + 1}

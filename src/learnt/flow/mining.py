@@ -1,9 +1,8 @@
-"""Mining what agents did for learnings: by rules, or by the model that the user named.
+"""Extract learnings from the work of agents, by rules or by the configured model.
 
-What waits to be mined is read task by task: first everything that can fail or takes long (transcripts, the model), then
-one transaction in which discoveries and learnings are kept and the material is dropped. A model that fails changes
-nothing: the task's material waits for the next time. New learnings are on trial; a model's revisions and removals of
-known ones wait for a person.
+Material is processed task by task. Everything slow or likely to fail (transcripts, the model) comes first. Then one
+transaction stores the discoveries and learnings and deletes the material. If the model fails, nothing changes and the
+material is kept for the next run. New learnings are on trial; a person decides on a model's revisions and removals.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from learnt.clients.kit.transcript import Step, steps
@@ -18,7 +18,7 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT, count_recurrence
+from learnt.flow.learnings import STATEMENT_FIELDS, add_or_recur
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -41,62 +41,62 @@ from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
 
 LONGEST_READ = 24_000
-_NEAREST = 8
+_MAX_NEAREST = 8
 _LONGEST_QUERY = 4_000
-_MOST_BY_RULES = 10
-_SEEN_OFTEN = 2
+_MAX_BY_RULES = 10
+_TASKS_TO_PROPOSE = 2
 _FINDING = "finding"
-# What only the history of reviews shows: no model is asked about it.
+# Found by comparing reviews, so the model is not asked about them.
 _BY_RULES_ALONE = (_FINDING, "review")
 _LEFT_TO_THE_MODEL = "left to the model, which was told of it"
-_WAITS = "waits for the improvement that closes it, or for a second review that finds it"
+_UNCONFIRMED = "waits for the improvement that closes it, or for a second review that finds it"
 
 
 class MiningReport(Value):
-    """What the work at a task taught."""
+    """The learnings that the work on a task gave."""
 
     task: str
     learnings: tuple[str, ...] = ()
-    """Learnings that are new."""
+    """New learnings."""
     repeated: tuple[str, ...] = ()
-    """Learnings that were known already, and came again."""
+    """Known learnings that recurred."""
     proposed: tuple[str, ...] = ()
-    """Learnings that wait for a person: revisions by a model, and what was too particular until it came twice."""
+    """Learnings for a person to decide on: a model's revisions, and flawed ones that were found in several tasks."""
     escalated: tuple[str, ...] = ()
-    """Questions whether a learning should go."""
+    """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
-    """Why the rest became none."""
+    """The reasons why other discoveries did not become learnings."""
 
 
 class TaskReading(Value):
-    """What was read of the work at a task, before any of it is kept."""
+    """What was read about the work on a task, before anything is stored."""
 
     task: Task
     words: str = ""
-    """What its agents said."""
+    """The words of its agents."""
     is_waiting: bool = False
-    """Whether its material waits in the store: another process may take it in first."""
+    """Whether it comes from material in the store, which another process may mine first."""
     discoveries: tuple[Discovery, ...] = ()
-    """What rules found in it."""
+    """What the rules found."""
     changes: ProposedChanges | None = None
-    """What the model says about it; None if none was asked."""
+    """What the model proposes; None if it was not asked."""
 
 
 def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
-    """Return what the attempts at a task show; raise TryAgain at the deadline."""
+    """Read the attempts at a task and apply the rules; raise TryAgain at the deadline."""
     task = tasks.get(context.store.database, id)
     material = mined.material_of(context.store.database, id)
     discoveries = []
     for discovery in _observe_task(context, task, material):
         discoveries.append(redact_discovery(context, discovery, task))
         if time.monotonic() > deadline:
-            raise TryAgain("reading took too long", hint="`learnt update` reads without hurry")
+            raise TryAgain("reading took too long", hint="`learnt update` has more time")
     words = "\n\n".join(part.text for part in material)
     return TaskReading(task=task, words=words, is_waiting=True, discoveries=tuple(discoveries))
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
-    """Return a reading with what the model says about it, if one is named and there is something to read."""
+    """Return the reading with the model's proposals, if a model is configured and there is something to read."""
     if not asks_a_model(context) or not (reading.words.strip() or reading.discoveries):
         return reading
     if reading.task.type == "session":
@@ -104,32 +104,32 @@ def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "",
     return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
 
 
-def was_asked_lately(context: Context, task: Task) -> bool:
-    """Say whether the model was asked about a conversation so recently that it is not asked automatically.
+def was_asked_recently(context: Context, task: Task) -> bool:
+    """Say whether the model was asked about a conversation within the last hour.
 
-    Each turn adds to a conversation: asked after each of them, a model that fails would fail as often, and one that
-    answers would be paid for the same words again and again.
+    A conversation grows with each turn. Asking after every turn would repeat failures and pay for the same words
+    several times.
     """
     if not asks_a_model(context) or task.type != "session":
         return False
     return mined.read_at(context.store.database, _question_about(task)) > context.clock() - HOUR_MS
 
 
-def take_in(context: Context, reading: TaskReading) -> MiningReport:
-    """Within a transaction: keep what a reading teaches, and drop the material."""
+def learn_from(context: Context, reading: TaskReading) -> MiningReport:
+    """Within a transaction: store the learnings of a reading, and delete the material."""
     intake = _Intake(context, reading.task)
     if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
-        return intake.report  # another machine was faster
+        return intake.report  # another process has mined it
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
-            intake.take_discovery(discovery)
+            intake.learn_from_discovery(discovery)
         else:
             mined.add(context.store.database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
     if changes is not None:
         intake.note("skipped", *changes.skipped)
         for change in changes.changes:
-            intake.take_change(change)
+            intake.apply_change(change)
     return intake.report
 
 
@@ -140,7 +140,7 @@ def note_read(context: Context, source: str, *, size: int, task: str = "") -> No
 
 
 def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Discovery:
-    """Return a discovery without secrets, with the task and the commit that it belongs to."""
+    """Return a discovery without secrets, with its task and its commit."""
     texts = {
         name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
         for name in ("text", "failed", "error", "worked", "excerpt")
@@ -151,7 +151,7 @@ def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Disc
 
 
 def _observe_task(context: Context, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
-    """Yield what rules find in the attempts at a task."""
+    """Yield the discoveries that rules make in the attempts at a task."""
     attempts = tasks.attempts(context.store.database, task.id)
     words = {part.attempt: remove_sigils(part.text) for part in material}
     commits = {part.attempt: part.commit for part in material}
@@ -179,11 +179,13 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
 
 
 def _observe_review(context: Context, task: Task, words: str, summary: str) -> Iterator[Discovery]:
-    """Yield what a review found, what recurs over reviews, and what an improvement closed."""
+    """Yield the findings of a review, those that recur across reviews, and those that an improvement closed."""
     database = context.store.database
     if task.type == "review":
         findings = read_findings(words)
-        earlier = [read_findings(_as_list(texts)) for texts in mined.found_elsewhere(database, _FINDING, but=task.id)]
+        earlier = [
+            read_findings(_as_list(texts)) for texts in mined.found_in_other_tasks(database, _FINDING, but=task.id)
+        ]
         texts = {finding.text for finding in findings}
         yield from (discovery for discovery in find_recurring([findings, *earlier]) if discovery.excerpt in texts)
         yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in findings)
@@ -193,7 +195,7 @@ def _observe_review(context: Context, task: Task, words: str, summary: str) -> I
 
 
 def _read_steps(path: str) -> Iterator[Step]:
-    """Yield the steps of a transcript; none if the file is gone or is no transcript."""
+    """Yield the steps of a transcript; nothing if it cannot be read."""
     try:
         yield from steps(path, session_database)
     except LearntError:
@@ -205,20 +207,20 @@ def _as_list(texts: Iterable[str]) -> str:
 
 
 def _question_about(task: Task) -> str:
-    """Return the source under which it is recorded when the model was asked about a task."""
+    """Return the name under which the time of the last question about a task is recorded."""
     return f"asked about {task.id}"
 
 
 def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: str, limit_s: float) -> ProposedChanges:
-    """Ask the model what a task taught, given the learnings that are nearest to it."""
+    """Ask the model which learnings to add or change, given the most similar known ones."""
     if limit_s <= 0:
-        raise TryAgain("no time is left to ask the model", hint="`learnt update` asks without hurry")
+        raise TryAgain("no time is left to ask the model", hint="`learnt update` has more time")
     task, discoveries = reading.task, reading.discoveries
     material = cut_material(redact(reading.words)[0], limit_chars=LONGEST_READ)
     texts = (task.title, task.text, *(discovery.text for discovery in discoveries), material)
     query = "\n".join(texts)[:_LONGEST_QUERY]
-    hits = search(context, SearchRequest(query=query, limit=4 * _NEAREST, min_confidence=0.0))
-    nearest = [hit.learning for hit in hits if hit.learning.scope == "project"][:_NEAREST]
+    hits = search(context, SearchRequest(query=query, limit=4 * _MAX_NEAREST, min_confidence=0.0))
+    nearest = [hit.learning for hit in hits if hit.learning.scope == "project"][:_MAX_NEAREST]
     system, prompt, schema = make_request(
         task_title=task.title,
         task_text=task.text,
@@ -235,7 +237,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
 
 
 class _Intake:
-    """Within a transaction: keeps what a task taught, and reports what became of it."""
+    """Within a transaction: stores the learnings of a task, and reports what was done."""
 
     def __init__(self, context: Context, task: Task) -> None:
         self._context = context
@@ -248,106 +250,127 @@ class _Intake:
         """Add values to a field of the report."""
         self.report = self.report.replace(**{name: (*getattr(self.report, name), *values)})
 
-    def take_discovery(self, discovery: Discovery) -> None:
-        """Make a learning of a discovery, or record why not."""
+    def learn_from_discovery(self, discovery: Discovery) -> None:
+        """Turn a discovery into a learning, or record why not."""
         now = self._context.clock()
         if discovery.rule == _FINDING:
-            mined.add(self._database, discovery, at=now, skipped=_WAITS)
+            mined.add(self._database, discovery, at=now, skipped=_UNCONFIRMED)
             return
         drafted = extract(discovery, task_title=self._task.title, goal=self._task.goal)
         draft = None if isinstance(drafted, NoDraft) else drafted
         reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
-        if not reason and len(self.report.learnings) >= _MOST_BY_RULES:
-            reason = f"one task teaches {_MOST_BY_RULES} learnings at most"
+        if not reason and len(self.report.learnings) >= _MAX_BY_RULES:
+            reason = f"one task teaches {_MAX_BY_RULES} learnings at most"
         known = self._find_known(discovery, draft.title if draft else "")
-        if known is not None:
-            mined.add(self._database, discovery, at=now, learning=known.id)
-            self._count_recurrence(known, who=self._agent, at=now)
-        elif draft is None or reason:
+        if known is None and (draft is None or reason):
             self._reject(draft, discovery, reason=reason)
         else:
-            learning = self._add(draft, discovery)
-            mined.add(self._database, discovery, at=now, learning=learning.id)
-            self.note("learnings", learning.id)
+            self._learn(draft, discovery, known)
 
-    def take_change(self, change: ProposedChange) -> None:
-        """Do what the model says, as far as it may decide."""
+    def apply_change(self, change: ProposedChange) -> None:
+        """Carry out a change that the model proposes, or leave it to a person."""
         known = learnings.find(self._database, change.id) if change.id else None
         if known is None and change.do != "ADD":
-            self.note("skipped", f"`{change.id}` is no more")
+            self.note("skipped", f"`{change.id}` does not exist any more")
         elif known is not None and change.do == "KEEP":
-            kept = Discovery(type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason)
-            kept = redact_discovery(self._context, kept, self._task)
-            mined.add(self._database, kept, at=self._context.clock(), learning=known.id)
+            evidence = Discovery(
+                type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason
+            )
+            evidence = redact_discovery(self._context, evidence, self._task)
+            mined.add(self._database, evidence, at=self._context.clock(), learning=known.id)
         elif known is not None and change.do == "REMOVE":
             self._propose_removal(known, change)
         else:
-            if known is not None:  # what a revision leaves empty stays as it is
+            if known is not None:  # empty fields of a revision keep their text
                 names = ("title", "observation", "action")
                 texts = {name: getattr(change, name) or getattr(known, name) for name in names}
                 change = change.replace(type=change.type or known.discovery or "pattern", **texts)
-            self._take_text(change, known if change.do == "REVISE" else None)
+            self._apply_text(change, known if change.do == "REVISE" else None)
 
-    def _take_text(self, change: ProposedChange, revised: Learning | None) -> None:
-        """Add what the model says, or propose it as a revision of a known learning."""
-        now, text = self._context.clock(), change.observation or change.title
+    def _apply_text(self, change: ProposedChange, revised: Learning | None) -> None:
+        """Add a learning in the model's words, or propose it as a revision of a known one."""
+        text = change.observation or change.title
         discovery = Discovery(type=change.type, text=text, rule="model", excerpt=change.reason)
         discovery = redact_discovery(self._context, discovery, self._task)
         reason = find_flaw_in(title=change.title, observation=change.observation, action=change.action)
-        known = None if reason or revised else self._find_known(discovery, change.title)
         if reason:
             self._reject(change, discovery, reason=reason, origin="model")
-        elif revised is not None and _is_proposed(self._database, change):
-            self.note("skipped", f"the same revision of `{change.id}` waits already")
-        elif known is not None:
-            self._count_recurrence(known, who=PROGRAM, at=now)
-            mined.add(self._database, discovery, at=now, learning=known.id)
+        elif revised is None:
+            self._learn(change, discovery, self._find_known(discovery, change.title), origin="model")
+        elif _is_proposed(self._database, change):
+            self.note("skipped", f"the same revision of `{change.id}` is proposed already")
         else:
-            status, field = ("proposed", "proposed") if revised else ("active", "learnings")
-            learning = self._add(change, discovery, origin="model", status=status, revises=revised)
-            mined.add(self._database, discovery, at=now, learning=learning.id)
-            self.note(field, learning.id)
+            self._propose(change, discovery, origin="model", revises=revised)
 
-    def _count_recurrence(self, known: Learning, *, who: str, at: int) -> None:
-        count_recurrence(self._database, known.id, Change(what="recur", who=who, at=at, reason=self._task.id))
-        if known.id not in self.report.repeated:
-            self.note("repeated", known.id)
-
-    def _reject(
-        self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
+    def _learn(
+        self,
+        draft: LearningDraft | ProposedChange | None,
+        discovery: Discovery,
+        known: Learning | None,
+        *,
+        origin: str = "agent",
     ) -> None:
-        """Record why a discovery is not a learning; if it occurs often, propose it nevertheless."""
-        now = self._context.clock()
-        times = mined.add(self._database, discovery, at=now, skipped=reason)
-        self.note("skipped", reason)
-        if times >= _SEEN_OFTEN and draft is not None:
-            why = f"found in {times} tasks, though {reason}"
-            learning = self._add(draft, discovery, origin=origin, status="proposed", reason=why)
-            mined.add(self._database, discovery, at=now, learning=learning.id, skipped=reason)
-            self.note("proposed", learning.id)
+        """Add a learning or count a recurrence of the known one, with the discovery as its evidence."""
+        now, who = self._context.clock(), self._who(origin)
+        make = partial(self._make, draft, discovery, origin=origin)
+        learning, is_new = add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
+        mined.add(self._database, discovery, at=now, learning=learning.id)
+        if is_new or learning.id not in self.report.repeated:
+            self.note("learnings" if is_new else "repeated", learning.id)
 
-    def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
-        """Return the learning that says this already."""
-        id = mined.learning_of(self._database, discovery)
-        known = learnings.find(self._database, id) if id else None
-        return known if known or not title else learnings.same_as(self._database, title)
-
-    def _add(
+    def _propose(
         self,
         draft: LearningDraft | ProposedChange,
         discovery: Discovery,
         *,
-        origin: str = "agent",
-        status: str = "active",
+        origin: str,
         revises: Learning | None = None,
         reason: str = "",
+        skipped: str = "",
+    ) -> None:
+        """Add a learning that a person decides on, with the discovery as its evidence."""
+        now = self._context.clock()
+        learning = self._make(draft, discovery, origin=origin, status="proposed", revises=revises)
+        learnings.add(self._database, learning, Change(what="propose", who=self._who(origin), at=now, reason=reason))
+        mined.add(self._database, discovery, at=now, learning=learning.id, skipped=skipped)
+        self.note("proposed", learning.id)
+
+    def _reject(
+        self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
+    ) -> None:
+        """Record why a discovery is not a learning; if several tasks made it, propose it nevertheless."""
+        now = self._context.clock()
+        times = mined.add(self._database, discovery, at=now, skipped=reason)
+        self.note("skipped", reason)
+        if times >= _TASKS_TO_PROPOSE and draft is not None:
+            why = f"found in {times} tasks, though {reason}"
+            self._propose(draft, discovery, origin=origin, reason=why, skipped=reason)
+
+    def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
+        """Return the known learning for a discovery, or one that says the same."""
+        id = mined.find_learning(self._database, discovery)
+        known = learnings.find(self._database, id) if id else None
+        return known if known or not title else learnings.find_same(self._database, title)
+
+    def _who(self, origin: str) -> str:
+        return self._agent if origin == "agent" else PROGRAM
+
+    def _make(
+        self,
+        draft: LearningDraft | ProposedChange | None,
+        discovery: Discovery,
+        *,
+        origin: str,
+        status: str = "active",
+        revises: Learning | None = None,
     ) -> Learning:
-        """Keep a new learning; fields that the draft leaves empty are those of the learning that it revises."""
+        """Return a new learning; fields that the draft leaves empty are those of the learning that it revises."""
         now, task = self._context.clock(), self._task
-        fields = {name: value for name, value in draft.as_dict().items() if name in STATEMENT and value}
+        drafted = draft.as_dict() if draft else {}
+        fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
         if revises is not None:
-            fields = {**{name: getattr(revises, name) for name in STATEMENT}, **fields}
-        learning = Learning(
+            fields = {**{name: getattr(revises, name) for name in STATEMENT_FIELDS}, **fields}
+        return Learning(
             id=new_id("learn", now),
             **read_fields(self._context.redact_record(fields)),
             origin=origin,
@@ -362,10 +385,6 @@ class _Intake:
             created_at=now,
             updated_at=now,
         )
-        who = self._agent if origin == "agent" else PROGRAM
-        change = Change(what="propose" if status == "proposed" else "add", who=who, at=now, reason=reason)
-        learnings.add(self._database, learning, change)
-        return learning
 
     def _propose_removal(self, learning: Learning, change: ProposedChange) -> None:
         settings = self._context.settings
@@ -382,6 +401,6 @@ class _Intake:
 
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:
-    """Say whether a revision of this learning waits for a person, or a person has rejected exactly this one."""
+    """Say whether a revision of this learning is proposed already, or a person has rejected exactly this one."""
     alike = [learning for learning in learnings.with_title(database, change.title) if learning.replaces == (change.id,)]
     return bool(alike) or learnings.has_proposal(database, change.id)

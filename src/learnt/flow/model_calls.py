@@ -13,9 +13,9 @@ from learnt.model import new_id
 from learnt.store import calls
 from learnt.store.calls import ModelCall
 from learnt.text.redact import redact_line
-from learnt.text.times import DAY_MS, MONTH_MS
+from learnt.text.times import DAY_MS, DAY_S, MONTH_MS
 
-NO_HURRY_S = 24 * 3600.0
+LONG_LIMIT_S = float(DAY_S)
 
 
 def asks_a_model(context: Context) -> bool:
@@ -29,7 +29,7 @@ def ask_model(context: Context, request: ModelRequest, *, task: str, regeneratio
     return complete(request, provider=get_provider(context, limit_s=limit_s), ledger=ledger)
 
 
-def get_provider(context: Context, *, limit_s: float = NO_HURRY_S) -> Provider:
+def get_provider(context: Context, *, limit_s: float = LONG_LIMIT_S) -> Provider:
     """Return the model that the settings name, with the time that a call to it may take."""
     settings = context.settings
     return Provider(

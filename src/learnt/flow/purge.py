@@ -57,7 +57,7 @@ class Purge:
                 purge_learning(store.database, id)
             store.spool.forget(id)
             if store.place.address:
-                mirror.throw_away(store.place)
+                mirror.discard(store.place)
             backups = os.path.join(store.place.folder, BACKUPS_FOLDER)
             return purge_from_backups(backups, lambda backup: _delete(backup, id))
 
@@ -80,11 +80,11 @@ class Warnings:
             for sign in signs:
                 store.spool.drop(sign)
             if store.place.address:
-                mirror.throw_away(store.place)
+                mirror.discard(store.place)
             with store.transaction():
                 purge_missteps(store.database, signs, commands)
             if store.place.address:
-                mirror.throw_away(store.place)  # a worker may have made it again while the server still had it
+                mirror.discard(store.place)  # a worker may have made it again while the server still had it
         return backups
 
     def dismiss(self, brief: str) -> Misstep | None:

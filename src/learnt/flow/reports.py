@@ -60,8 +60,7 @@ class AttemptReport(Value):
 class Usage(Value):
     """What model calls cost, in three windows, and what the caps leave."""
 
-    today: tuple[Spent, ...]
-    """The last 24 hours."""
+    last_24_hours: tuple[Spent, ...]
     month: tuple[Spent, ...]
     """The last 30 days."""
     ever: tuple[Spent, ...]
@@ -196,7 +195,7 @@ class Reports:
         database, now = self._store.database, self._context.clock()
         day, month = now - DAY_MS, now - MONTH_MS
         return Usage(
-            today=tuple(calls.summed(database, since=day)),
+            last_24_hours=tuple(calls.summed(database, since=day)),
             month=tuple(calls.summed(database, since=month)),
             ever=tuple(calls.summed(database, since=0)),
             daily_cap_usd=self._settings.model_daily_cap_usd,

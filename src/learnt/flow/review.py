@@ -13,7 +13,7 @@ from typing import Any
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
-from learnt.flow.learnings import activate, take_back, to_status
+from learnt.flow.learnings import activate, like_by, revert, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, reviews
@@ -21,7 +21,6 @@ from learnt.store.database import Database
 from learnt.store.mined import StoredDiscovery, evidence_for
 from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
-from learnt.weigh import confidence
 
 # In the order in which they are walked through.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
@@ -137,7 +136,7 @@ class Review:
                 for id in reversed(decided.events):
                     event = learnings.get_event(holder.database, id)
                     change = self._context.change("undo", at=self._context.clock(), undoes=id)
-                    learnings.change(holder.database, event.subject, partial(take_back, event), change)
+                    learnings.change(holder.database, event.subject, partial(revert, event), change)
         return self.item(decided.item)
 
     def tell_opinion(self, answer: str) -> None:
@@ -190,7 +189,7 @@ class Review:
             verb, status = ("hide", "hidden") if kind == "new" else ("archive", "archived")
             self._change(self._store, id, verb, to_status(status))
         elif kind == "new":
-            self._change(self._store, id, "like", lambda known: {"confidence": confidence.liked(known.confidence)})
+            self._change(self._store, id, "like", like_by(self._context.person, self._store.database))
         else:
             activate(self._context, self._store, id, self._context.change("restore", at=self._context.clock()))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from learnt.brief.select import named, seen_by, spellings
+from learnt.brief.select import assigned_categories, spellings, visible_categories
 from learnt.brief.standing import Considered, StandingRules, choose
 from learnt.model import CONTENT, Value
 from learnt.store import learnings
@@ -73,7 +73,7 @@ def choose_standing(
     shelf = _Shelf(context, known_already, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
-    for category in seen_by(agent, context.settings.agents):
+    for category in visible_categories(agent, context.settings.agents):
         groups[category] = []
         for store in context.sound_stores():
             fresh = [learning for learning in shelf.read(store, category) if learning.id not in holders]
@@ -153,7 +153,11 @@ class _Shelf:
         """Return what an entry is valid for: the state of the store, and the settings that decide what is read."""
         if id(store) not in self._stamps:
             settings = self._settings
-            rules = (settings.brief_per_category, settings.brief_confidence, *sorted(named(settings.agents)))
+            rules = (
+                settings.brief_per_category,
+                settings.brief_confidence,
+                *sorted(assigned_categories(settings.agents)),
+            )
             self._stamps[id(store)] = (learnings.stamp(store.database), *rules)
         return self._stamps[id(store)]
 
@@ -162,7 +166,7 @@ class _Shelf:
             self._spellings[id(store)] = learnings.categories(store.database)
         names = spellings(category, self._settings.agents, self._spellings[id(store)])
         which = which.replace(trusted_from=self._settings.brief_confidence, in_categories=names)
-        return learnings.foremost(store.database, which, limit=self._most, helpful_only=self._proven_only)
+        return learnings.standing_candidates(store.database, which, limit=self._most, helpful_only=self._proven_only)
 
 
 def _with_present_uses(considered: Sequence[Considered], holders: Mapping[str, Store]) -> list[Considered]:

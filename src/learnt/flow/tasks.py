@@ -84,7 +84,7 @@ class Tasks:
 
         `queued=False`: also those that a brief or a debrief created, for other loops.
         """
-        return tasks.every(self._store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
+        return tasks.select(self._store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
 
     def counts(self) -> dict[str, int]:
         """Return how many tasks there are in the queue, by status."""
@@ -128,7 +128,7 @@ class Tasks:
             if changed.based_on != task.based_on:
                 self._check_base(changed)
             if after is not None:
-                tasks.needs_no_more(self._store.database, id)
+                tasks.remove_needs(self._store.database, id)
                 self._tie(id, after)
             if changed.status in ("waiting", "ready"):
                 changed = changed.replace(status=waiting_or_ready(self._store.database, id))
@@ -327,8 +327,8 @@ def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
                     model=attempt.model if context.settings.models else "",
                     task=task.id,
                     result=attempt.result,
-                    error=normalised_error(report.sign) if report else "",
-                    said=report.sign if report else "",
+                    error=normalised_error(report.symptom) if report else "",
+                    said=report.symptom if report else "",
                 )
             )
     return failed[::-1]

@@ -104,7 +104,7 @@ class Upkeep:
         last = ""
         while time.monotonic() < deadline:
             with store.transaction():
-                batch = learnings.quiet(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_AT_ONCE)
+                batch = learnings.unused_since(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_AT_ONCE)
                 for learning in batch:
                     has_decayed, is_archived = _age_learning(store, learning, now)
                     decayed, archived = decayed + has_decayed, archived + is_archived

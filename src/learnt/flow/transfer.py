@@ -10,7 +10,7 @@ from typing import Any
 from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT, refuse_circle
+from learnt.flow.learnings import STATEMENT_FIELDS, refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
@@ -24,7 +24,7 @@ _IMPORTED_AT_ONCE = 500
 TEMPLATE_TAG = "template"
 # The templates that are included: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
-_TEMPLATE_FIELDS = (*STATEMENT, "confidence", "pinned")
+_TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
 
 
 class ImportReport(Value):
@@ -71,9 +71,9 @@ class Transfer:
             with self._store.transaction():
                 self._store.database.lock_words()  # of two that import the same, the second must see the first's
                 for record, learning in entries:
-                    counts[self._take_in(record, learning, now=now)] += 1
+                    counts[self._import_record(record, learning, now=now)] += 1
             progress(start)
-        self._store.grew_by(counts["added"] + counts["updated"])
+        self._store.analyze_if_many(counts["added"] + counts["updated"])
         return ImportReport(**counts)
 
     def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
@@ -91,7 +91,7 @@ class Transfer:
                 if record.get("status", "active") == "active":
                     is_new = self._add_if_new(_read_template_record(record, now=now + added), change)
                     added, known = added + is_new, known + (not is_new)
-        self._store.grew_by(added)
+        self._store.analyze_if_many(added)
         return TemplateReport(added=added, known=known)
 
     @staticmethod
@@ -128,7 +128,7 @@ class Transfer:
         """
         source = open_backup(path)
         try:
-            before = self._store.start_anew() if self._is_damaged() else self.backup()
+            before = self._store.set_damaged_file_aside() if self._is_damaged() else self.backup()
             restore(self._store.database, source)
             self._store.database.analyze()
         finally:
@@ -154,12 +154,12 @@ class Transfer:
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
         """Within a transaction: add a learning unless there is one that says the same."""
         database = self._store.database
-        if any(learnings.same_as(database, text) for text in (learning.observation, learning.title) if text):
+        if any(learnings.find_same(database, text) for text in (learning.observation, learning.title) if text):
             return False
         learnings.add(database, learning, change)
         return True
 
-    def _take_in(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
+    def _import_record(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
         """Add or update one learning; what the record does not state stays as it is here."""
         database = self._store.database
         change = self._context.change("import", at=now)

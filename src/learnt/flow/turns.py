@@ -48,11 +48,11 @@ def end_turn(
             parent=parent,
         ),
         said,
-        transcript=source_of(transcript) if transcript else "",
+        transcript=transcript_source(transcript) if transcript else "",
         branch=checked_out,
         result=result,
     )
-    context.store.keep(turn)
+    context.store.spool_for_later(turn)
     start_worker(context)
     return turn.attempt.id
 
@@ -94,12 +94,12 @@ def record_turn(
     )
 
 
-def source_of(path: str) -> str:
+def transcript_source(path: str) -> str:
     """Return the name of a transcript, the same however its path is written."""
     file, mark, session = path.rpartition("#")
     return f"{os.path.realpath(file)}#{session}" if mark and not os.path.exists(path) else os.path.realpath(path)
 
 
-def words_of(source: str) -> str:
+def debriefed_source(source: str) -> str:
     """Return the name under which it is kept how much of the words in a transcript was debriefed."""
     return f"words {source}"

@@ -22,7 +22,7 @@ from learnt.mine.missteps import (
 )
 from learnt.model import Hit, Value
 from learnt.store import index, learnings, missteps
-from learnt.store.happened import WarningRecord
+from learnt.store.happened import BriefRecord, WarningRecord
 from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, SuccessRecord
 from learnt.text.clean import clean
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.flow.hook_events import Conversation
-    from learnt.model import Brief, Learning
+    from learnt.model import Learning
     from learnt.store.missteps import Misstep
 
 _LONGEST_ERROR = 300
@@ -53,17 +53,19 @@ class CallWarning(Value):
         misstep = self.misstep
         return FailedBefore(command=misstep.command, error=misstep.error, worked=misstep.worked, at=misstep.failed_at)
 
-    def record_fields(self, conversation: Conversation, brief: Brief, occasion: str) -> dict[str, Any]:
-        """Return what a `WarningRecord` holds beside its brief."""
-        return {
-            "task": conversation.id,
-            "sign": self.misstep.sign,
-            "brief": brief.id,
-            "agent": brief.agent,
-            "denied": self.denies,
-            "failures": int(occasion == "failure"),  # then the call that it warns of is over
-            "warned_at": conversation.now,
-        }
+    def as_record(self, given: BriefRecord) -> WarningRecord:
+        """Return the record of this warning, which was given in a brief."""
+        brief = given.brief
+        return WarningRecord(
+            given=given,
+            task=brief.task,
+            sign=self.misstep.sign,
+            brief=brief.id,
+            agent=brief.agent,
+            denied=self.denies,
+            failures=int(brief.occasion == "failure"),  # the call that it warns of has just failed
+            warned_at=brief.created_at,
+        )
 
 
 class ToolCall:
@@ -90,7 +92,7 @@ class ToolCall:
         if not known:
             return None
         # The spool first: it may be brought into the database at this very moment.
-        waiting = self._context.store.waiting(conversation.id)
+        waiting = self._context.store.pending_briefs(conversation.id)
         warnings = [warning for warning in waiting if isinstance(warning, WarningRecord)]
         database = conversation.database
         if any(missteps.warned_since(database, conversation.id, misstep.sign, since) for misstep in known):
@@ -162,7 +164,7 @@ class ToolCall:
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
             same = missteps.find(database, sign) if sign else None
-            alike = missteps.of_asked(database, list_requests(command, **self._where)) if sign else []
+            alike = missteps.of_requests(database, list_requests(command, **self._where)) if sign else []
             others = [
                 misstep
                 for misstep in alike

@@ -18,11 +18,11 @@ from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAga
 from learnt.flow import background
 from learnt.flow.context import Context
 from learnt.flow.debriefs import keep
-from learnt.flow.history import read_conversation, read_words, size_of, take_in_transcript
+from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
 from learnt.flow.learnings_file import LearningsFile
-from learnt.flow.mining import ask_about, note_read, was_asked_lately
-from learnt.flow.model_calls import NO_HURRY_S
-from learnt.flow.turns import record_turn, words_of
+from learnt.flow.mining import ask_about, note_read, was_asked_recently
+from learnt.flow.model_calls import LONG_LIMIT_S
+from learnt.flow.turns import debriefed_source, record_turn
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.files import Locked
@@ -57,7 +57,7 @@ class Worker:
         """Start the worker in a separate process, unless one is running; never raise."""
         background.start_worker(self._context)
 
-    def catch_up(self, *, limit_s: float = NO_HURRY_S) -> WorkerReport:
+    def catch_up(self, *, limit_s: float = LONG_LIMIT_S) -> WorkerReport:
         """Do the pending work; return at once if another worker is running."""
         deadline = time.monotonic() + limit_s
         folder = self._store.place.folder
@@ -75,7 +75,7 @@ class Worker:
                 return report
 
     def _pending_records(self) -> set[str]:
-        return {record.op for record in self._store.spool.waiting()}
+        return {record.op for record in self._store.spool.pending()}
 
     def _catch_up_once(self, report: WorkerReport, deadline: float) -> WorkerReport:
         remarks: list[str] = []
@@ -92,7 +92,7 @@ class Worker:
         """Apply pending records, twice if needed: other processes may be adding some."""
         applied = 0
         for _ in range(_SPOOL_TRIES):
-            applied += self._store.take_up_spool(wait=True)
+            applied += self._store.replay_spool(wait=True)
             if self._store.spool.is_empty():
                 return applied
         remarks.append("records are pending in the spool: the database cannot be written now")
@@ -121,14 +121,16 @@ class Worker:
         asks_model = True
         database = self._store.database
         latest = tasks.conversations(database, since=self._context.clock() - MONTH_MS)
-        sources = [source for attempt in latest for source in (attempt.transcript, words_of(attempt.transcript))]
+        sources = [
+            source for attempt in latest for source in (attempt.transcript, debriefed_source(attempt.transcript))
+        ]
         sizes_read = mined.sizes_read(database, sources)
         for attempt in reversed(latest):
             if time.monotonic() > deadline:
                 break
             try:
                 size = _size_or_0(attempt.transcript)
-                if size and sizes_read.get(words_of(attempt.transcript)) != size:
+                if size and sizes_read.get(debriefed_source(attempt.transcript)) != size:
                     report = report.replace(conversations=report.conversations + self._debrief(attempt, size))
                 if asks_model and size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
                     new = self._mine(attempt, size, deadline - time.monotonic())
@@ -143,14 +145,14 @@ class Worker:
     def _may_be_mined(self, attempt: Attempt) -> bool:
         task = tasks.get(self._store.database, attempt.task)
         is_enabled = self._context.settings.learnings_enabled
-        return is_enabled and not task.skip_learnings and not was_asked_lately(self._context, task)
+        return is_enabled and not task.skip_learnings and not was_asked_recently(self._context, task)
 
     def _debrief(self, attempt: Attempt, size: int) -> bool:
         """Replace the debrief of a conversation with one of the whole transcript; False if the agent said nothing yet."""
         header = self._read_header(attempt, size)
         question, messages = self._read_words(attempt) if header else ("", [])
         if header is None or not messages:
-            note_read(self._context, words_of(attempt.transcript), size=size, task=attempt.task)
+            note_read(self._context, debriefed_source(attempt.transcript), size=size, task=attempt.task)
             return False
         now = self._context.clock()
         task = tasks.get(self._store.database, attempt.task)
@@ -176,7 +178,7 @@ class Worker:
         messages = self._read_words(attempt)[1]
         reading = read_conversation(self._context, task, attempt.transcript, messages, folder=header.folder)
         reading = ask_about(self._context, reading, limit_s=limit_s)
-        return take_in_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
+        return learn_from_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
 
     def _read_header(self, attempt: Attempt, size: int) -> About | None:
         """Return the header of a transcript; a file without one is not read again until it changes."""

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from learnt.errors import InvalidValue
 from learnt.model import Value
 from learnt.text.clean import clean
+from learnt.text.times import DAY_S
 from learnt.text.tokens import estimate_tokens
 
 PROVIDERS = ("none", "command", "anthropic", "openai")
@@ -64,7 +65,7 @@ class Provider(Value):
     def check(self) -> None:
         if self.name not in PROVIDERS:
             raise InvalidValue(f"provider `{self.name}` is unknown", hint=f"it is one of: {', '.join(PROVIDERS)}")
-        if not 0 < self.time_limit_s < 86_400:
+        if not 0 < self.time_limit_s < DAY_S:
             raise InvalidValue(f"time_limit_s is {self.time_limit_s}", hint="give a number of seconds above 0")
         for field in ("input_price", "output_price", "call_price"):
             price = getattr(self, field)

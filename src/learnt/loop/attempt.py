@@ -261,7 +261,7 @@ class TaskAttempt:
         """Wait until the spooled debrief is in the database; the claim is held until then."""
         while debrief.spooled and not self.stop.asked:
             with suppress(LearntError):
-                self._memory.work.take_up_spool()
+                self._memory.work.replay_spool()
                 for attempt in self._memory.tasks.attempts(self.task.id):
                     if attempt.id == self.claim.attempt:
                         return debrief.replace(spooled=False, result=attempt.result)

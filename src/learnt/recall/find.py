@@ -63,7 +63,9 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
     candidates = {candidate.id: candidate for candidate in _by_words(database, wanted, counts, which, most=most)}
     is_cut = len(candidates) >= most
     aside = [id for id in triggers if id not in candidates]
-    candidates.update((candidate.id, candidate) for candidate in (index.words_of(database, aside) if aside else ()))
+    candidates.update(
+        (candidate.id, candidate) for candidate in (index.read_candidates(database, aside) if aside else ())
+    )
     hits = []
     for part in parts:
         fitting = {
@@ -141,7 +143,7 @@ def _crowded_out(database: Database, wanted: Sequence[str], counts: Counts, part
     """Return the candidates for a part alone; where few learnings come into question, all of them."""
     few = index.ids(database, part.which, limit=_FEW + 1)
     if len(few) <= _FEW:
-        return index.words_of(database, few) if few else []
+        return index.read_candidates(database, few) if few else []
     return _by_words(database, wanted, counts, part.which, most=4 * part.limit)
 
 

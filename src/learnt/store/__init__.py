@@ -1,7 +1,8 @@
 """The store of one project: its database, its spool, and the promise that an acknowledged write is never lost.
 
-A change by hand is committed or fails with TryAgain. What happened to agents goes into the database or, when that
-cannot take it, into the spool, which the next opening takes up. Opening never creates a store unless asked to.
+A change by hand is committed or fails with TryAgain. Records of what agents did go into the database. If the database
+is not available, they go into the spool, which is replayed when the store is next opened. Opening creates a store only
+if the caller asks for it.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
-PATIENCE_MS = 100  # for a process that came for something else
-_PATIENCE_OF_OWNER_MS = 1_000  # for the process that has just brought a record
-_MANY = 300
-_LONG_SPOOL = 50_000  # bytes: a dozen records or two
+PATIENCE_MS = 100  # how long a process waits for the database before it spools or skips a write
+_REPLAY_PATIENCE_MS = 1_000  # for the process that has just spooled a record
+_MIN_TO_ANALYZE = 300
+_LONG_SPOOL_BYTES = 50_000  # 12 to 25 records
 _SCRUB_NOTE = "scrub.pending."
 IGNORE = """# Only the learnings and prompts that people write belong into version control.
 *
@@ -51,16 +52,16 @@ class Place(Value):
     """Where a store is, and how it may be used."""
 
     folder: str
-    """Holds the SQLite file and the spool."""
+    """The folder of the SQLite file and the spool."""
     address: str = ""
     """A PostgreSQL address; empty for SQLite."""
     project: str = ""
     """The key of the project's rows in PostgreSQL."""
     scope: str = "project"
-    """What its learnings are shown as: project, user, or the name of another project."""
+    """The scope of its learnings: project, user, or the name of another project."""
     wait_ms: int = 10_000
-    in_hurry: bool = False
-    """Whether a long spool is left to those who have time for it."""
+    skip_long_spool: bool = False
+    """Whether to leave a long spool to a process that has more time."""
     create: bool = False
     read_only: bool = False
 
@@ -70,60 +71,60 @@ class Place(Value):
         return os.path.join(self.folder, DATABASE_FILE)
 
     def spool(self) -> Spool:
-        """Return what waits for this place; that of a server is named after it, so that no other database takes it."""
+        """Return the spool of this store. The name of a server's spool depends on its address and project."""
         if not self.address:
             return Spool(self.folder)
         return Spool(self.folder, f"spool.{checksum(f'{without_password(self.address)} {self.project}'.encode()):08x}")
 
     def exists(self) -> bool:
-        """Say whether there is something to open; of a server only its address is known."""
+        """Say whether the store exists; a server is assumed to have one."""
         try:
-            return bool(self.address) or os.stat(self.path).st_size > 0  # an empty one was never finished
+            return bool(self.address) or os.stat(self.path).st_size > 0  # an empty file is an unfinished creation
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # opening it says why
+            return True  # opening it gives the reason
 
 
 class Store:
-    """One opened store; it connects when it is first used."""
+    """An open store. It connects to its database on first use."""
 
     def __init__(
         self, place: Place, *, version: str, clock: Callable[[], int], appliers: Mapping[str, Applier] | None = None
     ) -> None:
         if not place.exists() and not place.create:
-            raise NoStore(f"there is no store in {place.folder}", hint=_way_to_a_store(place.folder))
+            raise NoStore(f"there is no store in {place.folder}", hint=_hint_without_store(place.folder))
         self.place = place
         self.spool = place.spool()
         self.version = version
         self.clock = clock
-        # For kinds of records that need rules beyond the store.
+        # For the kinds of records that `happened` and `missteps` cannot apply.
         self._appliers = appliers or {}
         self._database: Database | None = None
 
     @property
     def database(self) -> Database:
-        """The connection, opened on first use; the schema is then up to date."""
+        """The connection, opened and migrated on first use."""
         if self._database is None:
             self._database = self._open()
-            self.take_up_spool()
+            self.replay_spool()
         return self._database
 
     def transaction(self) -> Transaction:
-        """Return a context in which all changes take effect, or none."""
+        """Return a context manager in which all changes take effect, or none."""
         if self.place.read_only or self.database.read_only:
             raise self.database.refuse_writing()
         return self.database.transaction()
 
-    def grew_by(self, learnings: int) -> None:
-        """After a change that added many learnings: update the database's statistics, so that searches stay fast."""
-        if learnings >= _MANY:
+    def analyze_if_many(self, added: int) -> None:
+        """Update the database's statistics after many learnings were added, so that searches stay fast."""
+        if added >= _MIN_TO_ANALYZE:
             self.database.analyze()
 
     def record(self, happening: Happening) -> bool:
-        """Keep what happened; return False when it had to go to the spool.
+        """Apply a record. If the database is not available, spool it and return False.
 
-        Only what no database could ever take is refused at once.
+        A record that no database would accept raises WrongRequest.
         """
         record = self._new_record(happening)
         try:
@@ -136,102 +137,102 @@ class Store:
             return False
         return True
 
-    def keep(self, happening: Happening) -> str:
-        """Write what happened to the disk without applying it yet; return the operation's id."""
+    def spool_for_later(self, happening: Happening) -> str:
+        """Append a record to the spool without applying it; return the operation's id."""
         record = self._new_record(happening)
         self.make_folder()
         self.spool.append(record)
         return record.op
 
-    def record_first(self, happening: Happening) -> tuple[str, object]:
-        """Write what happened to the disk first, then apply it if possible.
+    def spool_and_apply(self, happening: Happening) -> tuple[str, object]:
+        """Append a record to the spool, then try to apply it.
 
-        Return the operation's id and what its applier returned; None unless this process applied it.
+        Return the operation's id and the applier's result, which is None unless this process applied the record.
         """
         outcomes: dict[str, object] = {}
         self.make_folder()
-        with self.spool.replay_lock() as alone:  # so that no other process applies it before us
-            op = self.keep(happening)
+        with self.spool.replay_lock() as alone:  # so that no other process applies it first
+            op = self.spool_for_later(happening)
             if alone:
-                self._try_to_take_up(outcomes, locked=True)
+                self._try_to_replay(outcomes, locked=True)
         if not alone:
-            self._try_to_take_up(outcomes)
+            self._try_to_replay(outcomes)
         return op, outcomes.get(op)
 
-    def _try_to_take_up(self, outcomes: dict[str, object], *, locked: bool = False) -> None:
+    def _try_to_replay(self, outcomes: dict[str, object], *, locked: bool = False) -> None:
         try:
-            self.take_up_spool(wait=True, locked=locked, outcomes=outcomes)
+            self.replay_spool(wait=True, locked=locked, outcomes=outcomes)
         except LearntError:
-            pass  # the database cannot be opened now; the record waits
+            pass  # the database is not available; the record stays in the spool
 
     def _new_record(self, happening: Happening) -> SpoolRecord:
         now_ms = self.clock()
         return SpoolRecord(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
-        """Do something in this store exactly once, however often the operation is repeated."""
+        """Run `act` in a transaction, unless this operation was applied before."""
         with self.transaction():
-            if self.is_first(op):
+            if self.claim_operation(op):
                 act(self.database)
 
     def forget_operation(self, op: str) -> None:
-        """Within a transaction: let an operation that was taken back be done once more."""
+        """Within a transaction: allow an operation that was undone to be applied again."""
         self.database.execute("delete from operation where project = :project and id = :id", id=op)
 
-    def take_up_spool(
+    def replay_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
     ) -> int:
-        """Bring what waits in the spool into the database, if it has time for it now; return how many records.
+        """Apply the records in the spool, if the database is available; return how many were applied.
 
-        `locked`: the caller holds the replay lock. `outcomes`: takes what the applier of each record returns.
+        `locked`: the caller holds the replay lock. `outcomes`: filled with the applier's result of each record.
         """
         outcomes = {} if outcomes is None else outcomes
 
         def apply(record: SpoolRecord) -> None:
             outcomes[record.op] = self._apply(record)
 
-        if not self._is_time_for_spool() or self.place.read_only or self.database.read_only:
+        if not self._should_replay() or self.place.read_only or self.database.read_only:
             return 0
-        wait_ms = self.database.wait_at_most(_PATIENCE_OF_OWNER_MS if wait else PATIENCE_MS)
+        wait_ms = self.database.wait_at_most(_REPLAY_PATIENCE_MS if wait else PATIENCE_MS)
         try:
             return self.spool.replay(apply, wait=wait, locked=locked)
         except (LearntError, OSError):
-            return 0  # what waits must not stop the caller; the next process tries again
+            return 0  # the caller must not fail because of the spool; the next process tries again
         finally:
             self.database.wait_at_most(wait_ms)
 
-    def _is_time_for_spool(self) -> bool:
-        """Say whether something waits, and not too much of it; what cannot be looked at waits on."""
+    def _should_replay(self) -> bool:
+        """Say whether the spool holds records, and not too many for this process."""
         try:
-            waiting = self.spool.size()
+            size = self.spool.size()
         except OSError:
             return False
-        return waiting > 0 and not (self.place.in_hurry and waiting > _LONG_SPOOL)
+        return size > 0 and not (self.place.skip_long_spool and size > _LONG_SPOOL_BYTES)
 
     def age_s(self) -> int | None:
-        """Return how many seconds ago a copy was last in step with its original; None for an original."""
+        """Return how many seconds ago a mirror was refreshed; None for a store that is not a mirror."""
         return None
 
-    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
-        """Return the briefs and warnings of a task that wait in the spool, so that nothing is said twice meanwhile."""
-        records = [] if self.spool.is_empty() else map(_read_given, self.spool.waiting())
+    def pending_briefs(self, task: str) -> list[BriefRecord | WarningRecord]:
+        """Return the briefs and warnings of a task that are still in the spool, so that none is repeated."""
+        records = [] if self.spool.is_empty() else map(_read_given, self.spool.pending())
         return [record for record in records if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
-        """Return what an integrity check finds wrong, in the files and in the history."""
+        """Return the faults that an integrity check finds, in the files and in the history."""
         lost = learnings.without_event(self.database)
         return self.database.check() + ([f"{lost} learnings lack the event of their last change"] if lost else [])
 
     def scrubbing(self, id: str) -> Scrubbing:
-        """Return a context in which a thing is deleted for good: at its end no trace of it is left in the files."""
+        """Return a context manager for a permanent deletion. On exit, no trace is left in the database files."""
         return Scrubbing(self, id)
 
     def may_hold_traces(self, id: str) -> bool:
-        """Say whether the deletion of a thing for good was interrupted before its traces were gone."""
+        """Say whether the permanent deletion of this id was interrupted."""
         return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
 
-    def start_anew(self) -> str:
-        """Set a damaged file aside under a dated name and go on with an empty one; return where the old one is."""
+    def set_damaged_file_aside(self) -> str:
+        """Rename a damaged database file and continue with an empty one; return the new path of the damaged file."""
         self.close()
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.clock() / 1000))
         aside = f"{self.place.path}.damaged-{moment}"
@@ -255,8 +256,8 @@ class Store:
             return self._take_effect(record)
 
     def _take_effect(self, record: SpoolRecord) -> object:
-        """Within a transaction: apply a record, unless that was done before; return what its applier returns."""
-        return self._applier(record.kind)(self.database, record.body) if self.is_first(record.op) else None
+        """Within a transaction: apply a record unless it was applied before; return the applier's result."""
+        return self._applier(record.kind)(self.database, record.body) if self.claim_operation(record.op) else None
 
     def _applier(self, kind: str) -> Applier:
         apply = self._appliers.get(kind) or happened.APPLY.get(kind)
@@ -268,8 +269,8 @@ class Store:
             raise WrongRequest(f"this version does not know the kind `{kind}`")
         return apply
 
-    def is_first(self, op: str) -> bool:
-        """Within a transaction: say whether an operation has not taken effect yet, and note that it now does."""
+    def claim_operation(self, op: str) -> bool:
+        """Within a transaction: record that an operation is applied; return False if it was applied before."""
         return bool(
             self.database.execute(
                 """
@@ -294,7 +295,7 @@ class Store:
             if number < newest_schema():
                 self._migrate(database)
             if self.place.create and not os.path.isdir(self.place.folder):
-                self.make_folder()  # beside a server, for the spool
+                self.make_folder()  # a store on a server needs it for the spool
         except BaseException:
             database.close()
             raise
@@ -314,18 +315,18 @@ class Store:
                 f"{database.path} has an older schema and cannot be brought up to date from here",
                 hint="run any learnt command in its own project first",
             )
-        from learnt.store import migrate  # few processes have anything to migrate
+        from learnt.store import migrate  # rarely needed
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         database.analyze()
 
     def make_folder(self) -> None:
-        """Make the folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
+        """Create the store's folder if it is missing."""
         make_folder(self.place.folder)
 
 
 def _read_given(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
-    """Return a brief or a warning; None for other records, and for one that a replay will set aside."""
+    """Return a brief or a warning; None for other records, and for unusable ones."""
     try:
         if record.kind == "brief":
             return BriefRecord.from_body(record.body)
@@ -335,7 +336,7 @@ def _read_given(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
 
 
 def make_folder(folder: str) -> None:
-    """Make a store's folder if it is missing, for its owner only, with a note to git that it is not to be committed."""
+    """Create a store's folder if it is missing, private to its owner, with a .gitignore."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         ignore = os.path.join(folder, ".gitignore")
@@ -346,11 +347,11 @@ def make_folder(folder: str) -> None:
 
 
 def unfinished_purge(folder: str) -> bool:
-    """Say whether a deletion for good was interrupted in this folder."""
+    """Say whether a permanent deletion was interrupted in this folder."""
     return any(name.startswith(_SCRUB_NOTE) for name in os.listdir(folder))
 
 
-def _way_to_a_store(folder: str) -> str:
+def _hint_without_store(folder: str) -> str:
     backups = os.path.join(folder, BACKUPS_FOLDER)
     if os.path.isdir(backups) and any(name.endswith(".db") for name in os.listdir(backups)):
         return f"there are backups in {backups}: `learnt init`, then `learnt backup --restore FILE`"
@@ -358,7 +359,7 @@ def _way_to_a_store(folder: str) -> str:
 
 
 class Scrubbing:
-    """Leaves a note while it lasts, so that an interrupted deletion can be finished by repeating it."""
+    """Leaves a marker file while a permanent deletion runs, so that an interrupted one can be repeated."""
 
     def __init__(self, store: Store, id: str) -> None:
         self._store = store

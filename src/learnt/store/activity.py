@@ -1,7 +1,7 @@
-"""What learnt did inside clients: briefs, warnings and debriefs, the newest first, and how often recall was used.
+"""The activity of learnt inside clients: briefs, warnings and debriefs, the newest first, and the use of recall.
 
-Each kind is read by its index on time, and what is costly (receipts, learnings) only for what is shown. A brief that
-carried a warning is listed as the warning. Agents' names are compared as `text/names` does it.
+Each kind is read through its index on time; receipts and learnings are read only for the entries that are shown. A
+brief with a warning is listed as the warning. Agents' names are compared with `text.titles.key_of`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.happened import searches_by
+from learnt.store.happened import search_counter
 from learnt.store.missteps import PREVENTED
 from learnt.text.titles import key_of
 
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 KINDS = ("brief", "warning", "debrief")
-# Attempts are read by when they began, and shown by when they ended: so many more are looked at, so that a long one
-# among short ones is in its place.
-_LONG_ONES = 100
-# What stands in the receipt of a brief that warns; within a text its quotes would have backslashes.
+# Attempts are read by their start and sorted by their end. Some more are read, so that long ones are sorted correctly.
+_EXTRA_ATTEMPTS = 100
+# Part of the receipt of a brief with a warning. Inside a text of the receipt, its quotes would be escaped.
 _WARNS = '%"failed": [{%'
 _NAMED_BY_A_WARNING = """
     exists (
@@ -35,8 +34,8 @@ _NAMED_BY_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# A conversation that lost what it was given is warned again, and its warning then names the later brief alone. Found by
-# the few conversations that were warned: to look at every receipt would take long.
+# A conversation that was compacted is warned again, and its warning then names only the later brief. The earlier briefs
+# are found through the few conversations with warnings, because searching every receipt would be slow.
 _WARNED_BEFORE = f"""
     brief.id in (
         select brief.id
@@ -49,7 +48,7 @@ _WARNED_BEFORE = f"""
            and not {_NAMED_BY_A_WARNING}
     )
 """
-# The client of a conversation is known; that of another task is the one in which it was briefed.
+# A conversation names its client; for other tasks it is the client of the latest brief.
 _OF_CLIENT = """
     coalesce(nullif(task.client, ''),
              (select brief.client
@@ -69,37 +68,37 @@ _CARRIED_A_WARNING = f"({_NAMED_BY_A_WARNING} or {_WARNED_BEFORE})"
 
 
 class Entry(Value):
-    """One thing that was done: a brief, a warning or a debrief."""
+    """A brief, a warning or a debrief."""
 
     what: str
     """One of KINDS."""
     id: str
-    """Of the brief, or the attempt; of a warning, the brief that carried it."""
+    """The id of the brief or of the attempt; for a warning, of its brief."""
     at: int
     task: str = ""
     title: str = ""
-    """Of the task."""
+    """The task's title."""
     client: str = ""
     agent: str = ""
     occasion: str = ""
     asked_by: str = ""
     learnings: int = 0
-    """How many the brief gave, or the debrief brought."""
+    """How many learnings the brief contained, or the debrief added."""
     tokens: int | None = None
-    """Of the brief's text; of a debrief: all that the attempt used, as far as that is known."""
+    """The tokens of the brief, or all known tokens of the attempt."""
     duration_ms: int | None = None
-    """How long the making of the brief took, or the attempt."""
+    """How long assembling the brief took, or the attempt."""
     command: str = ""
-    """Of which the agent was warned."""
+    """The command that the warning is about."""
     outcome: str = ""
-    """Of a warning: prevented, repeated or needless, and empty where the same was warned of again in that
-    conversation; of a debrief: the attempt's result."""
+    """Of a warning: prevented, repeated or needless; empty if a later warning in the conversation replaced it. Of a
+    debrief: the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
 
 
 class Today(Value):
-    """How much was done since a moment, and what waits for a person."""
+    """How much was done since a moment, and what a person has to decide."""
 
     briefs: int = 0
     warnings: int = 0
@@ -108,7 +107,7 @@ class Today(Value):
 
 
 def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[Entry]:
-    """Return what was done last, the newest first; empty words mean any."""
+    """Return the latest entries, newest first; an empty filter matches everything."""
     whose = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
     entries = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
     shown = sorted(entries, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
@@ -118,7 +117,7 @@ def latest(database: Database, *, limit: int, what: str = "", client: str = "", 
 
 
 def names(database: Database) -> tuple[list[str], list[str]]:
-    """Return the clients and the agents of which anything is known, by name."""
+    """Return the names of all known clients and agents."""
     clients = database.column(
         """
         select client from brief where project = :project
@@ -129,7 +128,7 @@ def names(database: Database) -> tuple[list[str], list[str]]:
 
 
 def used(database: Database, *, since: int) -> dict[str, int]:
-    """Return how often learnings were asked for since a moment, by whom: briefs, and searches of whole days."""
+    """Return how often each asker requested learnings since a moment: briefs, and searches counted by day."""
     rows = database.rows(
         """
         select asked_by, count(*) as briefs
@@ -144,15 +143,15 @@ def used(database: Database, *, since: int) -> dict[str, int]:
     for asker in ("person", "tool"):
         searches = database.value(
             "select sum(value) as searches from counter where project = :project and name >= :since and name < :end",
-            since=searches_by(asker, since),
-            end=searches_by(asker, None),
+            since=search_counter(asker, since),
+            end=search_counter(asker, None),
         )
         counts[asker] = counts.get(asker, 0) + int(searches or 0)
     return {asker: count for asker, count in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])) if count}
 
 
 def today(database: Database, *, since: int) -> Today:
-    """Return how much was done since a moment, and how much waits: proposals, and what may be removed."""
+    """Return how much was done since a moment, and how many proposals and removals a person has to decide."""
     row = database.row(
         f"""
         select (select count(*)
@@ -185,20 +184,20 @@ def today(database: Database, *, since: int) -> Today:
 
 
 def latest_brief(database: Database, task: str) -> str:
-    """Return the id of the latest brief, of a task if one is named; empty where there is none."""
+    """Return the id of the latest brief, of one task if given; empty if there is none."""
     which = "project = :project and task = :task" if task else "project = :project"
     sql = f"select id from brief where {which} order by created_at desc, id desc limit 1"
     return str(database.value(sql, **({"task": task} if task else {})) or "")
 
 
 def client_of(database: Database, task: str) -> str:
-    """Return the client in which a task is worked at; nothing where none is known."""
+    """Return the client of a task; empty if it is unknown."""
     query = f"select {_OF_CLIENT} as client from task where task.project = :project and task.id = :task"
     return str(database.value(query, task=task) or "")
 
 
 def taught(database: Database, attempt: str) -> dict[str, str]:
-    """Return the learnings that came of an attempt, the oldest first, with their titles."""
+    """Return the learnings from an attempt with their titles, oldest first."""
     rows = database.rows(
         f"""
         select learning.id, learning.title
@@ -215,7 +214,7 @@ def taught(database: Database, attempt: str) -> dict[str, str]:
 
 
 def marked(database: Database, attempt: str) -> dict[str, bool]:
-    """Return the learnings that the agent marked in an attempt, and whether each helped; people mark for themselves."""
+    """Return the learnings that the agent (not a person) marked in an attempt, and whether each helped."""
     rows = database.rows(
         f"""
         select mark.learning, mark.helpful
@@ -234,9 +233,9 @@ def marked(database: Database, attempt: str) -> dict[str, bool]:
 
 
 def _during(moment: str) -> str:
-    """Return the condition that something of a task came of an attempt: it was before the next one began.
+    """Return the condition that a moment belongs to an attempt: it is before the next attempt of the task began.
 
-    The first has what was before it, too: a conversation is one attempt, which begins again with each turn.
+    The first attempt includes everything before it, because a conversation is one attempt that restarts with each turn.
     """
     return f"""
         (attempt.number = 1 or {moment} >= attempt.started_at)
@@ -252,7 +251,7 @@ def _during(moment: str) -> str:
 
 
 def _spellings(database: Database, agent: str) -> list[str]:
-    """Return how an agent's name is spelt in what was done."""
+    """Return the spellings of an agent's name in the records."""
     if not agent:
         return []
     return [name for name in database.column(_AGENTS) if key_of(name) == key_of(agent)]
@@ -319,13 +318,13 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
         limit=limit,
     )
     for row in rows:
-        receipt = row.pop("receipt")  # only where the misstep is gone
+        receipt = row.pop("receipt")  # only if the misstep was deleted
         row.update(command=row["command"] or _warned_command(receipt), denied=bool(row["denied"]))
     return [Entry(what="warning", **row) for row in rows]
 
 
 def _warned_command(receipt: str | None) -> str:
-    """Return the command of which a brief warned, by its receipt."""
+    """Return the command that a brief warned of, from its receipt."""
     failed = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
     return str(failed[0]["command"])
 
@@ -353,7 +352,7 @@ def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[
           join task on task.project = :project and task.id = ended.task
         """,
         **whose,
-        limit=limit + _LONG_ONES,
+        limit=limit + _EXTRA_ATTEMPTS,
     )
     return [Entry(what="debrief", **row) for row in rows]
 
@@ -367,7 +366,7 @@ _READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
 
 
 def _read_given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
-    """Return how many learnings each brief gave."""
+    """Return how many learnings each brief contained."""
     rows = database.rows(
         f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(briefs),
@@ -376,7 +375,7 @@ def _read_given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
 
 
 def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
-    """Return how many learnings came of each attempt."""
+    """Return how many learnings came from each attempt."""
     rows: list[Row] = database.rows(
         f"""
         select attempt.id, count(*) as learnings

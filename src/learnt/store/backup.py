@@ -1,4 +1,4 @@
-"""Copies of a store as one SQLite file, whatever engine the store uses: a backup can always be opened and read."""
+"""Backups of a store, always as one SQLite file, whichever engine the store uses."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from learnt.store import learnings, migrate
 from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import SqliteDatabase
 
-# Built from the learnings: each engine has its own.
+# Derived from the learnings, and different in each engine.
 _INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
 
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
-    """Write the whole project into a new file; a half-written one is removed."""
+    """Write the whole project into a new file; an unfinished file is removed."""
     if os.path.exists(path):
-        raise WrongRequest(f"{path} exists already", hint="name another file: a backup never overwrites")
+        raise WrongRequest(f"{path} exists already", hint="choose another file: a backup never overwrites")
     unfinished = f"{path}.{os.getpid()}.unfinished"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
-        if isinstance(database, SqliteDatabase):
-            database.copy_to(unfinished)
-        else:
+        if not database.copy_to(unfinished):
             _copy_rows(database, unfinished, version=version, now_ms=now_ms)
         os.replace(unfinished, path)
     except OSError as error:
-        raise cannot_write(path, error, hint="choose a place that you can write") from None
+        raise cannot_write(path, error, hint="choose a folder that you can write to") from None
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
             if os.path.exists(unfinished + ending):
@@ -38,14 +36,14 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
 
 
 def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
-    """Delete something from every backup in a folder; `delete` says whether it was there. Return how many had it."""
+    """Run `delete` on every backup in a folder; return how many backups held the deleted data."""
     holding, damaged = 0, []
     for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
         if _is_being_written(path):
             raise TryAgain(
-                f"{path} is being written, with the same in it", hint="run the same command again when it is done"
+                f"{path} is being written and holds the same data", hint="run the same command again when it is done"
             )
-        os.unlink(path)  # left by a backup that was killed: nobody can use it
+        os.unlink(path)  # left by a backup that was killed
     for path in _files(folder, ".db"):
         try:
             holding += _with_backup(path, lambda database: _purge(database, delete))
@@ -53,14 +51,14 @@ def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
             damaged.append(path)
     if damaged:
         raise LearntError(
-            f"{', '.join(damaged)} cannot be read, so it may still be in there",
+            f"{', '.join(damaged)} cannot be read and may still hold the data",
             hint="delete that backup, and run the same command again",
         )
     return holding
 
 
 def open_backup(path: str) -> SqliteDatabase:
-    """Open a backup that can be restored, or say why it cannot."""
+    """Open a backup for a restore; raise if it cannot be restored."""
     if not os.path.isfile(path):
         raise WrongRequest(f"there is no backup {path}", hint="`learnt backup` says where it writes them")
     source = SqliteDatabase(path, wait_ms=1000, read_only=True)
@@ -77,7 +75,7 @@ def open_backup(path: str) -> SqliteDatabase:
 
 
 def restore(target: Database, source: Database) -> None:
-    """Replace the content of a database by that of a backup, wholly or not at all."""
+    """Replace the content of a database by that of a backup, in one transaction."""
     tables = _tables(source)
     with target.transaction():
         target.lock_words()
@@ -133,7 +131,7 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
     target = SqliteDatabase(path, wait_ms=1000, create=True)
     try:
         migrate.bring_up_to_date(target, version=version, now_ms=now_ms)
-        # One snapshot, so that rows of different tables fit each other.
+        # One snapshot, so that the tables are consistent with each other.
         with source.transaction(), target.transaction():
             source.execute("set transaction isolation level repeatable read")
             for table in _tables(target):

@@ -1,4 +1,4 @@
-"""Calls to language models: each is recorded before it is made, so that no spending cap is exceeded unnoticed."""
+"""Calls to language models: each is recorded before it is made, so that every call counts towards the spending caps."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ def get(database: Database, id: str) -> ModelCall:
 
 
 def spent_since(database: Database, at: int) -> float:
-    """Return what all calls since a moment have cost."""
+    """Return the cost of all calls since a moment."""
     sql = "select sum(cost_usd) as spent from model_call where project = :project and at >= :at"
     return float(database.value(sql, at=at) or 0.0)
 
 
 def spent_on(database: Database, regeneration: str) -> float | None:
-    """Return what the calls for a regeneration have cost; None when there was none."""
+    """Return the cost of the calls for a regeneration; None if there were no calls."""
     sql = "select sum(coalesce(cost_usd, 0)) as spent from model_call where project = :project and regeneration = :id"
     spent = database.value(sql, id=regeneration)
     return None if spent is None else float(spent)
 
 
 def latest(database: Database, *, limit: int, failed_only: bool = False) -> list[ModelCall]:
-    """Return the latest calls, the newest first; `failed_only`: only those that gave no answer."""
+    """Return the latest calls, newest first; `failed_only`: only those without an answer."""
     rows = database.rows(
         """
         select *
@@ -92,7 +92,7 @@ def latest(database: Database, *, limit: int, failed_only: bool = False) -> list
 
 
 def summed(database: Database, *, since: int) -> list[Spent]:
-    """Return what was spent since a moment, by purpose and model, the dearest first."""
+    """Return the costs since a moment by purpose and model, highest first."""
     rows = database.rows(
         """
         select purpose, provider, model, count(*) as calls,

@@ -1,7 +1,7 @@
 """One connection to a database: statements with `:name` parameters, and transactions.
 
-What the engines share stands here; `sqlite.py` and `postgres.py` say how to connect, run a statement and name an
-error. Every statement may use `:project`: a connection serves one project.
+This is the part that both engines share; `sqlite.py` and `postgres.py` connect, run statements and translate errors.
+Every statement may use `:project`: a connection serves one project.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     Row = dict[str, Any]
-    Condition = tuple[str, dict[str, Any]]  # of a statement, and the parameters that it names
+    Condition = tuple[str, dict[str, Any]]  # SQL, and its parameters
 
 
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
@@ -35,15 +35,15 @@ def insert_statement(table: str, row: Collection[str], otherwise: str = "") -> s
 
 
 class Database:
-    """A connection that speaks our SQL; the engines fill in the rest."""
+    """A connection to either engine."""
 
     engine = ""
     begin_statement = "begin"
     # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
     for_update = ""
-    # Instead of waiting for a row that another process is about to change, take the next.
+    # Skips rows that another process has locked.
     skip_locked = ""
-    # A join whose left side is to be read first, where an engine would choose the wrong order by itself.
+    # A join that reads its left side first, for an engine that would choose the wrong order.
     then_join = "join"
 
     def __init__(self, path: str, project: str) -> None:
@@ -81,7 +81,7 @@ class Database:
         return [next(iter(row.values())) for row in self.rows(sql, **parameters)]
 
     def has(self, sql: str, **parameters: Any) -> bool:
-        """Say whether a query gives any row."""
+        """Say whether a query returns any row."""
         return bool(self.rows(sql, **parameters))
 
     def execute(self, sql: str, **parameters: Any) -> int:
@@ -93,11 +93,11 @@ class Database:
         return self.execute(insert_statement(table, row, otherwise), **row)
 
     def counter(self, name: str) -> int:
-        """Return where a counter stands."""
+        """Return the value of a counter."""
         return int(self.value("select value from counter where project = :project and name = :name", name=name) or 0)
 
     def count(self, name: str, number: int = 1) -> None:
-        """Within a transaction: count on, or back."""
+        """Within a transaction: add a number to a counter."""
         on = "on conflict (project, name) do update set value = counter.value + :value"
         self.insert("counter", {"name": name, "value": number}, otherwise=on)
 
@@ -114,37 +114,37 @@ class Database:
         raise NotImplementedError(self.engine)
 
     def put_postings(self, learning: str, words: Sequence[str]) -> None:
-        """Within a transaction: keep the words of a learning, where the engine has no full-text index of its own."""
+        """Within a transaction: store the words of a learning, if the engine has no full-text index."""
 
     def remove_postings(self, learning: str) -> None:
-        """Within a transaction: forget the words of a learning."""
+        """Within a transaction: delete the words of a learning."""
 
     def match_words(
         self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
-        """Return columns of `learning` and of `learning_words` for the `:limit` likeliest that hold one of the words.
+        """Return columns of `learning` and `learning_words` for the `:limit` best matches of the words.
 
-        `newest` bounds how many learnings, counted from the newest, are looked at; None: all.
+        `newest`: search only this many of the newest learnings; None: search all.
         """
         raise NotImplementedError(self.engine)
 
     def for_update_of(self, table: str) -> str:
-        """Return what locks the rows of one table that a join selects."""
+        """Return the clause that locks the rows of one table in a join."""
         return f"{self.for_update} of {table}" if self.for_update else ""
 
     def refuse_writing(self) -> LearntError:
-        """Return the error for a change of what is open for reading only."""
+        """Return the error for a write to a database that is open for reading only."""
         return LearntError(
             f"cannot write {self.path}: it is open for reading only",
             hint="check who owns the file and its folder, or name another store",
         )
 
     def transaction(self) -> Transaction:
-        """Return a context in which all changes take effect, or none."""
+        """Return a context manager in which all changes take effect, or none."""
         return Transaction(self)
 
     def wait_at_most(self, wait_ms: int) -> int:
-        """Set how long a statement waits for others; return what it was. A server keeps its own time."""
+        """Set how long a statement waits for other writers; return the previous value. No effect on a server."""
         return wait_ms
 
     def lock_words(self) -> None:
@@ -157,31 +157,31 @@ class Database:
         """Within a transaction: make other processes that are about to spend wait until it ends."""
 
     def now_ms(self, here: int) -> int:
-        """Return the time that all users of this database share; `here` is the local clock's."""
+        """Return the time by the clock that all users of this database share; `here`: the local time."""
         return here
 
     def lock_schema(self) -> None:
         """Within a transaction: keep other migrating processes out until it ends."""
 
     def enforce_foreign_keys(self, enforced: bool) -> None:
-        """Switch the enforcing of foreign keys, where an engine allows it; outside any transaction."""
+        """Turn foreign key checks on or off, if the engine can; call it outside transactions."""
 
-    def astray(self) -> list[str]:
-        """Return the rows whose foreign keys lead nowhere, in words."""
+    def broken_references(self) -> list[str]:
+        """Describe the rows whose foreign keys refer to missing rows."""
         return []
 
     def schema_number(self) -> int:
-        """Return the number of the last migration that the database has, 0 for an empty one."""
-        # `learning` first: both come in one transaction, so a process that sees it also sees `migration` after it.
+        """Return the number of the last applied migration, 0 for an empty database."""
+        # Check `learning` first: both are created in one transaction, so a process that sees it also sees `migration`.
         has_learnings = self.has_table("learning")
         if not self.has_table("migration"):
             if has_learnings:
-                raise LearntError(f"{self.path} is no store of learnt", hint="choose another database")
+                raise LearntError(f"{self.path} is not a store of learnt", hint="choose another database")
             return 0
         return int(self.value("select max(number) as newest from migration") or 0)
 
     def check_schema(self, folder: str = MIGRATIONS) -> int:
-        """Return the number of the schema; raise when it has migrations that this program does not know."""
+        """Return the number of the schema; raise if it is newer than this program."""
         number, newest = self.schema_number(), newest_schema(folder)
         if number > newest:
             theirs = self.value("select learnt from migration where number = :number", number=number)
@@ -192,18 +192,22 @@ class Database:
         return number
 
     def analyze(self) -> None:
-        """After many changes: let the engine learn how its tables are filled, where it plans by that."""
+        """Update the statistics that the query planner uses."""
 
     def has_table(self, name: str) -> bool:
         """Say whether the database has this table."""
         raise NotImplementedError(self.engine)
 
     def check(self) -> list[str]:
-        """Return what an integrity check finds wrong."""
+        """Return the faults that an integrity check finds."""
         raise NotImplementedError(self.engine)
 
+    def copy_to(self, path: str) -> bool:
+        """Write a consistent copy into a new file and return True; False if the engine has no file to copy."""
+        return False
+
     def scrub(self) -> None:
-        """Remove the traces that deleted rows leave in the database's own files."""
+        """Remove the traces of deleted rows from the database files."""
         raise NotImplementedError(self.engine)
 
     def versions(self) -> dict[str, str]:
@@ -212,7 +216,7 @@ class Database:
 
 
 class Transaction:
-    """Commits when its block ends well, rolls back otherwise."""
+    """Commits at the end of its block; rolls back if an exception is raised."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -236,4 +240,4 @@ class Transaction:
         try:
             self._database.run("rollback", {})
         except LearntError:
-            return  # the connection is gone, and the transaction with it: the first error is the one to report
+            return  # the connection and its transaction are gone; report the first error

@@ -1,7 +1,7 @@
-"""When the hooks of each client last did something: one small file for each client, the last event wins.
+"""The last hook event of each client: one small file per client, which every event overwrites.
 
-A hook writes it with every event, so it costs one open and one write, is not forced to the disk, and loads nothing.
-What cannot be written or read is ignored.
+A hook writes it with every event, so it costs one open and one write, without fsync and without further imports. Errors
+are ignored.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FOLDER = "fired"
 _ENDING = ".json"
 _LONGEST_NAME = 60
 _LONGEST_EVENT = 20
-# Always the same length, written over what was there: to replace or to shorten a file costs fifty times as much.
+# The content has a fixed length, so the file is overwritten in place: replacing or truncating it is 50 times slower.
 _LENGTH = 240
 
 
 class Fired:
-    """The last event of a client that was served: when, which, how long it took, how many characters were given."""
+    """The last served event of a client: its time and name, how long it took, and the length of the answer."""
 
     __slots__ = ("at", "chars", "duration_ms", "event")
 
@@ -34,14 +34,14 @@ class Fired:
         self.chars = chars
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as it is written."""
+        """Return the JSON content."""
         return {"at": self.at, "event": self.event, "duration_ms": self.duration_ms, "chars": self.chars}
 
 
 def note(folder: str, client: str, event: str, at: int, duration_ms: float, chars: int) -> None:  # noqa: PLR0917 - one line of a log
-    """Write down, in a store's folder, that an event of a client was served; best effort."""
+    """Record in a store's folder that an event of a client was served; best effort."""
     if not client.replace("-", "").isalnum() or len(client) > _LONGEST_NAME:
-        return  # it becomes the name of a file
+        return  # it would be the name of a file
     import json
 
     fired = Fired(at=at, event=event[:_LONGEST_EVENT], duration_ms=round(duration_ms, 1), chars=chars)
@@ -58,7 +58,7 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
 
 
 def read(folder: str) -> dict[str, Fired]:
-    """Return the last event of each client that was ever served here, by the client's name."""
+    """Return the last served event of each client, by the client's name."""
     place = os.path.join(folder, FOLDER)
     try:
         names = sorted(os.listdir(place))

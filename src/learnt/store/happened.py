@@ -1,8 +1,7 @@
-"""What happened between learnings and agents: briefs with their injections, attempts, marks.
+"""Records of briefs with their injections, attempts and marks.
 
-Each kind of record is a value with a JSON body, which is applied the same way whether the database takes it at once or
-a replay of the spool brings it later; applying it again changes nothing. Bodies lie on users' disks: old ones must
-stay readable.
+Each kind of record is a value with a JSON body. It is applied in the same way at once or by a later replay of the
+spool; applying it again changes nothing. Bodies are stored on users' disks, so old ones must stay readable.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
     Body = dict[str, Any]
 
     class Happening(Protocol):
-        """A record of what happened, as `Store.record` takes it."""
+        """A record for `Store.record`."""
 
         kind: str
 
         def as_body(self) -> Body: ...
 
 
-_NOT_OF_THE_ROW = ("injections", "text")
+_NOT_STORED = ("injections", "text")
 
 
 class Mark(Value):
@@ -49,7 +48,7 @@ class Mark(Value):
 
 
 class BriefRecord(Value):
-    """A brief was given, mostly for a task."""
+    """A brief was given, usually for a task."""
 
     kind = "brief"
     task: Task | None
@@ -57,11 +56,11 @@ class BriefRecord(Value):
 
     @property
     def given(self) -> BriefRecord:
-        """This brief, as `WarningRecord.given` is that of a warning."""
+        """This record, so that briefs and warnings can be read alike."""
         return self
 
     def as_body(self) -> Body:
-        """Return it as it is spooled."""
+        """Return the JSON body."""
         brief = self.brief.as_dict()
         del brief["text"]
         brief["injections"] = [injection.as_dict() for injection in self.brief.injections]
@@ -69,7 +68,7 @@ class BriefRecord(Value):
 
     @classmethod
     def from_body(cls, body: Body) -> BriefRecord:
-        """Return what was spooled."""
+        """Return the record of a body."""
         injections = tuple(Injection(**fields) for fields in body["brief"]["injections"])
         brief = Brief(**{**body["brief"], "injections": injections})
         return cls(task=Task(**body["task"]) if body["task"] else None, brief=brief)
@@ -85,26 +84,26 @@ class WarningRecord(Value):
     brief: str
     agent: str
     denied: bool
-    """The call was stopped."""
+    """Whether the call was stopped."""
     failures: int
-    """How often it failed since; 1 where the call that is warned of has just failed."""
+    """How often the command failed since; 1 if the warning was given after a failed call."""
     warned_at: int
 
     def as_body(self) -> Body:
-        """Return it as it is spooled."""
+        """Return the JSON body."""
         warning = self.as_dict()
         del warning["given"]
         return {"given": self.given.as_body(), "warning": {**warning, "denied": int(self.denied)}}
 
     @classmethod
     def from_body(cls, body: Body) -> WarningRecord:
-        """Return what was spooled."""
+        """Return the record of a body."""
         warning = body["warning"]
         return cls.from_row(warning, given=BriefRecord.from_body(body["given"]), denied=bool(warning["denied"]))
 
 
 class ForgottenRecord(Value):
-    """A conversation lost what it was given."""
+    """A conversation was compacted or cleared, and lost its learnings."""
 
     kind = "forgotten"
     as_body = Value.as_dict
@@ -113,16 +112,16 @@ class ForgottenRecord(Value):
 
 
 def apply_brief(database: Database, body: Body) -> None:
-    """Apply what was spooled of a brief."""
+    """Apply the body of a brief."""
     put_brief(database, BriefRecord.from_body(body))
 
 
 def put_brief(database: Database, record: BriefRecord) -> None:
-    """Record a brief; a learning that the task was given before is not counted again."""
+    """Store a brief; learnings that the task was given before are not counted again."""
     brief = record.brief
     if record.task:
         tasks.ensure(database, record.task)
-    row = {name: value for name, value in brief.as_dict().items() if name not in _NOT_OF_THE_ROW}
+    row = {name: value for name, value in brief.as_dict().items() if name not in _NOT_STORED}
     row["receipt"] = json.dumps(brief.receipt, ensure_ascii=False)
     database.insert("brief", row, otherwise="on conflict (project, id) do nothing")
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):  # one order for all writers
@@ -130,7 +129,7 @@ def put_brief(database: Database, record: BriefRecord) -> None:
 
 
 def apply_attempt(database: Database, body: Body) -> None:
-    """Record an attempt and, if it failed, its report, as older versions spooled them."""
+    """Store an attempt and its failure report, as spooled by older versions."""
     failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
     tasks.ensure(database, Task(**body["task"]))
     tasks.add_attempt(database, Attempt(**body["attempt"]), failure or None)
@@ -165,7 +164,7 @@ def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool
 
 
 def given_to(database: Database, task: str) -> dict[str, str]:
-    """Return the learnings that a task was given, and to which agent the latest brief with each of them went."""
+    """Return the learnings that a task was given, each with the agent of the latest brief that contained it."""
     rows = database.rows(
         """
         select injection.learning, brief.agent
@@ -181,7 +180,7 @@ def given_to(database: Database, task: str) -> dict[str, str]:
 
 
 def agents(database: Database, *, limit: int) -> list[str]:
-    """Return the agents that the latest briefs went to, each once."""
+    """Return the agents of the latest briefs, each once."""
     return database.column(
         """
         select agent, max(created_at) as latest
@@ -201,13 +200,13 @@ def agents(database: Database, *, limit: int) -> list[str]:
 
 
 def add_mark(database: Database, mark: Mark) -> bool:
-    """Record a mark on an injection; return False when there was one already."""
+    """Store a mark on an injection; return False if there was one already."""
     row = {**mark.as_dict(), "helpful": int(mark.helpful)}
     return bool(database.insert("mark", row, otherwise="on conflict (project, learning, task) do nothing"))
 
 
 def remove_mark(database: Database, mark: Mark) -> None:
-    """Take a mark back, so that there can be another one."""
+    """Delete a mark, so that another one can be given."""
     sql = "delete from mark where project = :project and learning = :learning and task = :task"
     database.execute(sql, learning=mark.learning, task=mark.task)
 
@@ -235,7 +234,7 @@ def _put_injection(database: Database, injection: Injection) -> None:
 
 
 def count_use(database: Database, id: str, *, at: int) -> None:
-    """Count that a learning was shown; where it lives elsewhere, nothing happens here."""
+    """Count that a learning was shown, if it is in this store."""
     database.execute(
         """
         update learning
@@ -266,6 +265,6 @@ def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> 
     )
 
 
-def searches_by(asker: str, at: int | None) -> str:
-    """Return the name of the counter of somebody's searches on a day; None gives the end of the range."""
+def search_counter(asker: str, at: int | None) -> str:
+    """Return the name of the counter for an asker's searches on a day; None gives the end of the range."""
     return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"

@@ -1,7 +1,7 @@
-"""Which learnings fit: by their fields, by their words and by their triggers.
+"""Find learnings by their fields, their words and their triggers.
 
-Words are cut by our own code before either engine sees them. Each engine finds candidates in its own way; both hand
-over the words themselves, and the caller puts the candidates in order, by one rule.
+Our own code splits texts into words, for both engines. Each engine finds candidates in its own way; both return the
+words, and the caller ranks the candidates by one rule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
 _CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
-# What a candidate is judged by.
 _JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task, learning.category"
 _MOST_TRIGGERED = 500
 _EQUAL = ("status", "domain", "category", "kind", "goal", "task")
@@ -38,8 +37,8 @@ _COMPARED = {
 class Filter(Value):
     """Which learnings to list; None means any.
 
-    `conditions` says it to a database. `takes` says the same of trust, categories and exclusions about a candidate that
-    was read for several filters at once.
+    `conditions` is the filter in SQL. `takes` applies trust, categories and exclusions to a candidate that was read for
+    several filters at once.
     """
 
     status: str | None = "active"
@@ -52,16 +51,16 @@ class Filter(Value):
     exclude_goal: str | None = None
     min_confidence: float | None = None
     trusted_from: float | None = None
-    """Only those with at least this confidence, and pinned ones."""
+    """Only learnings with at least this confidence, and pinned ones."""
     doubted_below: float | None = None
-    """Only those with less confidence that are not pinned."""
+    """Only learnings with less confidence that are not pinned."""
     exclude_task: str | None = None
-    """None that were learnt in this task."""
+    """Leave out learnings from this task."""
     exclude_ids: tuple[str, ...] = ()
     only_excluded: bool = False
-    """Only those that `exclude_task` and `exclude_ids` would leave out."""
+    """Only learnings that `exclude_task` and `exclude_ids` would leave out."""
     in_categories: tuple[str, ...] = ()
-    """Only those of these categories, as they are spelt; empty: any."""
+    """Only learnings of these categories, in exactly this spelling; empty: any."""
     not_in_categories: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -73,9 +72,9 @@ class Filter(Value):
             raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
 
     def takes(self, candidate: Candidate, *, triggered: bool = False) -> bool:
-        """Say whether trust, categories and exclusions allow a candidate; the rest was asked of the database.
+        """Say whether trust, categories and exclusions allow a candidate; the database has checked the rest.
 
-        Where a trigger holds, the category does not matter.
+        If a trigger holds, the category does not matter.
         """
         category, is_trusted = candidate.category, candidate.is_trusted
         if self.in_categories and (triggered or category not in self.in_categories):
@@ -90,7 +89,7 @@ class Filter(Value):
         return excluded == self.only_excluded
 
     def conditions(self, database: Database) -> Condition:
-        """Return the filter as the condition of a statement, and the parameters that it names."""
+        """Return the filter in SQL, and its parameters."""
         compared = {**{field: f"learning.{field} = :{field}" for field in _EQUAL}, **_COMPARED}
         given = {field: getattr(self, field) for field in compared if getattr(self, field) is not None}
         conditions = ["learning.project = :project", *(compared[field] for field in given)]
@@ -108,13 +107,13 @@ class Filter(Value):
         if self.exclude_ids:
             excluded.append(database.one_of("learning.id", "exclude_ids"))
             given["exclude_ids"] = database.list_value(self.exclude_ids)
-        if excluded:
-            conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded)})")
+        if excluded or self.only_excluded:
+            conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded) or '1 = 0'})")
         return " and ".join(conditions), given
 
 
 class Candidate:
-    """A learning that may fit, not read yet, and its words field by field."""
+    """A learning that may match, with its words by field but without its text."""
 
     __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "texts")
 
@@ -139,7 +138,7 @@ class Candidate:
 
 
 class Counts(Value):
-    """How many learnings are indexed, how many words they have, and in how many some words stand."""
+    """How many learnings are indexed, how many words they have, and how many learnings contain each word."""
 
     learnings: int
     words: int
@@ -147,11 +146,11 @@ class Counts(Value):
 
 
 def put(database: Database, learning: Learning) -> None:
-    """Index a learning, or index it again."""
+    """Index a learning, replacing its old entry."""
     remove(database, learning.id)
     cut = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
     everything = [word for field in FIELDS for word in cut[field]]
-    # Only words that stand there make a learning long: the other ways to find an identifier do not.
+    # The length counts only the words of the text, not the additional forms of identifiers.
     length = sum(len(words(_text_of(learning, field))) for field in FIELDS)
     cut_words = {field: " ".join(cut[field]) for field in FIELDS}
     database.insert("learning_words", {"learning": learning.id, **cut_words, "length": length})
@@ -161,7 +160,7 @@ def put(database: Database, learning: Learning) -> None:
 
 
 def remove(database: Database, id: str) -> None:
-    """Take a learning out of the index, as far as it is in it."""
+    """Remove a learning from the index, if it is indexed."""
     row = database.row(f"select {_CUT} from learning_words where project = :project and learning = :id", id=id)
     if row is None:
         return
@@ -173,7 +172,7 @@ def remove(database: Database, id: str) -> None:
 
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:
-    """Return what must be known of all learnings to weigh these words."""
+    """Return the counts that are needed to weigh these words."""
     corpus = database.row("select learnings, words from corpus where project = :project")
     rows = database.rows(
         f"select word, learnings from word where project = :project and {database.one_of('word', 'wanted')}",
@@ -187,7 +186,7 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
 
 
 def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
-    """Return the ids of some learnings that fit, in no order."""
+    """Return the ids of some matching learnings, in no order."""
     where, parameters = which.conditions(database)
     return database.column(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
 
@@ -195,21 +194,21 @@ def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
 def with_words(
     database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
 ) -> list[Candidate]:
-    """Return the likeliest learnings that hold one of the words, each with its words field by field.
+    """Return the best matches of the words.
 
-    `newest` bounds how many learnings, counted from the newest, are looked at, as long as they give enough.
+    `newest`: search only this many of the newest learnings first, and all if that gives too few.
     """
     columns = (_JUDGED, _CUT)
     where, parameters = which.conditions(database)
     parameters["limit"] = limit
     rows = database.match_words(weights, columns, (where, parameters), newest)
-    if newest is not None and len(rows) < limit:  # what the conditions ask for is older
+    if newest is not None and len(rows) < limit:  # the others are older
         rows = database.match_words(weights, columns, (where, parameters), None)
     return [Candidate(row) for row in rows]
 
 
-def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
-    """Return some learnings, each with its words field by field."""
+def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
+    """Return the candidates with these ids."""
     rows = database.rows(
         f"""
         select {_JUDGED}, {_CUT}
@@ -226,10 +225,9 @@ def words_of(database: Database, ids: Sequence[str]) -> list[Candidate]:
 def with_triggers(
     database: Database, anchors: Mapping[str, set[str]], holds: Callable[[str, str], bool], which: Filter
 ) -> dict[str, str]:
-    """Return the ids of the learnings with a trigger that holds, the most trusted if there are many, and the trigger.
+    """Return the ids of the learnings with a trigger that holds, each with the trigger; of many, the most trusted.
 
-    `holds` says it of a kind and a pattern. A pattern is tried once, however many learnings have it, and only where its
-    anchor occurs.
+    `holds` tests a kind and a pattern. Each pattern is tested once, and only if its anchor occurs.
     """
     conditions = which.conditions(database)
     triggered: dict[str, str] = {}

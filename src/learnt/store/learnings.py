@@ -1,6 +1,6 @@
 """Learnings in the database, and their history.
 
-Every change of a learning goes together with its event, in one transaction of the caller's.
+Every change of a learning is stored together with its event, in the caller's transaction.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _FIELDS = tuple(field for field in Learning.fields if field != "scope")
 _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
-# Left out of an event's values: it has the time and the version itself.
+# Not among an event's values: the event has its own time and version.
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
-# What follows from the fields, kept so that it can be looked up.
+# Derived from other fields, and stored for lookups.
 _DERIVED = ("sameness", "title_sameness")
 _SEARCHED = (*index.FIELDS, "triggers")
 _UPDATE = f"""
@@ -35,15 +35,15 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
-_MOST_IN_A_FILE = 5_000
+_MAX_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
 
-# A learning before any field is set: the event of its creation holds the difference.
+# An empty learning. The event of a creation holds the differences from it.
 _BLANK = Learning(id="learn_0", title="-")
 
 
 class Change(Value):
-    """Who changes something, by which verb, when and why."""
+    """Who changes a learning, by which verb, when and why."""
 
     what: str
     who: str
@@ -64,7 +64,7 @@ def add(database: Database, learning: Learning, change: Change) -> None:
 def change(
     database: Database, id: str, decide: Callable[[Learning], dict[str, Any]], change: Change
 ) -> tuple[Learning, Learning]:
-    """Change what `decide` says of the present learning; return it before and after, the same if nothing changes."""
+    """Apply the changes that `decide` returns for the current learning; return the learning before and after."""
     database.lock_words()
     before = get(database, id, for_update=True)
     after = before.replace(**decide(before))
@@ -81,7 +81,7 @@ def change(
 
 
 def put_copy(database: Database, learning: Learning) -> None:
-    """Keep a learning as it is in another database that keeps its history; index it again if it says something else."""
+    """Store a copy of a learning whose history is in another database; index it again if its text changed."""
     present = find(database, learning.id)
     if present is None:
         database.insert("learning", _row(learning))
@@ -107,7 +107,7 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
 
 
 def history(database: Database, id: str) -> list[Event]:
-    """Return the events of a learning, oldest first: they are only ever added, and numbered from 1."""
+    """Return the events of a learning, oldest first."""
     sql = "select * from event where project = :project and subject = :id order by version"
     return [_event(row) for row in database.rows(sql, id=id)]
 
@@ -130,13 +130,13 @@ def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
 
 
 def count(database: Database, which: Filter) -> int:
-    """Return how many learnings fit."""
+    """Return how many learnings match."""
     where, parameters = which.conditions(database)
     return int(database.value(f"select count(*) as fitting from learning where {where}", **parameters))
 
 
 def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> list[Learning]:
-    """Return the fitting learnings, newest first."""
+    """Return the matching learnings, newest first."""
     where, parameters = which.conditions(database)
     rows = database.rows(
         f"""
@@ -155,7 +155,7 @@ def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> l
 
 
 def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[Learning]:
-    """Yield the fitting learnings, oldest first, without holding them all."""
+    """Yield the matching learnings, oldest first, reading a batch at a time."""
     where, parameters = which.conditions(database)
     created_at, id = -1, ""
     while True:
@@ -179,8 +179,8 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
 
 
-def same_as(database: Database, text: str) -> Learning | None:
-    """Return the learning that says the same as a text, in whole or by its title: an active one, or else the oldest."""
+def find_same(database: Database, text: str) -> Learning | None:
+    """Return a learning whose text or title equals a text; prefer its text, then active ones, then the oldest."""
     row = database.row(
         """
         select *
@@ -199,13 +199,13 @@ def same_as(database: Database, text: str) -> Learning | None:
 
 
 def with_title(database: Database, title: str) -> list[Learning]:
-    """Return the learnings, of whatever status, with a title that is the same but for case and punctuation."""
+    """Return the learnings of any status whose titles are equal apart from case and punctuation."""
     sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
     return [_learning(row) for row in database.rows(sql, sameness=sameness(title))]
 
 
 def cared_for(database: Database) -> frozenset[str]:
-    """Return the learnings that a person reworded, moved or brought back."""
+    """Return the learnings that a person edited or restored."""
     subjects = database.column(
         """
         select distinct subject
@@ -228,9 +228,9 @@ def has_proposal(database: Database, id: str) -> bool:
 def for_file(
     database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
 ) -> list[Learning]:
-    """Return candidates for a learnings file, active ones; `goal`: only those of a goal, or of none.
+    """Return candidates for a learnings file; `goal`: only those of this goal, or if it is empty, without a goal.
 
-    A superset, which spares reading all: `learnings_file/write.select` decides what the file shows.
+    They include everything that `learnings_file.write.select` would choose from all learnings.
     """
     rows = database.rows(
         f"""
@@ -242,7 +242,7 @@ def for_file(
                 or {database.one_of("task", "tasks")} or {database.one_of("id", "cared_for")})
            and (:any_goal = 1 or goal = :goal)
          order by pinned desc, case when origin = 'person' or times_helpful > 0 then 0 else 1 end, created_at desc, id
-         limit {_MOST_IN_A_FILE}
+         limit {_MAX_IN_A_FILE}
         """,
         tasks=database.list_value(tasks),
         cared_for=database.list_value(sorted(cared_for)),
@@ -254,24 +254,24 @@ def for_file(
 
 
 def goals(database: Database) -> list[str]:
-    """Return the goals that active learnings serve."""
+    """Return the goals of active learnings."""
     return database.column(
         "select distinct goal from learning where project = :project and status = 'active' order by goal"
     )
 
 
 def stamp(database: Database) -> int:
-    """Return what changes whenever a learning is added, changed or removed, by any process.
+    """Return a number that changes whenever any process adds, changes or removes a learning.
 
-    It is renewed in the transaction of the change, under the lock that writers of learnings share, so it costs no
-    waiting. It does not cover how often a learning was shown: see `uses`.
+    It is renewed in the transaction of the change, under the lock that writers hold anyway. Counting uses does not
+    change it: see `uses`.
     """
     return database.counter(_STAMP)
 
 
 def categories(database: Database) -> list[str]:
-    """Return the categories that learnings have, as they are spelt; the empty one is left out."""
-    # From one to the next in the index: the learnings themselves are many, and their categories few.
+    """Return the categories of learnings in their own spelling, without the empty one."""
+    # Steps through the index from one category to the next, because there are many learnings and few categories.
     return database.column(
         """
         with recursive found (category) as (
@@ -288,20 +288,20 @@ def categories(database: Database) -> list[str]:
     )
 
 
-def foremost(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
-    """Return, in no order, candidates for those that matter most in general: pinned, helpful, recurring, young.
+def standing_candidates(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
+    """Return candidates for standing learnings in no order: pinned, helpful, recurring and new ones.
 
-    A bounded selection that an index serves; `brief/standing` decides. `helpful_only`: only those that are pinned, or
-    helped more often than not.
+    An index provides this bounded selection; `brief.standing` makes the choice. `helpful_only`: only learnings that are
+    pinned, or were helpful more often than not.
     """
-    # Each category by itself: an index has its learnings in this order.
-    rows = [row for category in which.in_categories for row in _foremost_of(database, which, category, limit)]
+    # Each category separately, because the index has this order within a category.
+    rows = [row for category in which.in_categories for row in _candidates_of(database, which, category, limit)]
     fitting = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
     best = sorted(fitting, key=lambda row: tuple(row.values()), reverse=True)[:limit]
     return list(get_all(database, [row["id"] for row in best]).values()) if best else []
 
 
-def _foremost_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
+def _candidates_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
     where, parameters = which.replace(category=category, in_categories=()).conditions(database)
     return database.rows(
         f"""
@@ -343,8 +343,8 @@ def index_project(database: Database) -> None:
         database.execute(sql, id=learning.id, **_derived(learning))
 
 
-def quiet(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
-    """Return the active learnings that were not shown since a moment and are older than it, from an id on."""
+def unused_since(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
+    """Return active learnings that were created, shown and decayed before a moment, ordered by id, after an id."""
     rows = database.rows(
         """
         select *
@@ -366,7 +366,7 @@ def quiet(database: Database, *, before: int, after: str = "", limit: int) -> li
 
 
 def latest_summary_at(database: Database) -> int:
-    """Return when the last learning was proposed that would replace others, 0 if none ever was."""
+    """Return when the latest learning that would replace others was created, 0 if there is none."""
     sql = "select max(created_at) as latest from learning where project = :project and replaces != '[]'"
     return int(database.value(sql) or 0)
 
@@ -379,7 +379,7 @@ def superseded_by(database: Database, id: str) -> list[str]:
 
 
 def without_event(database: Database) -> int:
-    """Return how many learnings lack the event of their last change; there must be none."""
+    """Return how many learnings lack the event of their last change; it should be 0."""
     lost = database.value(
         """
         select count(*) as lost
@@ -398,8 +398,8 @@ def without_event(database: Database) -> int:
 
 
 def renew_stamp(database: Database) -> None:
-    """Within a transaction: say that some learning is about to change."""
-    # By chance, not by counting on: a database that was restored would count to the same numbers again.
+    """Within a transaction: change the stamp, because a learning changes."""
+    # A random number: after a restore, a counter would repeat values.
     row = {"name": _STAMP, "value": int.from_bytes(os.urandom(7), "big")}
     database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
 

@@ -1,8 +1,8 @@
-"""Bring a database to the schema of this program: numbered files, each whole or not at all.
+"""Migrate a database to the schema of this program.
 
-A file `0002_name.sql` is for both engines, `0002_name.sqlite.sql` and `0002_name.postgres.sql` for one; those of one
-number are one migration. Each runs in a transaction of its own, under a lock, together with its record: a process that
-is killed midway leaves the old schema, and of two that migrate at once the second finds nothing to do.
+A file `0002_name.sql` is for both engines, `0002_name.sqlite.sql` and `0002_name.postgres.sql` are for one; files with
+the same number are one migration. Each migration runs with its record in one transaction, under a lock. A process that
+is killed leaves the old schema; if two processes migrate at once, the second finds nothing to do.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ create table if not exists migration (
 """
 
 
-# What SQL alone cannot do: words are cut, and texts compared, by our own code. Runs in the migration's transaction, and
-# once for all that came before.
+# Steps that SQL alone cannot do, because our own code splits and compares texts. Each runs in its migration's
+# transaction, for all earlier data.
 _AFTERWARDS = {"loop": learnings.index_all}
 
 
 class Migration:
-    """One numbered step: its name and the files that make it up on one engine."""
+    """A numbered migration with its files for one engine."""
 
     def __init__(self, number: int, name: str, paths: list[str]) -> None:
         self.number = number
@@ -51,9 +51,9 @@ def migrations(engine: str, folder: str = MIGRATIONS) -> list[Migration]:
 
 
 def bring_up_to_date(database: Database, *, version: str, now_ms: int, folder: str = MIGRATIONS) -> list[str]:
-    """Apply what is missing and return the names; refuse a database newer than this program."""
+    """Apply the missing migrations and return their names; raise if the database is newer than this program."""
     applied = []
-    database.enforce_foreign_keys(False)  # a table that is rebuilt must not take its children along
+    database.enforce_foreign_keys(False)  # rebuilding a table must not delete the rows that refer to it
     try:
         for migration in migrations(database.engine, folder):
             if _apply(database, migration, version=version, now_ms=now_ms, folder=folder):
@@ -81,9 +81,9 @@ def _apply(database: Database, migration: Migration, *, version: str, now_ms: in
             version=version,
             now=now_ms,
         )
-        astray = database.astray()
-        if astray:
+        broken_references = database.broken_references()
+        if broken_references:
             raise LearntError(
-                f"migration {migration.name} would leave {astray[0]}", hint="report this; nothing changed"
+                f"migration {migration.name} would leave {broken_references[0]}", hint="report this; nothing changed"
             )
     return True

@@ -1,4 +1,4 @@
-"""What agents said, as it is spooled; the material that waits to be mined, the discoveries, and the sources read."""
+"""Spooled debriefs, material to be mined, discoveries, and how much of each source was read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _VERIFIED = ("tried", "reason", "error", "avoid", "suggestion", "category", "fil
 
 
 class Turn(Value):
-    """What is known of a conversation with its latest turn."""
+    """The latest turn of a conversation."""
 
     client: str = ""
     parent: str = ""
     size: int | None = None
-    """How much of its transcript was read; None: not yet."""
+    """How much of its transcript was read; None: nothing yet."""
     last: str | None = None
-    """Its last message, once all was read."""
+    """Its last message; None until the transcript was read."""
     asked: str | None = None
-    """What was asked first."""
+    """The first prompt."""
 
 
 class DebriefRecord(Value):
@@ -38,30 +38,30 @@ class DebriefRecord(Value):
     kind = "debrief"
     attempt: Attempt
     result: str
-    """As it was given; empty where the output has to say it."""
+    """The result from the caller; empty if the output states it."""
     output: str
     task: Task
-    """The task as it begins, if it is not known yet."""
+    """The task to create if it does not exist."""
     at: int
     claim: bool = False
-    """A worker held the task for this attempt."""
+    """Whether a worker held the task for this attempt."""
     failure: Failure | None = None
-    """What a verification found."""
+    """The failure that a verification found."""
     turn: Turn | None = None
-    """Set where the output is a turn of a conversation."""
+    """Set if the output is a turn of a conversation."""
 
     @property
     def verified(self) -> dict[str, Any]:
-        """What a verification says of the failure: it overrides what the output says."""
+        """The fields of the failure that a verification found, which override those of the output."""
         return {} if self.failure is None else {name: value for name, value in _verified(self.failure) if value}
 
     @property
-    def tells_nothing(self) -> bool:
-        """Whether it is a turn with neither words nor a result, such as an interrupted one."""
+    def is_empty(self) -> bool:
+        """Whether it has neither words nor a result, like an interrupted turn."""
         return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
 
     def as_body(self) -> Body:
-        """Return it as it is spooled."""
+        """Return the JSON body."""
         task = {name: getattr(self.task, name) for name in _OF_A_NEW_TASK}
         output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
         body = {"attempt": self.attempt.as_dict(), **output}
@@ -72,7 +72,7 @@ class DebriefRecord(Value):
 
     @classmethod
     def from_body(cls, body: Body) -> DebriefRecord:
-        """Return what was spooled."""
+        """Return the record of a body."""
         attempt, at = Attempt(**body["attempt"]), body["at"]
         failure, turn = body.get("failure"), body.get("turn")
         return cls(
@@ -96,7 +96,7 @@ def _read_failure(body: Body) -> Failure:
 
 
 class Material(Value):
-    """What an agent said in an attempt."""
+    """The words of an agent in an attempt, to be mined."""
 
     attempt: str
     task: str
@@ -106,7 +106,7 @@ class Material(Value):
 
 
 class StoredDiscovery(Value):
-    """A discovery in the store, and what became of it."""
+    """A stored discovery, and its outcome."""
 
     discovery: Discovery
     sign: str
@@ -116,7 +116,7 @@ class StoredDiscovery(Value):
 
 
 def add_material(database: Database, material: Material) -> None:
-    """Keep what is to be mined; of an attempt, what was kept last counts."""
+    """Store material to be mined, replacing older material of the same attempt."""
     row = material.as_dict()
     row["git_commit"] = row.pop("commit")
     changes = "text = :text, git_commit = :git_commit, created_at = :created_at"
@@ -124,18 +124,18 @@ def add_material(database: Database, material: Material) -> None:
 
 
 def material_of(database: Database, task: str) -> list[Material]:
-    """Return what waits to be mined of a task, the oldest first."""
+    """Return the material of a task, oldest first."""
     sql = "select * from material where project = :project and task = :task order by created_at, attempt"
     return [Material.from_row(row, commit=row["git_commit"]) for row in database.rows(sql, task=task)]
 
 
 def drop_material(database: Database, task: str) -> bool:
-    """Delete what was mined; False when another process has done so before."""
+    """Delete the material of a task; False if there was none."""
     return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
 def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
-    """Drop what will not be mined any more: of ended tasks that are none of these, and what is old in any case."""
+    """Delete material of ended tasks except `kept`, and all material from before a moment."""
     database.execute(
         f"""
         delete from material
@@ -155,9 +155,9 @@ def drop_older_material(database: Database, kept: Sequence[str], *, before: int)
 
 
 def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> list[str]:
-    """Return the latest finished tasks and conversations that feed learnings, the newest first.
+    """Return the latest finished tasks and conversations that may give learnings, newest first.
 
-    `goal`: only those of a goal, or with an empty one, of none.
+    `goal`: only tasks of this goal, or if it is empty, without a goal.
     """
     return database.column(
         """
@@ -179,7 +179,7 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
 
 
 def goals(database: Database) -> list[str]:
-    """Return the goals of tasks with material that waits."""
+    """Return the goals of tasks with material."""
     return database.column(
         """
         select distinct task.goal
@@ -193,51 +193,51 @@ def goals(database: Database) -> list[str]:
 
 
 def began(database: Database, tasks: Sequence[str]) -> int:
-    """Return when the first attempt at one of these tasks began; 0 when there are none."""
+    """Return when the first attempt at any of these tasks began; 0 if there is none."""
     of_these = database.one_of("task", "tasks")
     sql = f"select min(started_at) as began from attempt where project = :project and {of_these}"
     return int(database.value(sql, tasks=database.list_value(tasks)) or 0)
 
 
 def add(database: Database, discovery: Discovery, *, at: int, learning: str = "", skipped: str = "") -> int:
-    """Keep a discovery, once for each task; return in how many tasks it was found by now."""
-    sign = sign_of(discovery)
+    """Store a discovery, once per task; return in how many tasks it was made."""
+    sign = discovery_key(discovery)
     outcome = {"sign": sign, "learning": learning, "skipped": skipped, "created_at": at}
     row = {"id": text_id("disc", f"{sign} {discovery.task}"), **discovery.as_dict(), **outcome}
     row["git_commit"] = row.pop("commit")
     row["files"] = json.dumps(discovery.files, ensure_ascii=False)
     changes = "learning = :learning, skipped = :skipped"
     database.insert("discovery", row, otherwise=f"on conflict (project, sign, task) do update set {changes}")
-    return times(database, discovery)
+    return count_tasks(database, discovery)
 
 
-def is_kept(database: Database, discovery: Discovery) -> bool:
+def is_stored(database: Database, discovery: Discovery) -> bool:
     """Say whether a discovery of a task is in the store."""
     sql = "select id from discovery where project = :project and sign = :sign and task = :task"
-    return database.has(sql, sign=sign_of(discovery), task=discovery.task)
+    return database.has(sql, sign=discovery_key(discovery), task=discovery.task)
 
 
-def times(database: Database, discovery: Discovery) -> int:
-    """Return in how many tasks the same was found."""
+def count_tasks(database: Database, discovery: Discovery) -> int:
+    """Return in how many tasks the same discovery was made."""
     sql = "select count(*) as found from discovery where project = :project and sign = :sign"
-    return int(database.value(sql, sign=sign_of(discovery)))
+    return int(database.value(sql, sign=discovery_key(discovery)))
 
 
-def sign_of(discovery: Discovery) -> str:
-    """Return what identifies the same discovery: case, white space and punctuation do not matter."""
+def discovery_key(discovery: Discovery) -> str:
+    """Return a key that is equal for discoveries that differ only in case, white space and punctuation."""
     text = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
     letters = "".join(letter for letter in text.lower() if letter.isalnum())
     return digest(f"{discovery.rule} {letters}")[:16]
 
 
-def learning_of(database: Database, discovery: Discovery) -> str:
-    """Return the learning that the same discovery became when it was made before; empty for none."""
+def find_learning(database: Database, discovery: Discovery) -> str:
+    """Return the id of the learning that an earlier, equal discovery became; empty if there is none."""
     sql = "select max(learning) as learning from discovery where project = :project and sign = :sign"
-    return database.value(sql, sign=sign_of(discovery)) or ""
+    return database.value(sql, sign=discovery_key(discovery)) or ""
 
 
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
-    """Return what was found in a task by a rule and became no learning, the oldest first."""
+    """Return the discoveries of a rule in a task that did not become learnings, oldest first."""
     rows = database.rows(
         """
         select *
@@ -254,8 +254,8 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     return [_read_discovery(row).discovery for row in rows]
 
 
-def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
-    """Return what each of the latest tasks found by a rule, but for one task."""
+def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
+    """Return the texts that a rule found in each of the latest tasks, except one task."""
     rows = database.rows(
         """
         select task, text
@@ -285,18 +285,18 @@ def found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20)
 
 
 def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
-    """Return the discoveries that speak for a learning, the oldest first."""
+    """Return the discoveries that support a learning, oldest first."""
     sql = "select * from discovery where project = :project and learning = :learning"
     return [_read_discovery(row) for row in database.rows(f"{sql} order by created_at, id", learning=learning)]
 
 
 def size_read(database: Database, source: str) -> int:
-    """Return how much of a source was mined already; 0 for none of it."""
+    """Return how much of a source was mined."""
     return sizes_read(database, [source]).get(source, 0)
 
 
 def sizes_read(database: Database, sources: Sequence[str]) -> dict[str, int]:
-    """Return how much of each of these sources was mined already, as far as any was."""
+    """Return how much of each source was mined; sources that were never mined are left out."""
     rows = database.rows(
         f"select id, size from already_read where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(sources),
@@ -305,7 +305,7 @@ def sizes_read(database: Database, sources: Sequence[str]) -> dict[str, int]:
 
 
 def read_at(database: Database, source: str) -> int:
-    """Return when a source was last mined; 0 for never."""
+    """Return when a source was last mined; 0 if never."""
     return int(database.value("select read_at from already_read where project = :project and id = :id", id=source) or 0)
 
 
@@ -315,7 +315,7 @@ def forget_read(database: Database, source: str) -> None:
 
 
 def note_read(database: Database, source: str, *, size: int, task: str, at: int) -> None:
-    """Keep how much of a source was mined."""
+    """Record how much of a source was mined."""
     row = {"id": source, "size": size, "task": task, "read_at": at}
     changes = "size = :size, read_at = :read_at"
     database.insert("already_read", row, otherwise=f"on conflict (project, id) do update set {changes}")

@@ -1,9 +1,9 @@
 """A copy of a server's learnings in a local file, for hooks, which never wait for a server.
 
-What happens to agents is applied to the copy and, in the same moment, kept in the spool for the server: the next hook
-of a conversation knows it, and the server gets it with the next replay of the spool. The copy is refreshed by
-the worker, from one snapshot of the server and in one transaction. It holds nothing that is not elsewhere: a copy that
-is damaged, of another schema, or holds what was purged is thrown away and rebuilt.
+Records are applied to the copy and, at the same time, spooled for the server: the next hook of a conversation sees
+them, and the server receives them with the next replay of the spool. The worker refreshes the copy from one snapshot of
+the server, in one transaction. Everything in it is also stored elsewhere, so a copy that is damaged, has another schema
+or contains purged data is deleted and rebuilt.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 FILE = "mirror.db"
 _LOCK = "mirror.lock"
 _REFRESHED_AT = "mirror refreshed at"
-_AT_ONCE = 1_000
+_BATCH_ROWS = 1_000
 _RECENT_MS = MONTH_MS
-# Machines disagree about the time: what changed shortly before the last refresh is read once more.
+# Clocks of machines differ, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
 _ENDINGS = ("", "-wal", "-shm", "-journal")
-# Copied as they are: words were cut by the same code.
+# Copied unchanged: the same code has split the words.
 _OF_LEARNINGS = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
-# Beside learnings, a hook asks for what happened lately: also that a task is over, and a later one of the same title.
+# Hooks also need recent tasks, including ended ones and later ones with the same title.
 _CHANGED_TASKS = """
     select task.id
       from task
@@ -46,7 +46,7 @@ _CHANGED_TASKS = """
             or task.id in (select task from attempt where project = :project and started_at >= :since)
             or task.id in (select task from brief where project = :project and created_at >= :since))
 """
-# What a task was given is asked for as long as it is not over, and a conversation never is.
+# The injections of a task are needed until it ends; a conversation never ends.
 _OPEN_TASKS = f"{_CHANGED_TASKS} and (task.type = 'session' or task.status not in ('done', 'cancelled'))"
 _OF_TASKS = {
     "task": ("id",),
@@ -56,9 +56,9 @@ _OF_TASKS = {
     "injection": ("learning", "task"),
     "warning": ("task", "sign"),
 }
-# What other machines change as well: the rest of a conversation is known best where it is held.
+# Tables that other machines change, too. Everything else about a conversation is most current on its own machine.
 _OF_OTHERS = ("task", "attempt", "failure")
-# What only grows: it may have grown here, and the server not know it yet.
+# Columns that only increase, and may be ahead of the server here.
 _GROWING = {"task": ("fresh_since", "updated_at")}
 _TIMES = ("failed_at", "worked_at", "succeeded_at")
 
@@ -67,28 +67,28 @@ class Mirror(Store):
     """The local copy of a server's store, as hooks use it."""
 
     _guard: Locked | None = None
-    """Held while the file is open: deleting the file waits for it."""
+    """Held while the file is open, so that nobody deletes it."""
 
     def record(self, happening: Happening) -> bool:
-        """Keep what happened for the server and apply it here, or neither; False, because it waits in the spool."""
+        """Apply a record here and spool it for the server, or neither; return False, because it is spooled."""
         record = self._new_record(happening)
         with self.transaction():
             self._take_effect(record)
             self.spool.append(record)
         return False
 
-    def record_first(self, happening: Happening) -> tuple[str, object]:
-        """Keep what happened for the server; return the operation's id, and no outcome yet."""
-        return self.keep(happening), None
+    def spool_and_apply(self, happening: Happening) -> tuple[str, object]:
+        """Spool a record for the server; return the operation's id without an outcome."""
+        return self.spool_for_later(happening), None
 
-    def take_up_spool(
+    def replay_spool(
         self, *, wait: bool = False, locked: bool = False, outcomes: dict[str, object] | None = None
     ) -> int:
-        """Leave the spool to those who reach the server."""
+        """Do nothing: processes that reach the server replay the spool."""
         return 0
 
-    def waiting(self, task: str) -> list[BriefRecord | WarningRecord]:
-        """Return nothing: what waits for the server has taken effect here."""
+    def pending_briefs(self, task: str) -> list[BriefRecord | WarningRecord]:
+        """Return nothing: spooled records are already applied here."""
         return []
 
     def age_s(self) -> int | None:
@@ -97,7 +97,7 @@ class Mirror(Store):
 
     @property
     def refreshed_at(self) -> int:
-        """When it was like the server, in UTC milliseconds."""
+        """When it was last refreshed, in UTC milliseconds."""
         return self.database.counter(_REFRESHED_AT)
 
     def close(self) -> None:
@@ -109,7 +109,9 @@ class Mirror(Store):
 
     def _open(self) -> Database:
         path = _path(self.place)
-        missing = NoStore(f"there is no mirror of the server at {path} yet", hint="the worker makes it; try again soon")
+        missing = NoStore(
+            f"there is no mirror of the server at {path} yet", hint="the worker creates it; try again soon"
+        )
         if not os.path.exists(path):
             raise missing
         self._guard = Locked(os.path.join(self.place.folder, _LOCK), wait=False, shared=True)
@@ -120,7 +122,7 @@ class Mirror(Store):
             database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
             if database.schema_number() != newest_schema() or not database.counter(_REFRESHED_AT):
                 raise missing
-            database.run("pragma synchronous = normal", {})  # what a power cut takes away is in the spool
+            database.run("pragma synchronous = normal", {})  # after a power cut, the spool still has the records
         except BaseException:
             if database is not None:
                 database.close()
@@ -130,36 +132,36 @@ class Mirror(Store):
 
 
 def refresh(server: Store, *, examine: bool = True) -> None:
-    """Bring the mirror of a server up to date, as far as hooks read it; rebuild one that is missing or unusable.
+    """Refresh the mirror of a server; rebuild it if it is missing or unusable.
 
-    `examine`: look for damage in all of it first, which takes longer than to find that nothing changed.
+    `examine`: check the whole file for damage first, which takes longer than finding that nothing changed.
     """
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
-        if _is_sound(mirror, examine=examine) and _take_over_changes(mirror, server):
+        if _is_sound(mirror, examine=examine) and _copy_changes(mirror, server):
             return
     except CorruptDatabase:
-        pass  # no server says so
+        pass  # only the mirror can raise it
     finally:
         mirror.close()
     _rebuild(server)
 
 
-def throw_away(place: Place) -> None:
-    """Delete the mirror of a server, if there is one, with all that it holds; hooks that use it are waited for."""
+def discard(place: Place) -> None:
+    """Delete the mirror of a server, if there is one, after hooks have closed it."""
     if os.path.exists(_path(place)):
         with Locked(os.path.join(place.folder, _LOCK)):
             _delete(place)
 
 
 def forget(server: Store, signs: Sequence[str]) -> None:
-    """Let the mirror of a server forget missteps, too; one that cannot be used is rebuilt later."""
+    """Delete missteps from the mirror of a server; an unusable mirror is rebuilt later."""
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
         with mirror.transaction():
             forget_missteps(mirror.database, signs)
     except LearntError:
-        throw_away(server.place)
+        discard(server.place)
     finally:
         mirror.close()
 
@@ -171,8 +173,8 @@ def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
         return False
 
 
-def _take_over_changes(mirror: Mirror, server: Store) -> bool:
-    """Take over what changed since the last refresh; False when something was purged or forgotten since."""
+def _copy_changes(mirror: Mirror, server: Store) -> bool:
+    """Copy the changes since the last refresh; return False if something was deleted since."""
     now, since = server.clock(), mirror.refreshed_at - _SKEW_MS
     source, target = server.database, mirror.database
     with source.transaction():
@@ -184,8 +186,8 @@ def _take_over_changes(mirror: Mirror, server: Store) -> bool:
             return False
         changed = [id for id, version in theirs.items() if ours.get(id) != version]
         with target.transaction():
-            for start in range(0, len(changed), _AT_ONCE):
-                for learning in learnings.get_all(source, changed[start : start + _AT_ONCE]).values():
+            for start in range(0, len(changed), _BATCH_ROWS):
+                for learning in learnings.get_all(source, changed[start : start + _BATCH_ROWS]).values():
                     learnings.put_copy(target, learning)
             _put_tasks(target, source, since)
             _put_missteps(target, source, since)
@@ -196,10 +198,10 @@ def _take_over_changes(mirror: Mirror, server: Store) -> bool:
 def _rebuild(server: Store) -> None:
     place = server.place
     server.make_folder()
-    # First alone, then the snapshot: what is purged after the snapshot is thrown away after us.
+    # Lock before the snapshot: a purge after the snapshot then discards this mirror.
     with Locked(os.path.join(place.folder, _LOCK)):
         _delete(place)
-        waiting = server.spool.waiting()  # before the snapshot: what is not in it by then is among these
+        waiting = server.spool.pending()  # before the snapshot, so that no record is missed
         mirror = _Filling(place, version=server.version, clock=server.clock)
         try:
             with server.database.transaction():
@@ -210,7 +212,7 @@ def _rebuild(server: Store) -> None:
 
 
 class _Filling(Mirror):
-    """A mirror while it is built."""
+    """A mirror that is being built."""
 
     def _open(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
@@ -220,7 +222,7 @@ class _Filling(Mirror):
         return database
 
     def take_effect(self, record: SpoolRecord) -> None:
-        """Within a transaction: apply what waits for the server; a debrief takes rules, and waits for it alone."""
+        """Within a transaction: apply a spooled record, except a debrief, which only the server's store can apply."""
         if record.kind != "debrief":
             self._take_effect(record)
 
@@ -242,18 +244,18 @@ def _fill(mirror: _Filling, source: Database, waiting: list[SpoolRecord], *, now
 
 
 def _as_of_now(source: Database) -> None:
-    """Within a transaction: read everything as of one moment."""
+    """Within a transaction: read from one snapshot."""
     source.execute("set transaction isolation level repeatable read, read only")
 
 
 def _versions(database: Database) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield of each learning what tells whether it changed: being shown makes no new version."""
+    """Yield the version and the count of uses of each learning; being shown does not change the version."""
     for rows in _pages(database, "learning", "id", "id, version, times_injected"):
         yield from ((row["id"], (row["version"], row["times_injected"])) for row in rows)
 
 
 def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iterator[list[Row]]:
-    """Yield the rows of a table, some at once, by a key of text; rows with the same key come together."""
+    """Yield the rows of a table in batches by a text key; rows with equal keys are in the same batch."""
     after = ""
     while True:
         last = database.value(
@@ -265,7 +267,7 @@ def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iter
                    where project = :project
                      and {key} > :after
                    order by {key}
-                   limit {_AT_ONCE}
+                   limit {_BATCH_ROWS}
               ) page
             """,
             after=after,
@@ -287,7 +289,7 @@ def _rows_of_tasks(source: Database, table: str, since: int) -> list[Row]:
 
 
 def _put_tasks(target: Database, source: Database, since: int) -> None:
-    """Take over tasks with their attempts; a report that its attempt has no longer goes."""
+    """Copy tasks with their attempts, and delete reports that no longer exist."""
     for table in _OF_OTHERS:
         for row in _rows_of_tasks(source, table, since):
             _put(target, table, _OF_TASKS[table], row)
@@ -300,12 +302,12 @@ def _signs(database: Database) -> set[str]:
 
 
 def _signs_waiting(server: Store) -> set[str]:
-    """Return the signs of what failed here, and the server does not know yet."""
-    return {record.body["sign"] for record in server.spool.waiting() if record.kind == "misstep"}
+    """Return the signs of missteps that are still in the spool."""
+    return {record.body["sign"] for record in server.spool.pending() if record.kind == "misstep"}
 
 
 def _put_missteps(target: Database, source: Database, since: int) -> None:
-    """Take over missteps, unless more has happened here since."""
+    """Copy missteps, unless the local ones are newer."""
     changed = " or ".join(f"{time} >= :since" for time in _TIMES)
     newer = " and ".join(f"coalesce(excluded.{time}, 0) >= coalesce(misstep.{time}, 0)" for time in _TIMES)
     for row in source.rows(f"select * from misstep where project = :project and ({changed})", since=since):

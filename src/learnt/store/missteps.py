@@ -84,7 +84,7 @@ def find(database: Database, sign: str) -> Misstep | None:
     return None if row is None else _misstep(row)
 
 
-def of_asked(database: Database, asked: Sequence[str]) -> list[Misstep]:
+def of_requests(database: Database, asked: Sequence[str]) -> list[Misstep]:
     """Return the missteps with words that were wrong in asking for one of these things, the latest first."""
     rows = database.rows(
         f"""

@@ -64,13 +64,13 @@ class Spool:
             what = f"to the database, nor to {self._path}"
             raise cannot_write(what, error, hint="mend the permissions: folder and files must be yours") from None
 
-    def waiting(self) -> list[SpoolRecord]:
+    def pending(self) -> list[SpoolRecord]:
         """Return the records that wait for a replay, oldest first."""
         # The newer file first: one that is taken aside meanwhile would else be seen in neither place.
         newer = list(_records(self._path))
         return [*_records(self._taken), *newer]
 
-    def waiting_for_others(self) -> int:
+    def pending_for_others(self) -> int:
         """Return how many records wait in this folder for another database than this one."""
         found = [name for name in os.listdir(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
         others = [os.path.join(self._folder, name) for name in found if not name.endswith(".refused.jsonl")]

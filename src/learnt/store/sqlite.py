@@ -145,12 +145,12 @@ class SqliteDatabase(Database):
 
     def check(self) -> list[str]:
         found = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]
-        return [line for line in found if line != "ok"] + self.astray()
+        return [line for line in found if line != "ok"] + self.broken_references()
 
     def enforce_foreign_keys(self, enforced: bool) -> None:
         self.run(f"pragma foreign_keys = {'on' if enforced else 'off'}", {})
 
-    def astray(self) -> list[str]:
+    def broken_references(self) -> list[str]:
         rows = self.rows("pragma foreign_key_check")
         return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
 
@@ -164,8 +164,7 @@ class SqliteDatabase(Database):
                 hint="end other learnt processes and run the same command again",
             )
 
-    def copy_to(self, path: str) -> None:
-        """Write a consistent copy of the whole database into a new file."""
+    def copy_to(self, path: str) -> bool:
         _create_private(path)
         try:
             target = apsw.Connection(path)
@@ -174,6 +173,7 @@ class SqliteDatabase(Database):
             target.close()
         except apsw.Error as error:
             raise self._as_our_error(error, path) from None
+        return True
 
     def versions(self) -> dict[str, str]:
         return {"SQLite": apsw.sqlite_lib_version(), "apsw": apsw.apsw_version()}

@@ -45,7 +45,7 @@ class RecordedAttempt(Value):
     type: str
     title: str
     goal: str
-    sign: str
+    symptom: str
 
 
 def ensure(database: Database, task: Task) -> None:
@@ -101,7 +101,7 @@ def need(database: Database, task: str, needs: str) -> None:
     database.insert("prerequisite", {"task": task, "needs": needs}, otherwise=known)
 
 
-def needs_no_more(database: Database, task: str) -> None:
+def remove_needs(database: Database, task: str) -> None:
     """Remove what a task waits for."""
     database.execute("delete from prerequisite where project = :project and task = :task", task=task)
 
@@ -136,7 +136,7 @@ def open_needs(database: Database, task: str) -> list[Task]:
     return [needed for needed in needed_by(database, task) if needed.status != "done"]
 
 
-def every(
+def select(
     database: Database, *, statuses: Sequence[str] = (), goal: str = "", queued: bool = True, limit: int = 1_000_000
 ) -> list[Task]:
     """Return the tasks in the queue, or all but conversations, the oldest first."""
@@ -382,7 +382,7 @@ def fill_figures(database: Database, attempt: Attempt) -> None:
     )
 
 
-def record(database: Database, *, limit: int) -> list[RecordedAttempt]:
+def latest_attempts(database: Database, *, limit: int) -> list[RecordedAttempt]:
     """Return the latest attempts at tasks that were not interrupted, the newest first."""
     rows = database.rows(
         """
@@ -405,7 +405,7 @@ def record(database: Database, *, limit: int) -> list[RecordedAttempt]:
             type=row["task_type"],
             title=row["task_title"],
             goal=row["task_goal"],
-            sign=row["failure_error"] or row["failure_reason"] or "",
+            symptom=row["failure_error"] or row["failure_reason"] or "",
         )
         for row in rows
     ]
@@ -418,7 +418,7 @@ def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
     )
 
 
-def take_claim(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
+def claim_oldest_ready(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
     """Hold the task that has been ready longest, of all or of some; None when there is none. Its id is filled in."""
     row = database.row(
         f"""
@@ -449,14 +449,14 @@ def renew_claim(database: Database, claim: Claim) -> bool:
     return bool(database.execute(f"update claim set held_until = :held_until {_OF_CLAIM}", **held))
 
 
-def keep_claim(database: Database, claim: Claim) -> bool:
+def update_claim(database: Database, claim: Claim) -> bool:
     """Hold a task longer, and keep what is known of its agent; False when the claim is lost."""
     fields = {field: value for field, value in claim.as_dict().items() if field not in _FIXED_IN_CLAIM}
     changes = ", ".join(f"{field} = :{field}" for field in fields)
     return bool(database.execute(f"update claim set {changes} {_OF_CLAIM}", **fields))
 
 
-def give_back_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
+def release_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
     """Give back a task; None when the claim was lost already, or when it has not lapsed at the given moment."""
     row = database.row(f"select * from claim {_OF_CLAIM}{database.for_update}", task=task, attempt=attempt)
     if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):

@@ -6,6 +6,7 @@ _STEPS = ((365, "year"), (30, "month"), (7, "week"), (1, "day"))
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
 DAY_MS = 24 * HOUR_MS
+DAY_S = DAY_MS // 1000
 MONTH_MS = 30 * DAY_MS
 
 

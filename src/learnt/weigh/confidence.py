@@ -37,12 +37,12 @@ def start_of_discovery(type: str) -> float:
     return _START_OF_DISCOVERY.get(type, _START)
 
 
-def marked(confidence: float, *, helpful: bool) -> float:
+def after_mark(confidence: float, *, helpful: bool) -> float:
     """Return the confidence after one mark."""
     return _within_bounds(confidence + (_HELPFUL if helpful else _NOT_HELPFUL))
 
 
-def liked(confidence: float) -> float:
+def after_like(confidence: float) -> float:
     """Return the confidence after one more person liked the learning."""
     return _within_bounds(confidence + _LIKE)
 

@@ -12,7 +12,7 @@ import os
 from learnt.doors.output import format_count, note, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.memory import Memory
-from learnt.model import KINDS, ORIGINS, PARAGRAPHS, Triggers
+from learnt.model import CONTENT, KINDS, ORIGINS, PARAGRAPHS, Triggers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def read_situation(arguments: Arguments) -> dict[str, Any]:
 
 def read_fields(arguments: Arguments) -> dict[str, Any]:
     """Return the fields of a learning that the command line sets."""
-    names = (*PARAGRAPHS, "tags", "domain", "category", "kind", "polarity", "origin", "goal", "task", "commit")
+    names = [name for name in CONTENT if name not in ("title", "triggers", "discovery")]
     fields = {name: getattr(arguments, name) for name in (*names, "confidence")}
     triggers = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
     fields["triggers"] = {field: words for field, words in triggers.items() if words} or None

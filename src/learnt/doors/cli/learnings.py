@@ -254,7 +254,7 @@ def _table_row(learning: Learning) -> tuple[str, str, str]:
     notes += ["pinned"] if learning.pinned else []
     notes += [learning.scope] if learning.scope != "project" else []
     notes += [f"#{tag}" for tag in learning.tags]
-    title = ("avoid: " if learning.polarity == "avoid" else "") + learning.title
+    title = learning.advise(learning.title)
     return learning.id, f"{learning.confidence:.2f}", f"{title}  [{', '.join(notes)}]" if notes else title
 
 

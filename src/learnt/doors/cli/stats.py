@@ -65,7 +65,7 @@ def usage_run(arguments: Arguments) -> None:
             say(f'None is configured: set one under [model] in {path}, as in `provider = "command"`;')
             say("`learnt config model.provider` lists the choices.")
         return
-    for title, spent in (("Last 24 hours", usage.today), ("Last 30 days", usage.month), ("Ever", usage.ever)):
+    for title, spent in (("Last 24 hours", usage.last_24_hours), ("Last 30 days", usage.month), ("Ever", usage.ever)):
         _show_spent(title, spent)
     say(f"\n{_describe_cap('24 hours', usage.daily_usd, usage.daily_cap_usd)}")
     say(_describe_cap("30 days", usage.monthly_usd, usage.monthly_cap_usd))
@@ -207,7 +207,7 @@ def _call_row(call: ModelCall) -> tuple[str, ...]:
 
 
 def _usage_record(usage: Usage, calls: Sequence[ModelCall]) -> dict[str, Any]:
-    record = usage.as_dict()
+    record = {{"last_24_hours": "today"}.get(name, name): value for name, value in usage.as_dict().items()}
     for name in ("today", "month", "ever", "failures"):
         record[name] = [entry.as_dict() for entry in record[name]]
     return {"id": "usage", **record, "calls": [call.as_dict() for call in calls]}
