@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from learnt.clients import registry
 from learnt.clients.codex.hooks import OUTPUTS, item_failed, read_output
 from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import place
 from learnt.text.json_values import dig, parsed, text_of
 
-_KINDS = {"exec_command": "run", "shell": "run", "shell_command": "run", "local_shell": "run", "container.exec": "run"}
+# Edits are recognised by their patch. `container.exec` is from versions without hooks.
+_SHELLS = [tool for tool, does in registry.get("codex", "transcript").tools.items() if does == "run"]
+_TOOLS = dict.fromkeys((*_SHELLS, "container.exec"), "run")
 _RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _FAILED = re.compile(
@@ -125,7 +128,7 @@ def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator
 def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.Step]:
     tool = "local_shell" if item.get("type") == "local_shell_call" else item.get("name")
     arguments = _arguments(item)
-    step = kit.make_call(tool, arguments, _KINDS, id=item.get("call_id"), at=at, aside=aside)
+    step = kit.make_call(tool, arguments, _TOOLS, id=item.get("call_id"), at=at, aside=aside)
     patch = _patch(arguments)
     # A command may print a patch, or write one down.
     applied = step.does != "run" or "apply_patch" in patch.partition(kit.PATCH_BEGINNING)[0]

@@ -13,21 +13,15 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
+from learnt.clients import registry
+from learnt.clients.gemini.hooks import exit_failed, split_output
 from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import place
 from learnt.text.json_values import dig, text_of
 
-_KINDS = {
-    "run_shell_command": "run",
-    **dict.fromkeys(("write_file", "replace", "edit"), "edit"),
-    "read_file": "read",
-}
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
-_AFTER_OUTPUT = re.compile(r"(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
+_TOOLS = registry.get("gemini", "transcript").tools
 _FIRST = 100  # messages, of which one names the model
-_END = 500  # the part of an output that says how a command ended
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
-_WRAPPING = ("<untrusted_context>", "</untrusted_context>")
 
 
 def root(places: Mapping[str, str]) -> str:
@@ -124,7 +118,7 @@ def _message_steps(message: Mapping[str, Any], *, aside: bool) -> Iterator[kit.S
         yield from kit.make_messages(kit.texts(message.get("content")), at=at, aside=aside)
         for tool_call in kit.blocks(message.get("toolCalls")):
             yield kit.make_call(
-                tool_call.get("name"), tool_call.get("args"), _KINDS, id=tool_call.get("id"), at=at, aside=aside
+                tool_call.get("name"), tool_call.get("args"), _TOOLS, id=tool_call.get("id"), at=at, aside=aside
             )
             yield from _result_steps(tool_call, aside=aside)
 
@@ -136,26 +130,18 @@ def _result_steps(tool_call: Mapping[str, Any], *, aside: bool) -> Iterator[kit.
     text = "\n".join(filter(None, map(_response_text, kit.blocks(tool_call.get("result"))))) or text_of(
         tool_call.get("resultDisplay")
     )
-    codes: list[str] = []
-    if _KINDS.get(name) == "run":
-        text, codes = _read_command_output(text)
+    ending: dict[str, str] = {}
+    if _TOOLS.get(name) == "run":
+        text, ending = split_output(text)
     yield kit.make_result(
         text,
         call=kit.read_name(tool_call.get("id")),
         tool=name,
-        failed=status != "success" or bool(codes and codes[-1].strip("-0")),
+        failed=status != "success" or exit_failed(ending),
         denied=status == "cancelled" or (status == "error" and bool(_REFUSED.search(text[:500]))),
         at=kit.read_time(tool_call.get("timestamp")),
         aside=aside,
     )
-
-
-def _read_command_output(text: str) -> tuple[str, list[str]]:
-    """Return what a command printed, and the codes with which it may have ended, the real one last."""
-    opening, closing = _WRAPPING
-    text = text.strip().removeprefix(opening).removesuffix(closing).strip("\n").removeprefix("Output: ")
-    end = text[-_END:]
-    return text[:-_END] + _AFTER_OUTPUT.sub("", end), _EXIT_CODE.findall(end)
 
 
 def _response_text(part: Mapping[str, Any]) -> str:

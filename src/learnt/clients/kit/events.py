@@ -26,8 +26,6 @@ PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 COMMANDS = ("command", "cmd")
 _PATCHES = ("input", "patch", "patchText")
 _FOLDERS = ("workdir", "dir_path")
-_RUNS = ("bash", "run_shell_command", "exec_command", "shell", "shell_command", "local_shell", "powershell")
-_EDITS = ("edit", "write", "multiedit", "notebookedit", "write_file", "replace", "apply_patch", "patch")
 _SHELL_OPTIONS = ("-c", "-lc", "-Command", "/c")
 _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 # A hook has little time: of a longer text it reads the beginning and the end.
@@ -184,18 +182,18 @@ def _about_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
     tool_input = payload.get("tool_input")
     arguments = tool_input if isinstance(tool_input, dict) else {}
     tool = _text(payload.get("tool_name"))
-    runs = tool.lower() in _RUNS
-    if runs:
+    does = registry.TOOLS.get(tool.lower(), "")
+    if does == "run":
         command = command_line(first_value(arguments, COMMANDS))
         folder = _folder(event.folder, _text(first_value(arguments, _FOLDERS)))
         event = event.replace(command=command, paths=_patched_by(command), folder=folder)
-    elif tool.lower() in _EDITS:
+    elif does == "edit":
         path = _text(first_value(arguments, PATHS))
         paths = (path,) if path else _patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
         return event.replace(tool=tool)
-    failed, output = _result(event, payload, runs=runs)
+    failed, output = _result(event, payload, runs=does == "run")
     return event.replace(tool=tool, failed=failed, output=last_words(output, _LONGEST_OUTPUT))
 
 
@@ -217,7 +215,7 @@ def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tupl
 
 def _has_failed(payload: Mapping[str, Any]) -> bool | None:
     """Return whether a call failed, in Claude Code's format; None for one that was interrupted or goes on."""
-    if "tool_failed" in payload:  # our plugin for opencode adds it
+    if "tool_failed" in payload:  # a plugin of ours adds it
         failed = payload["tool_failed"]
         return failed if isinstance(failed, bool) else None
     arguments, response = (

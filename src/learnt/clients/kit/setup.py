@@ -81,15 +81,29 @@ class Target(Value):
     edit: Edit
 
 
+class Question(Value):
+    """A JSON-RPC request to a client's own program, which answers on stdout."""
+
+    words: tuple[str, ...]
+    """The command line that starts the program."""
+    folder: str
+    messages: tuple[Mapping[str, Any], ...]
+    reply_id: int
+    """The id of the message that is the reply."""
+
+
+AskClient = Callable[[Question], Mapping[str, Any] | None]
+
+
 class Disk(Value):
-    """How files are read, which programs exist, and what a client itself says about its hooks."""
+    """Access to the machine: files, programs, and a client's own program."""
 
     read: Read
     is_there: Callable[[str], bool]
     names: Callable[[str], Sequence[str]]
-    """What a folder holds."""
-    ask_client: Callable[[str], Mapping[str, str] | None] | None = None
-    """Given a folder, what the client says about each hook there; None where it is not asked."""
+    """The names in a folder."""
+    ask_client: AskClient | None = None
+    """Returns the client's reply, None if there is none. Not set if no client may be started."""
 
 
 class Fault(Value):

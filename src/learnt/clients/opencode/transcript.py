@@ -10,16 +10,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from learnt.clients import registry
 from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import place
 from learnt.errors import LearntError
 from learnt.text.json_values import dig, text_of
 
-_KINDS = {
-    **dict.fromkeys(("bash", "shell"), "run"),
-    **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
-    "read": "read",
-}
+_TOOLS = registry.get("opencode", "transcript").tools
 _REFUSED = (
     "The user rejected permission",
     "The user has specified a rule which prevents",
@@ -108,7 +105,7 @@ def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[ki
     step = kit.make_call(
         part.get("tool"),
         arguments,
-        _KINDS,
+        _TOOLS,
         id=part.get("callID"),
         at=kit.read_time(dig(state, "time", "start")) or at,
         aside=aside,
