@@ -35,7 +35,7 @@ class Client(Value):
     """The folder with its modules, where that has another name."""
     offers: tuple[str, ...] = ()
     """Its modules."""
-    places: tuple[str, ...] = ()
+    folder_variables: tuple[str, ...] = ()
     """The environment variables that move its folders."""
     events: Mapping[str, str] = {}
     """The events that are served, in the order in which they are set up, each with our kind of event."""
@@ -92,7 +92,7 @@ CLIENTS = (
         setup_name="claude-code",
         folder="claude_code",
         offers=("run", "transcript", "setup"),
-        places=("CLAUDE_CONFIG_DIR",),
+        folder_variables=("CLAUDE_CONFIG_DIR",),
         events=_CLAUDE_EVENTS,
         tools={
             **dict.fromkeys(("Bash", "PowerShell"), "run"),
@@ -107,7 +107,7 @@ CLIENTS = (
         title="Codex",
         aliases=("codex-cli", "codex-mcp-client"),
         offers=_EVERY_MODULE,
-        places=("CODEX_HOME",),
+        folder_variables=("CODEX_HOME",),
         events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_CODEX},
         tools={
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
@@ -121,7 +121,7 @@ CLIENTS = (
         aliases=("gemini-cli",),
         alias_prefix="gemini-cli-mcp-client",  # over MCP it adds the server's name
         offers=_EVERY_MODULE,
-        places=("GEMINI_CLI_HOME",),
+        folder_variables=("GEMINI_CLI_HOME",),
         events=_GEMINI_EVENTS,
         tools={
             "run_shell_command": "run",
@@ -137,7 +137,7 @@ CLIENTS = (
         name="opencode",
         title="opencode",
         offers=("run", "transcript", "setup"),
-        places=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
+        folder_variables=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
         events=_CLAUDE_EVENTS,  # our plugin speaks like Claude Code
         tools={
             **dict.fromkeys(("bash", "shell"), "run"),
@@ -184,7 +184,7 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
 # The kind of each event, whichever client sends it.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
 # The environment variables that move the folders of clients.
-PLACES = ("HOME", "USERPROFILE", *(place for client in CLIENTS for place in client.places))
+FOLDER_VARIABLES = ("HOME", "USERPROFILE", *(variable for client in CLIENTS for variable in client.folder_variables))
 
 
 def find(name: str) -> Client | None:

@@ -14,7 +14,7 @@ from learnt.flow.background import update_when_due
 from learnt.flow.learnings import count_recurrence
 from learnt.flow.marks import take_marks
 from learnt.flow.tasks import next_number, settle
-from learnt.flow.turns import words_of
+from learnt.flow.turns import debriefed_words_source
 from learnt.model import (
     TAG_LIMIT,
     TEXT_LIMIT,
@@ -36,7 +36,7 @@ from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, ends_of
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
-from learnt.text.titles import sameness
+from learnt.text.titles import text_key
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -211,7 +211,7 @@ def _learn(
     added, repeated = [], []
     for sigil in () if task.skip_learnings else sigils:
         known = learnings.same_as(database, sigil.text)
-        if once and not context.store.is_first(text_id("op", f"learn {task.id} {sameness(sigil.text)}")):
+        if once and not context.store.is_first(text_id("op", f"learn {task.id} {text_key(sigil.text)}")):
             repeated += [known.id] if known is not None else []
         elif known is not None:
             change = Change(what="recur", who=task.agent or "agent", at=at, reason=task.id)
@@ -311,10 +311,10 @@ def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> 
     if changed != known:
         tasks.change(database, changed)
     if attempt.transcript and turn.size is not None:
-        source = words_of(attempt.transcript)
+        source = debriefed_words_source(attempt.transcript)
         mined.note_read(database, source, size=turn.size, task=task.id, at=attempt.started_at)
     elif attempt.transcript:
-        mined.forget_read(database, words_of(attempt.transcript))
+        mined.forget_read(database, debriefed_words_source(attempt.transcript))
 
 
 def _read_back(context: Context, op: str, attempt: Attempt) -> Debrief:

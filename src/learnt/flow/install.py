@@ -162,7 +162,7 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
     location = Location(
         root=here.root,
         user=user,
-        places={name: environ[name] for name in registry.PLACES if environ.get(name)},
+        variables={name: environ[name] for name in registry.FOLDER_VARIABLES if environ.get(name)},
         windows=sys.platform == "win32",
     )
     if not user:

@@ -100,6 +100,6 @@ def source_of(path: str) -> str:
     return f"{os.path.realpath(file)}#{session}" if mark and not os.path.exists(path) else os.path.realpath(path)
 
 
-def words_of(source: str) -> str:
-    """Return the name under which it is kept how much of the words in a transcript was debriefed."""
-    return f"words {source}"
+def debriefed_words_source(transcript: str) -> str:
+    """Return the source under which the store notes how much of a transcript's words was debriefed."""
+    return f"words {transcript}"

@@ -22,7 +22,7 @@ from learnt.flow.history import read_conversation, read_words, size_of, take_in_
 from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import ask_about, note_read, was_asked_lately
 from learnt.flow.model_calls import NO_HURRY_S
-from learnt.flow.turns import record_turn, words_of
+from learnt.flow.turns import debriefed_words_source, record_turn
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.files import Locked
@@ -121,14 +121,16 @@ class Worker:
         asks = True
         database = self._store.database
         latest = tasks.conversations(database, since=self._context.clock() - MONTH_MS)
-        sources = [source for attempt in latest for source in (attempt.transcript, words_of(attempt.transcript))]
+        sources = [
+            source for attempt in latest for source in (attempt.transcript, debriefed_words_source(attempt.transcript))
+        ]
         sizes_read = mined.sizes_read(database, sources)
         for attempt in reversed(latest):
             if time.monotonic() > deadline:
                 break
             try:
                 size = _size_or_0(attempt.transcript)
-                if size and sizes_read.get(words_of(attempt.transcript)) != size:
+                if size and sizes_read.get(debriefed_words_source(attempt.transcript)) != size:
                     report = report.replace(conversations=report.conversations + self._debrief(attempt, size))
                 if asks and size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
                     new = self._mine(attempt, size, deadline - time.monotonic())
@@ -150,7 +152,7 @@ class Worker:
         header = self._read_header(attempt, size)
         question, messages = self._read_words(attempt) if header else ("", [])
         if header is None or not messages:
-            note_read(self._context, words_of(attempt.transcript), size=size, task=attempt.task)
+            note_read(self._context, debriefed_words_source(attempt.transcript), size=size, task=attempt.task)
             return False
         now = self._context.clock()
         task = tasks.get(self._store.database, attempt.task)

@@ -13,14 +13,14 @@ from typing import Any
 
 from learnt.clients import registry
 from learnt.clients.kit import transcript as kit
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("claude", "transcript").tools
 # Records that a transcript may begin with, before its first message.
 _OTHERS = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
 # Claude Code shortens longer names of folders.
-_LONGEST_FOLDER = 180
+_MAX_FOLDER_NAME = 180
 _KEYS = ("sessionId", "leafUuid", "messageId")
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d+)\b")
 # How the results of calls begin that a person, the permissions or a hook refused.
@@ -39,18 +39,18 @@ _PERSON_SAID = "the user said:\n"
 _NO_ANSWER = "The user wants to clarify these questions."
 
 
-def root(places: Mapping[str, str]) -> str:
+def root(variables: Mapping[str, str]) -> str:
     """Return Claude Code's folder; nothing where it is not known."""
-    return place(places, "CLAUDE_CONFIG_DIR", ".claude")
+    return find_folder(variables, "CLAUDE_CONFIG_DIR", ".claude")
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
     """Yield the transcripts of a folder and those below it."""
     names = {_folder_name(path) for path in (folder, os.path.realpath(folder))}
-    for kept_in in kit.matching_paths(root(places), "projects", "*"):
-        name = os.path.basename(kept_in)[:_LONGEST_FOLDER]
+    for kept_in in kit.matching_paths(root(variables), "projects", "*"):
+        name = os.path.basename(kept_in)[:_MAX_FOLDER_NAME]
         if not name.startswith(tuple(names)):
             continue
         for pattern in (("*.jsonl",), ("*", "subagents", "*.jsonl")):
@@ -60,7 +60,7 @@ def find(
 
 
 def _folder_name(folder: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]", "-", folder)[:_LONGEST_FOLDER]
+    return re.sub(r"[^A-Za-z0-9]", "-", folder)[:_MAX_FOLDER_NAME]
 
 
 def recognises(record: Mapping[str, Any]) -> bool:

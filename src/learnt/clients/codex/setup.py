@@ -25,7 +25,7 @@ _SESSION_END_S = 3
 # What Codex calls hooks that it runs, and what its other words mean.
 _RUN = ("trusted", "managed")
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
-_FEW = 3
+_MAX_EVENTS_LISTED = 3
 _HOLDER = "mcp_servers"
 _REMARK = "# Written by `learnt install codex`; `learnt uninstall codex` takes it out."
 _TABLE = re.compile(
@@ -156,7 +156,7 @@ def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
         return "", False
     reasons = []
     for meaning, events in events_of.items():
-        named = ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"
+        named = ", ".join(events) if len(events) <= _MAX_EVENTS_LISTED else f"{len(events)} hooks"
         reasons.append(f"{named} ({meaning})")
     whole = sum(map(len, events_of.values())) == len(statuses)
     return f"Codex does not trust these hooks, and does not run them: {', '.join(reasons)}", whole

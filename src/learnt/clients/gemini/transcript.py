@@ -16,27 +16,27 @@ from typing import Any
 from learnt.clients import registry
 from learnt.clients.gemini.hooks import exit_failed, split_output
 from learnt.clients.kit import transcript as kit
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("gemini", "transcript").tools
-_FIRST = 100  # messages, of which one names the model
+_MAX_MESSAGES_READ = 100  # messages, of which one names the model
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
 
 
-def root(places: Mapping[str, str]) -> str:
+def root(variables: Mapping[str, str]) -> str:
     """Return the folder in which Gemini CLI keeps its transcripts; nothing where it is not known."""
-    home = place(places, "GEMINI_CLI_HOME") or place(places, "HOME")
+    home = find_folder(variables, "GEMINI_CLI_HOME") or find_folder(variables, "HOME")
     return home and os.path.join(home, ".gemini", "tmp")
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
     """Yield the transcripts of a folder and those below it."""
     # Older versions name what they keep by a digest of the project's folder.
     digests = {sha256(path.encode("utf-8", "replace")).hexdigest() for path in (folder, os.path.realpath(folder))}
-    for kept_in in kit.matching_paths(root(places), "*"):
+    for kept_in in kit.matching_paths(root(variables), "*"):
         project = _project_folder(kept_in) or (folder if os.path.basename(kept_in) in digests else "")
         if not kit.lies_in(project, folder):
             continue
@@ -63,7 +63,10 @@ def steps(path: str) -> Iterator[kit.Step]:
 def about(path: str) -> kit.About:
     """Return what a transcript says about its conversation."""
     head = _head(path)
-    model = next(filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _FIRST))), "")
+    model = next(
+        filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _MAX_MESSAGES_READ))),
+        "",
+    )
     ended_at = kit.read_time(head.get("lastUpdated"))
     for record in kit.last_records(path):
         time = dig(record, "$set", "lastUpdated") or record.get("lastUpdated") or record.get("timestamp")
