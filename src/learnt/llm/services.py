@@ -156,15 +156,13 @@ def _report_errors(package: Any, call: Callable[[], ModelAnswer]) -> ModelAnswer
         return _report_status(error, key_hint)
     except package.APIConnectionError as error:
         why = _shorten(str(error.__cause__ or error))
-        return ModelAnswer(
-            result=FAILED, reason=f"the service cannot be may_have_cost: {why}", can_retry=True, may_have_cost=False
-        )
+        reason = f"the service cannot be reached: {why}"
+        return ModelAnswer(result=FAILED, reason=reason, can_retry=True, may_have_cost=False)
     except json.JSONDecodeError:
         return ModelAnswer(result=FAILED, reason="the service did not answer with JSON", can_retry=True)
     except (base_error, TypeError, ValueError) as error:  # mostly a missing key
-        return ModelAnswer(
-            result=FAILED, reason=f"cannot call the service: {_shorten(str(error))}", hint=key_hint, may_have_cost=False
-        )
+        reason = f"cannot call the service: {_shorten(str(error))}"
+        return ModelAnswer(result=FAILED, reason=reason, hint=key_hint, may_have_cost=False)
 
 
 def _report_status(error: Any, key_hint: str) -> ModelAnswer:
