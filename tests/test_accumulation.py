@@ -401,9 +401,9 @@ def test_no_model_is_asked_that_nobody_named(
 HALF = answer(addition(1))[:100]
 SLOW = Reply("slow down", status=429, headers={"retry-after": "0"})
 FAILURES: dict[str, tuple[str, Reply, dict[str, float], str]] = {
-    "anthropic says nothing": ("anthropic", Reply(silent=True), {"time_limit_s": 1}, "no answer came within"),
-    "openai says nothing": ("openai", Reply(silent=True), {"time_limit_s": 1}, "no answer came within"),
-    "a program says nothing": ("command", Reply(silent=True), {"time_limit_s": 1}, "no answer came within"),
+    "anthropic says nothing": ("anthropic", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
+    "openai says nothing": ("openai", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
+    "a program says nothing": ("command", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
     "rubbish": ("openai", Reply("I would rather talk about the weather."), {}, "holds no JSON"),
     "half a JSON": ("anthropic", Reply(HALF), {}, "broken or cut off"),
     "a program prints half a JSON": ("command", Reply(HALF), {}, "broken or cut off"),
@@ -616,7 +616,7 @@ def test_a_worker_ends_at_its_time_limit(shop: Workshop, held: Held, monkeypatch
     (made,) = shop.wait(1)
 
     assert made.result == "failed"
-    assert "no answer came within" in made.reason
+    assert "no answer within" in made.reason
     assert not shop.path.exists()
     held.answer()
 

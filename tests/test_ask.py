@@ -14,8 +14,8 @@ from learnt.errors import LearntError
 from learnt.llm.schema import check, find
 from learnt.loop.prompt import flaws
 from learnt.mine.ask import (
-    MOST_ADDED,
-    MOST_WORDS,
+    MAX_ADDED,
+    MAX_WORDS,
     SCHEMA,
     TEMPLATE,
     TEMPLATES,
@@ -96,8 +96,8 @@ class TestRequest:
 
         for words in ("used again", "conventions", "mistakes to avoid", "tools are used", "Good:", "Bad:"):
             assert words in prompt
-        assert f"Never more than {MOST_ADDED} additions" in prompt
-        assert f"at most {MOST_WORDS} words" in prompt
+        assert f"Never more than {MAX_ADDED} additions" in prompt
+        assert f"at most {MAX_WORDS} words" in prompt
         assert '{"changes": []}' in prompt
 
     def test_findings_are_given_as_hints_and_the_nearest_learnings_with_their_ids(self) -> None:
@@ -254,11 +254,11 @@ class TestChanges:
         changes = read(*entries)
 
         assert len(changes.changes) + len(changes.skipped) == len(entries)
-        assert sum(change.do == "ADD" for change in changes.changes) <= MOST_ADDED
+        assert sum(change.do == "ADD" for change in changes.changes) <= MAX_ADDED
         for change in changes.changes:
             assert change.do == "ADD" or change.id == KNOWN
             assert len(change.title) <= TITLE_LIMIT
-            assert all(len(getattr(change, field).split()) <= MOST_WORDS for field in ("title", *PARAGRAPHS))
+            assert all(len(getattr(change, field).split()) <= MAX_WORDS for field in ("title", *PARAGRAPHS))
             # What is taken can be made a learning.
             fields = {field: getattr(change, field) for field in (*PARAGRAPHS, "tags", "domain", "category")}
             Learning(id=KNOWN, title=change.title or "revised", **fields)

@@ -48,7 +48,7 @@ def read(tmp_path: Path, home: Path) -> Callable[..., RunReport]:
                 stdout=str(tmp_path / "stdout"),
                 stderr=str(tmp_path / "stderr"),
                 exit_code=exit_code,
-                places={"HOME": str(home)},
+                variables={"HOME": str(home)},
             )
         )
 
@@ -579,7 +579,7 @@ def test_no_shape_of_json_can_break_a_reader(tmp_path_factory: pytest.TempPathFa
     path.write_bytes(lines([{"type": kind, **shape} for shape in shapes]))
     for client in CLIENTS:
         call = Call(client=client, argv=("x",), scratch=str(folder / "none"))
-        output = Output(call=call, folder="", stdout=str(path), stderr="", exit_code=0, places={"HOME": str(folder)})
+        output = Output(call=call, folder="", stdout=str(path), stderr="", exit_code=0, variables={"HOME": str(folder)})
         answer = programs.read(output)
         assert isinstance(answer.text, str)
         for line in path.read_text().splitlines():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.mine.missteps import is_misstep, is_question, may_replace, replaces, sign_of
+from learnt.mine.missteps import command_key, is_misstep, is_question, may_replace, replaces
 
 CHECKS = """
     pytest -q; python -m pytest; python -m unittest; python tests/test_a.py; poetry run pytest; coverage run -m pytest
@@ -100,14 +100,14 @@ def test_what_does_something_else_stands_in_place_of_nothing(failed: str, worked
     ],
 )
 def test_a_command_is_the_same_however_it_is_written(written: str) -> None:
-    assert sign_of(written, "/shop", "/shop") == sign_of("ship now", "/shop", "/shop")
+    assert command_key(written, "/shop", "/shop") == command_key("ship now", "/shop", "/shop")
 
 
 @pytest.mark.parametrize(
     "written", ["sudo ship now", "SHOP=prod ship now", "ship later", "cd web && ship now", "ship now && rest", ""]
 )
 def test_a_command_that_does_something_else_is_another_one(written: str) -> None:
-    assert sign_of(written, "/shop", "/shop") != sign_of("ship now", "/shop", "/shop")
+    assert command_key(written, "/shop", "/shop") != command_key("ship now", "/shop", "/shop")
 
 
 @pytest.mark.parametrize(

@@ -357,9 +357,9 @@ def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
 
 
 def _sign(memory: Memory) -> str:
-    from learnt.mine.missteps import sign_of
+    from learnt.mine.missteps import command_key
 
-    return sign_of(FAILS, memory.root, "/x")
+    return command_key(FAILS, memory.root, "/x")
 
 
 @pytest.mark.parametrize("path", ["\ud800", "a\0b", 7])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.model import DISCOVERIES, TITLE_LIMIT, Discovery, Learning
-from learnt.text.triggers import Signs, Situation
+from learnt.text.triggers import Situation, SituationMatcher
 
 COMMAND = Discovery(
     type="blocker",
@@ -45,8 +45,8 @@ def drafted(discovery: Discovery) -> LearningDraft:
 
 
 def shows(draft: LearningDraft, kind: str, situation: Situation) -> bool:
-    signs = Signs(situation)
-    return any(signs.show(kind, pattern) for pattern in getattr(draft.triggers, kind))
+    matcher = SituationMatcher(situation)
+    return any(matcher.matches(kind, pattern) for pattern in getattr(draft.triggers, kind))
 
 
 def test_a_corrected_command_names_both_forms_and_the_error() -> None:

@@ -26,7 +26,7 @@ from learnt.clients.aider.setup import ReadList
 from learnt.clients.codex.setup import ServerTable
 from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
 from learnt.clients.kit.setup import Edit, Location, Unfit, targets
-from learnt.clients.registry import PLACES
+from learnt.clients.registry import FOLDER_VARIABLES
 from tests.conftest import Done, command_line
 from tests.support.disk import Disk
 from tests.support.words import tells
@@ -99,7 +99,7 @@ FILES = [
 
 @pytest.fixture(autouse=True)
 def no_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PLACES:
+    for name in FOLDER_VARIABLES:
         if name != "HOME":
             monkeypatch.delenv(name, raising=False)
 

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from learnt.learnings_file.lines import category_of, edit_fields, fields_of, heading_of, line_of, same_text
+from learnt.learnings_file.lines import bullet_key, category_of, edit_fields, fields_of, heading_of, line_of
 from learnt.learnings_file.merge import Edits, merge
 from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_prompt, parse
 from learnt.learnings_file.write import Rendering, compare_renderings, diff, render, select
@@ -67,7 +67,7 @@ def merged(text: str, base: Rendering | None, *learnings: Learning, earlier: Ite
 
 
 def found_in(learnings: Iterable[Learning], text: str) -> Learning | None:
-    same = [one for one in learnings if same_text(line_of(one)) == same_text(text)]
+    same = [one for one in learnings if bullet_key(line_of(one)) == bullet_key(text)]
     return min(same, key=lambda one: one.status != "active", default=None)
 
 
@@ -684,11 +684,11 @@ class Team(RuleBasedStateMachine):
     def check_edits(self, parsed: ParsedFile, base: Rendering | None, edits: Edits) -> None:
         before = {bullet.id for bullet in base.bullets} if base else set()
         named = {bullet.id for bullet in parsed.bullets}
-        written = {same_text(bullet.text) for bullet in parsed.bullets if not bullet.id}
+        written = {bullet_key(bullet.text) for bullet in parsed.bullets if not bullet.id}
         for id in edits.removed:
             assert id in before - named, "only what stood in the base and is gone is hidden"
-            text = same_text(line_of(self.store[id]))
-            others = [one for one in self.store.values() if one.id != id and same_text(line_of(one)) == text]
+            text = bullet_key(line_of(self.store[id]))
+            others = [one for one in self.store.values() if one.id != id and bullet_key(line_of(one)) == text]
             assert text not in written or any(one.status == "active" for one in others)
         for _, text, _ in edits.added:
             found = found_in(self.store.values(), text)
@@ -696,9 +696,9 @@ class Team(RuleBasedStateMachine):
 
     def check_nothing_was_lost(self, parsed: ParsedFile, base: Rendering | None, edits: Edits) -> None:
         shown = self.known | {(bullet.id, bullet.text) for bullet in (base.bullets if base else ())}
-        ours = {same_text(text) for _, text in shown}
+        ours = {bullet_key(text) for _, text in shown}
         for bullet in parsed.bullets:
-            kept = found_in(self.store.values(), bullet.text) or same_text(bullet.text) in ours
+            kept = found_in(self.store.values(), bullet.text) or bullet_key(bullet.text) in ours
             assert kept or any(bullet.id in remark for remark in edits.remarks), bullet
 
     def apply(self, edits: Edits) -> None:

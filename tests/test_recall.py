@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from learnt import Memory, WrongRequest
 from learnt.recall.find import MOST_POSTINGS, query_words, words_to_look_up
 from learnt.store import index, learnings
-from learnt.text.triggers import Signs, Situation, anchor_of
+from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer
 
@@ -341,6 +341,6 @@ def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
 )
 def test_whatever_matches_holds_the_anchor(kind: str, pattern: str, text: str) -> None:
     situation = Situation(text=f"{text} {pattern}", paths=(text,), tools=(pattern,), task_type=pattern)
-    signs = Signs(situation)
-    if pattern.strip() and signs.show(kind, pattern):
-        assert anchor_of(kind, pattern) in signs.anchors()[kind]
+    matcher = SituationMatcher(situation)
+    if pattern.strip() and matcher.matches(kind, pattern):
+        assert anchor_of(kind, pattern) in matcher.anchors()[kind]

@@ -17,7 +17,8 @@ import pytest
 
 from learnt import Memory
 from learnt.clients import registry
-from learnt.flow import codex_trust
+from learnt.clients.kit.setup import Question
+from learnt.flow.client_questions import ask_client
 from learnt.flow.context import now_ms
 from learnt.store import fired
 from tests.conftest import Done, command_line
@@ -51,6 +52,11 @@ class Doctor:
         told = json.loads(self.run("doctor", "--json").out)["findings"]
         (finding,) = [one for one in told if one["subject"] == f"client {client}"]
         return dict(finding)
+
+
+def _question(doctor: Doctor) -> Question:
+    messages = ({"id": 1, "method": "initialize"},)
+    return Question(words=("codex", "app-server"), folder=str(doctor.project), messages=messages, reply_id=1)
 
 
 @pytest.fixture
@@ -346,13 +352,13 @@ class TestCodex:
             "time.sleep(600)",
         )
         monkeypatch.setenv("PATH", str(doctor.bin))
-        assert codex_trust.trust(str(doctor.project), limit_s=1.0) is None
+        assert ask_client(_question(doctor), limit_s=1.0) is None
         for pid in note.read_text().split():
             assert _is_gone(int(pid))
 
     def test_without_codex_on_path_nobody_is_asked(self, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(doctor.bin))
-        assert codex_trust.trust(str(doctor.project)) is None
+        assert ask_client(_question(doctor)) is None
         assert doctor.says("codex")["fine"]
 
     def test_install_asks_nobody(self, doctor: Doctor, tmp_path: Path) -> None:

@@ -64,13 +64,13 @@ def test_without_a_record_the_cheapest_starts_and_says_that_nothing_is_known() -
     choice = learned(TrackRecord())
 
     assert choice.model == HAIKU.name
-    assert choice.reason == "nothing is known yet, so the cheapest starts"
+    assert choice.reason == "no attempts yet, so the cheapest model starts"
 
 
 def test_without_a_record_every_failure_goes_one_step_up() -> None:
     assert learned(TrackRecord(), HAIKU).model == "sonnet"
     assert learned(TrackRecord(), HAIKU, SONNET) == ModelChoice(
-        model="opus", reason="nothing is known yet about opus and those above, so it goes one step up", last=True
+        model="opus", reason="no attempts yet with opus or stronger models, so it is the next step up", last=True
     )
 
 
@@ -187,10 +187,10 @@ def test_a_record_of_sums_gives_the_same_choice_as_ten_thousand_attempts() -> No
 @pytest.mark.parametrize(
     ("failures", "done", "model", "words"),
     [
-        (0, 9, HAIKU.name, "9 of 10 attempts got their task done, so the cheapest works"),
-        (0, 8, "sonnet", "8 of 10 attempts got their task done, so the middle one works"),
-        (1, 9, "sonnet", "a failure at this task, so the middle one works"),
-        (2, 9, "opus", "2 failures at this task, so the strongest works"),
+        (0, 9, HAIKU.name, "9 of 10 attempts succeeded, so the cheapest model is used"),
+        (0, 8, "sonnet", "8 of 10 attempts succeeded, so the middle model is used"),
+        (1, 9, "sonnet", "one failure at this task, so the middle model is used"),
+        (2, 9, "opus", "2 failures at this task, so the strongest model is used"),
     ],
 )
 def test_cost_optimized_looks_at_recent_attempts_and_at_this_task(
@@ -236,7 +236,7 @@ def test_a_wish_that_fits_no_model_or_two_is_ignored_and_the_reason_says_so() ->
 
     assert unknown.model == either.model == "opus-4-7"
     assert unknown.reason.startswith("`gpt`, which the agent asked for, is not configured; ")
-    assert either.reason.startswith("`opus`, which the agent asked for, fits opus-4-7 and opus-4-8; ")
+    assert either.reason.startswith("`opus`, which the agent asked for, matches opus-4-7 and opus-4-8; ")
 
 
 def test_what_cannot_be_chosen_from_is_refused() -> None:

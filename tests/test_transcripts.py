@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from learnt.clients.kit import transcript
 from learnt.clients.kit.run import LINE_LIMIT
-from learnt.clients.kit.transcript import LONGEST_TEXT, About, Step
+from learnt.clients.kit.transcript import MAX_STEP_TEXT, About, Step
 from learnt.errors import WrongRequest
 from learnt.loop.prompt import Earlier, compose
 from learnt.model import Task
@@ -220,12 +220,12 @@ def test_claude_code_tells_about_the_conversation(tmp_path: Path) -> None:
 
 
 def test_a_long_text_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
-    (step,) = claude_steps(tmp_path, answered("first " + "x" * 3 * LONGEST_TEXT + " last"))
+    (step,) = claude_steps(tmp_path, answered("first " + "x" * 3 * MAX_STEP_TEXT + " last"))
 
     assert step.text.startswith("first ")
     assert step.text.endswith(" last")
     assert "characters left out" in step.text
-    assert len(step.text) <= LONGEST_TEXT
+    assert len(step.text) <= MAX_STEP_TEXT
 
 
 # Codex
@@ -767,7 +767,7 @@ def test_whatever_stands_in_a_transcript_it_is_read_or_refused(tmp_path: Path, n
     assert told.client == name.partition(" ")[0]
     for step in found:
         assert step.kind in ("prompt", "said", "call", "result")
-        assert all(len(text) <= LONGEST_TEXT for text in (step.text, step.before, step.path, step.call, step.tool))
+        assert all(len(text) <= MAX_STEP_TEXT for text in (step.text, step.before, step.path, step.call, step.tool))
         f"{step.text}{step.before}{step.path}".encode()  # fit to be stored
 
 

@@ -26,7 +26,7 @@ from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw
 from learnt.model import Discovery
-from learnt.text.triggers import Signs, Situation
+from learnt.text.triggers import Situation, SituationMatcher
 
 YIELD = ("discoveries", "left out", "learnings", "distinct learnings", "overcome errors covered")
 CHECKS = re.compile(r"\b(?:test|tests|lint|build|vet|check|checks|fmt|format|tsc|pytest|jest|clippy|mypy|ruff)\b")
@@ -260,9 +260,9 @@ def _is_triggered(draft: LearningDraft, overcome: Overcome) -> bool:
     """Say whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
     call = overcome.failed.call
     command = call.text if call.does == "run" else ""
-    signs = Signs(Situation(text=overcome.failed.result.text, paths=(call.path,), command=command))
+    matcher = SituationMatcher(Situation(text=overcome.failed.result.text, paths=(call.path,), command=command))
     kinds = ("errors",) if draft.triggers.errors else ("commands", "files")
-    return any(signs.show(kind, pattern) for kind in kinds for pattern in getattr(draft.triggers, kind))
+    return any(matcher.matches(kind, pattern) for kind in kinds for pattern in getattr(draft.triggers, kind))
 
 
 def _read_calls(path: Path) -> list[CallAndResult]:

@@ -10,39 +10,19 @@ from collections.abc import Mapping
 
 from learnt.clients import registry
 from learnt.errors import InvalidValue
-from learnt.model import EVERYTHING, GENERAL, Value, is_figure
+from learnt.model import GENERAL, Value, is_figure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 PREFIX = "LEARNT_"
-_READER = ("architecture", "infrastructure", GENERAL)
-_PLANNER = ("architecture", "infrastructure", "security", "testing", GENERAL)
 AGENTS: dict[str, tuple[str, ...]] = {
     "engineer": ("azure-devops", "git", "pytest", GENERAL),
     "tester": ("pytest", "testing", GENERAL),
     "architect": ("architecture", "infrastructure", GENERAL),
     "security-specialist": ("security", "vulnerabilities", GENERAL),
-    # Claude Code's own, some of which opencode has by the same names
-    "general-purpose": (EVERYTHING,),
-    "explore": _READER,
-    "plan": _PLANNER,
-    "statusline-setup": (GENERAL,),
-    "claude-code-guide": (GENERAL,),
-    # Codex
-    "default": (EVERYTHING,),
-    "worker": (EVERYTHING,),
-    "explorer": _READER,
-    # opencode
-    "build": (EVERYTHING,),
-    "general": (EVERYTHING,),
-    "scout": _READER,
-    # Gemini CLI
-    "generalist": (EVERYTHING,),
-    "codebase-investigator": _READER,
-    "cli-help": (GENERAL,),
-    "browser-agent": ("testing", GENERAL),
+    **registry.SUB_AGENTS,
 }
 """Which categories an agent sees, where no file says otherwise; the names as they are compared."""
 
@@ -259,7 +239,7 @@ SETTINGS = (
     Setting(
         "work.agent",
         "The client that works on tasks; `command` for a program of your own.",
-        choices=registry.AGENTS,
+        choices=registry.NAMES,
     ),
     Setting(
         "work.command",

@@ -22,7 +22,7 @@ from learnt import LearntError, Memory
 from learnt.errors import WrongRequest
 from learnt.flow.learnings_file import Update
 from learnt.learnings_file import write
-from learnt.learnings_file.lines import line_of, same_text
+from learnt.learnings_file.lines import bullet_key, line_of
 from learnt.learnings_file.read import parse
 from learnt.model import Learning
 from learnt.store import regenerations
@@ -295,7 +295,7 @@ class Life:
         assert regenerations.find(self.memory.context.store.database, file.rendering), text
         for bullet in file.bullets:
             assert stored[bullet.id].status == "active", f"{bullet.id} is shown"
-            assert same_text(bullet.text) == same_text(line_of(stored[bullet.id]))
+            assert bullet_key(bullet.text) == bullet_key(line_of(stored[bullet.id]))
         if estimate_tokens(text) > self.memory.settings.learnings_max_tokens:
             assert not file.bullets, "more bullets than there is room for"
             assert file.loose

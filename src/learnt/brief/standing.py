@@ -8,7 +8,7 @@ is taken that is not pinned. The categories are served in turn, so that none sta
 from __future__ import annotations
 
 from learnt.model import Learning, Value
-from learnt.text.titles import same_letters
+from learnt.text.titles import letters_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _reason_against(learning: Learning, told: set[str], *, full: bool) -> str:
 
 def _title_key(learning: Learning) -> str:
     """Return what two learnings are compared by: a title of the same letters, and the same polarity."""
-    return learning.polarity + same_letters(learning.title)
+    return learning.polarity + letters_key(learning.title)
 
 
 def _in_turn(queues: Sequence[Sequence[Learning]]) -> Iterable[Learning]:

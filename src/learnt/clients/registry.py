@@ -8,7 +8,7 @@ four modules: `run` (start it without a person), `hooks` (read results that it s
 from __future__ import annotations
 
 from learnt.errors import WrongRequest
-from learnt.model import Value
+from learnt.model import EVERYTHING, GENERAL, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,10 +35,12 @@ class Client(Value):
     """The folder with its modules, where that has another name."""
     offers: tuple[str, ...] = ()
     """Its modules."""
-    places: tuple[str, ...] = ()
+    folder_variables: tuple[str, ...] = ()
     """The environment variables that move its folders."""
     events: Mapping[str, str] = {}
     """The events that are served, in the order in which they are set up, each with our kind of event."""
+    tools: Mapping[str, str] = {}
+    """Its tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether its model hears what a hook says before a call; otherwise it must be said with the result."""
     deny_format: str = "permission"
@@ -90,8 +92,13 @@ CLIENTS = (
         setup_name="claude-code",
         folder="claude_code",
         offers=("run", "transcript", "setup"),
-        places=("CLAUDE_CONFIG_DIR",),
+        folder_variables=("CLAUDE_CONFIG_DIR",),
         events=_CLAUDE_EVENTS,
+        tools={
+            **dict.fromkeys(("Bash", "PowerShell"), "run"),
+            **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
+            **dict.fromkeys(("Read", "NotebookRead"), "read"),
+        },
         compaction_format="text",
         reports="cost",
     ),
@@ -100,8 +107,12 @@ CLIENTS = (
         title="Codex",
         aliases=("codex-cli", "codex-mcp-client"),
         offers=_EVERY_MODULE,
-        places=("CODEX_HOME",),
+        folder_variables=("CODEX_HOME",),
         events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_CODEX},
+        tools={
+            **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
+            "apply_patch": "edit",
+        },
         reports="tokens",
     ),
     Client(
@@ -110,8 +121,13 @@ CLIENTS = (
         aliases=("gemini-cli",),
         alias_prefix="gemini-cli-mcp-client",  # over MCP it adds the server's name
         offers=_EVERY_MODULE,
-        places=("GEMINI_CLI_HOME",),
+        folder_variables=("GEMINI_CLI_HOME",),
         events=_GEMINI_EVENTS,
+        tools={
+            "run_shell_command": "run",
+            **dict.fromkeys(("write_file", "replace", "edit"), "edit"),
+            "read_file": "read",
+        },
         hears_before_call=False,
         deny_format="decision",
         speaks_by_name=True,
@@ -121,8 +137,13 @@ CLIENTS = (
         name="opencode",
         title="opencode",
         offers=("run", "transcript", "setup"),
-        places=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
+        folder_variables=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
         events=_CLAUDE_EVENTS,  # our plugin speaks like Claude Code
+        tools={
+            **dict.fromkeys(("bash", "shell"), "run"),
+            **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
+            "read": "read",
+        },
         compaction_format="context",
         keeps_database=True,
         reports="cost",
@@ -132,12 +153,38 @@ CLIENTS = (
     Client(name="command", title="any other program", offers=("run",)),
 )
 # Every client can be run without a person.
-AGENTS = tuple(client.name for client in CLIENTS)
+NAMES = tuple(client.name for client in CLIENTS)
 _BY_NAME = {alias: client for client in CLIENTS for alias in (client.name, client.setup_name, *client.aliases) if alias}
+# What each tool does, by its name in lower case, whichever client has it.
+TOOLS = {tool.lower(): does for client in CLIENTS for tool, does in client.tools.items()}
+_READER = ("architecture", "infrastructure", GENERAL)
+_PLANNER = ("architecture", "infrastructure", "security", "testing", GENERAL)
+# The sub-agents that clients bring along, and the categories that each sees by default.
+SUB_AGENTS: dict[str, tuple[str, ...]] = {
+    # Claude Code, and opencode where the names are the same
+    "general-purpose": (EVERYTHING,),
+    "explore": _READER,
+    "plan": _PLANNER,
+    "statusline-setup": (GENERAL,),
+    "claude-code-guide": (GENERAL,),
+    # Codex
+    "default": (EVERYTHING,),
+    "worker": (EVERYTHING,),
+    "explorer": _READER,
+    # opencode
+    "build": (EVERYTHING,),
+    "general": (EVERYTHING,),
+    "scout": _READER,
+    # Gemini CLI
+    "generalist": (EVERYTHING,),
+    "codebase-investigator": _READER,
+    "cli-help": (GENERAL,),
+    "browser-agent": ("testing", GENERAL),
+}
 # The kind of each event, whichever client sends it.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
 # The environment variables that move the folders of clients.
-PLACES = ("HOME", "USERPROFILE", *(place for client in CLIENTS for place in client.places))
+FOLDER_VARIABLES = ("HOME", "USERPROFILE", *(variable for client in CLIENTS for variable in client.folder_variables))
 
 
 def find(name: str) -> Client | None:

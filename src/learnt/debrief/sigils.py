@@ -14,7 +14,7 @@ Sigils say what the agent learnt, how it ended, and what the next attempt should
 
 Everything is optional, and nothing here is ever an error: what cannot be read is skipped and listed in `ignored`.
 A sigil counts when its tags are in the agent's own words; its text is then taken as it is, with quotations, and sigils
-inside it are not read. The first `MOST_LEARNINGS` learnings count, so that a debrief takes a bounded time; of the other
+inside it are not read. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded time; of the other
 sigils the first valid one counts. A task is failed even if the output also says that it is done. Sigils of one word
 about the task (`_ONE_WORD`) are often only talked about: they count when they are given (see `own_words`) or directly
 beside another sigil.
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
 DISCOVERY_OF_CATEGORY = {"pitfall": "blocker", "code_structure": "constraint", "decision": "decision"}
 
-MOST_LEARNINGS = 50
-_LONGEST_ENDING = 500
-_MOST_UNREADABLE = 0.25
-_IGNORED_LIMIT = 50
+MAX_LEARNINGS = 50
+_MAX_ENDING_LENGTH = 500
+_MAX_UNREADABLE_SHARE = 0.25
+_MAX_IGNORED = 50
 _NAMES = "learning|failure-report|difficulty-estimate|retry-suggestion|task-done|task-failed|next-model"
 _ONE_WORD = ("task-done", "task-failed", "next-model", "difficulty-estimate")
 _TAG = re.compile(
@@ -153,8 +153,8 @@ def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result:
 
 def _find_ending(output: str) -> str:
     """Return the end of an output without marks and sigils: purging a learning must leave no copy of it here."""
-    ending = remove_marks(remove_sigils(output)).strip()[-_LONGEST_ENDING:]
-    return "(the output is not text)" if ending.count("\ufffd") > _MOST_UNREADABLE * len(ending) else ending
+    ending = remove_marks(remove_sigils(output)).strip()[-_MAX_ENDING_LENGTH:]
+    return "(the output is not text)" if ending.count("\ufffd") > _MAX_UNREADABLE_SHARE * len(ending) else ending
 
 
 def kind_of(discovery: str) -> str:
@@ -263,16 +263,16 @@ class _SigilReader:
 
     def sigils(self, *, quoted: int) -> Sigils:
         """Return everything that was read."""
-        more = len(self._learnings) - MOST_LEARNINGS
+        more = len(self._learnings) - MAX_LEARNINGS
         if more > 0:
-            self._ignored.insert(0, f"{more:,} <learning> beyond the first {MOST_LEARNINGS}")
+            self._ignored.insert(0, f"{more:,} <learning> beyond the first {MAX_LEARNINGS}")
         if quoted:
             self._ignored.insert(0, f"quoted, so not the agent's own: {quoted:,} sigil{'' if quoted == 1 else 's'}")
         result = next((result for result in ("failed", "done") if f"task-{result}" in self._only), "")
         if "task-failed" in self._only and "task-done" in self._only:
             self._ignored.append("<task-done> stands beside <task-failed>, which counts")
         return Sigils(
-            learnings=tuple(self._learnings[:MOST_LEARNINGS]),
+            learnings=tuple(self._learnings[:MAX_LEARNINGS]),
             failure=self._failure,
             difficulty=self._only.get("difficulty-estimate", "").lower(),
             suggestion=self._only.get("retry-suggestion", ""),
@@ -306,8 +306,8 @@ def _list_ignored(name: str, attributes: dict[str, str], text: str) -> list[str]
 
 
 def _shorten(reasons: list[str]) -> tuple[str, ...]:
-    more = len(reasons) - _IGNORED_LIMIT
-    return (*reasons[:_IGNORED_LIMIT], f"and {more:,} more") if more > 0 else tuple(reasons)
+    more = len(reasons) - _MAX_IGNORED
+    return (*reasons[:_MAX_IGNORED], f"and {more:,} more") if more > 0 else tuple(reasons)
 
 
 def _make_learning(attributes: dict[str, str], text: str) -> LearningSigil:

@@ -29,19 +29,19 @@ _TOOL = re.compile(
 )
 _ALSO_PROSE = ("cargo", "curl", "go", "jest", "make", "playwright", "poetry", "yarn")
 _RUN_COMMAND = re.compile(r"\b(?:re)?run(?:s|ning)?\s+(\w+)(?![/-]|\.\w)", re.IGNORECASE)
-_MOST = 5
+_MAX_TAGS = 5
 
 
 def find_tags(text: str) -> tuple[str, ...]:
     """Return a few tags for what the text mentions, in the order of their kinds."""
     words = [*(path.removeprefix("./") for path in _FILE.findall(text)), *_ERROR.findall(text), *_find_tools(text)]
-    return tuple(dict.fromkeys(word.lower() for word in words if len(word) <= TITLE_LIMIT))[:_MOST]
+    return tuple(dict.fromkeys(word.lower() for word in words if len(word) <= TITLE_LIMIT))[:_MAX_TAGS]
 
 
 def find_files(text: str) -> tuple[str, ...]:
     """Return the files of a project that a text mentions."""
     paths = (path.removeprefix("./") for path in _FILE.findall(text))
-    return tuple(dict.fromkeys(path for path in paths if not path.startswith(("/", "~"))))[:_MOST]
+    return tuple(dict.fromkeys(path for path in paths if not path.startswith(("/", "~"))))[:_MAX_TAGS]
 
 
 def _find_tools(text: str) -> list[str]:

@@ -37,7 +37,7 @@ from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, ends_of
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
-from learnt.text.titles import sameness
+from learnt.text.titles import text_key
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -213,7 +213,7 @@ def _learn(
     repeated: list[str] = []
     for sigil in () if task.skip_learnings else sigils:
         known = learnings.find_same(database, sigil.text)
-        if once and not context.store.claim_operation(text_id("op", f"learn {task.id} {sameness(sigil.text)}")):
+        if once and not context.store.claim_operation(text_id("op", f"learn {task.id} {text_key(sigil.text)}")):
             repeated += [known.id] if known is not None else []
             continue
         make = partial(_learning_of, sigil, task, at=at)

@@ -15,7 +15,7 @@ from learnt.errors import WrongRequest
 from learnt.flow import disk
 from learnt.flow.context import Context
 from learnt.flow.learnings import new_learning, to_status
-from learnt.learnings_file.lines import category_of, edit_fields, fields_of, line_of, same_text, says_otherwise
+from learnt.learnings_file.lines import bullet_key, category_of, changes_meaning, edit_fields, fields_of, line_of
 from learnt.learnings_file.merge import Edits, merge
 from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, parse
 from learnt.learnings_file.write import Rendering
@@ -143,7 +143,7 @@ def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
 
     def decide(learning: Learning) -> dict[str, Any]:
         changes: dict[str, Any] = dict(edit_fields(learning, text))
-        if changes and says_otherwise(line_of(learning), text):
+        if changes and changes_meaning(line_of(learning), text):
             changes |= {"implication": "", "action": ""}
         return changes
 
@@ -168,8 +168,8 @@ def _rendering_of(regeneration: Regeneration) -> Rendering:
 
 def _find_by_line(database: Database, text: str) -> Learning | None:
     """Return a learning whose line in a file is this text, an active one first."""
-    wanted = same_text(text)
+    wanted = bullet_key(text)
     titles = dict.fromkeys(fields_of(line)["title"] for line in (text, text.removeprefix(AVOID)) if line.strip())
     candidates = [learning for title in titles for learning in learnings.with_title(database, title)]
-    matches = [learning for learning in candidates if same_text(line_of(learning)) == wanted]
+    matches = [learning for learning in candidates if bullet_key(line_of(learning)) == wanted]
     return min(matches, key=lambda learning: learning.status != "active", default=None)

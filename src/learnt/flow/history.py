@@ -13,7 +13,7 @@ from typing import Any
 
 from learnt.clients.kit.transcript import About, TranscriptFile, about, steps
 from learnt.clients.kit.transcript import find as find_transcripts
-from learnt.clients.registry import PLACES
+from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.debrief.sigils import remove_sigils
 from learnt.errors import WrongRequest
 from learnt.flow.background import refuse_without_project
@@ -71,7 +71,7 @@ class Transcripts:
         """Return the transcripts and commits since a moment that were not mined yet, and what that would cost."""
         refuse_without_project(self._context)
         database, root = self._store.database, self._context.root
-        places = {name: os.environ[name] for name in PLACES if name in os.environ}
+        places = {name: os.environ[name] for name in FOLDER_VARIABLES if name in os.environ}
         files = find_transcripts(places, folder=root, since_ms=since_ms, database=session_database)
         of_the_loop = tasks.transcripts(database)  # mined with their tasks, if at all
         present = [file for file in files if file.path not in of_the_loop]

@@ -76,7 +76,9 @@ class Hooks:
         except (LearntError, OSError) as error:
             self._context.close()
             _start_worker(self._context, at_most_every_s=_BETWEEN_MIRRORS_S)
-            raise NoStore(f"the mirror cannot be read: {error}", hint="`learnt doctor` shows why, if it happens again") from None
+            raise NoStore(
+                f"the mirror cannot be read: {error}", hint="`learnt doctor` shows why, if it happens again"
+            ) from None
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Do what an event asks for, and return what the client is told.

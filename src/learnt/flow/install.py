@@ -18,10 +18,10 @@ from typing import Any
 from learnt import config, project
 from learnt.clients import registry
 from learnt.clients.kit import setup
-from learnt.clients.kit.setup import ClientState, Disk, Location, Target, Unfit
+from learnt.clients.kit.setup import AskClient, ClientState, Disk, Location, Target, Unfit
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
 from learnt.flow import context
-from learnt.flow.codex_trust import trust
+from learnt.flow.client_questions import ask_client
 from learnt.learnings_file.write import diff
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
@@ -135,7 +135,7 @@ class ClientSetup:
                 locations.append(_location(self._start, user=user)[0])
             except LearntError:
                 continue
-        yield from setup.examine(locations, _disk(ask_client=trust if ask else None))
+        yield from setup.examine(locations, _disk(ask_client if ask else None))
 
     def _with_next_steps(self, outcome: SetupOutcome, location: Location) -> SetupOutcome:
         twice = [state for state in self.states() if state.client == outcome.client and state.twice]
@@ -148,7 +148,7 @@ def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
         raise NoStore(f"{os.path.abspath(start)} is not inside a project", hint=hint)
 
 
-def _disk(ask_client: Callable[[str], dict[str, str] | None] | None = None) -> Disk:
+def _disk(ask_client: AskClient | None = None) -> Disk:
     return Disk(read=_read, is_there=_is_there, names=_names, ask_client=ask_client)
 
 
@@ -170,7 +170,7 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
     location = Location(
         root=here.root,
         user=user,
-        places={name: environ[name] for name in registry.PLACES if environ.get(name)},
+        variables={name: environ[name] for name in registry.FOLDER_VARIABLES if environ.get(name)},
         windows=sys.platform == "win32",
     )
     if not user:

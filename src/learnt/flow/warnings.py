@@ -10,6 +10,7 @@ from learnt.brief.render import FailedBefore
 from learnt.flow.hook_events import LONGEST_COMMAND
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, is_no_error
 from learnt.mine.missteps import (
+    command_key,
     find_wrong_words,
     has_succeeded,
     is_misstep,
@@ -18,7 +19,6 @@ from learnt.mine.missteps import (
     may_replace,
     repeats,
     replaces,
-    sign_of,
 )
 from learnt.model import Hit, Value
 from learnt.store import index, learnings, missteps
@@ -26,7 +26,7 @@ from learnt.store.happened import BriefRecord, WarningRecord
 from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, SuccessRecord
 from learnt.text.clean import clean
-from learnt.text.triggers import Signs, Situation
+from learnt.text.triggers import Situation, SituationMatcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class ToolCall:
         self._event = conversation.event
         self._where = {"root": self._context.root, "folder": self._event.folder}
         command = self._event.command
-        self._sign = sign_of(command, self._context.root, self._event.folder) if command else ""
+        self._sign = command_key(command, self._context.root, self._event.folder) if command else ""
         self._repeated: list[Misstep] | None = None
 
     def find_warning(self) -> CallWarning | None:
@@ -130,9 +130,9 @@ class ToolCall:
         runs_or_edits = bool(event.paths or event.command)
         if not kinds or not (runs_or_edits or event.tool):
             return []
-        signs = self._signs(kinds)
+        matcher = self._matcher(kinds)
         wanted = {kind for kind in kinds if (event.paths if kind == "files" else runs_or_edits or kind == "tools")}
-        anchors = {kind: words for kind, words in signs.anchors().items() if kind in wanted}
+        anchors = {kind: words for kind, words in matcher.anchors().items() if kind in wanted}
         which = Filter(
             exclude_task=conversation.id,
             exclude_ids=tuple(sorted(conversation.seen_ids(conversation.task))),
@@ -140,7 +140,7 @@ class ToolCall:
         )
         hits = []
         for store in self._context.sound_stores():
-            matches = index.with_triggers(store.database, anchors, signs.show, which)
+            matches = index.with_triggers(store.database, anchors, matcher.matches, which)
             for learning in learnings.get_all(store.database, list(matches)).values() if matches else ():
                 if _warns(learning, matches[learning.id]):
                     scoped = learning.replace(scope=store.place.scope)
@@ -148,9 +148,9 @@ class ToolCall:
         best = sorted(hits, key=lambda hit: (not hit.learning.pinned, -hit.learning.confidence, hit.learning.id))
         return best[:_MOST_TRIGGERED]
 
-    def _signs(self, kinds: Sequence[str]) -> Signs:
+    def _matcher(self, kinds: Sequence[str]) -> SituationMatcher:
         event = self._event
-        return Signs(
+        return SituationMatcher(
             Situation(
                 text=clean(event.output) if "errors" in kinds else "",
                 paths=tuple(map(clean, event.paths)),

@@ -1,7 +1,7 @@
 """The background worker: applies pending records, reads transcripts that have grown, and updates the learnings files.
 
-The steps are independent: a failed step is reported and retried by the next worker. A conversation is debriefed before a
-model reads it, so a failing model does not delay the agent's own learnings. Records that arrive while the worker is
+The steps are independent: a failed step is reported and retried by the next worker. A conversation is debriefed before
+a model reads it, so a failing model does not delay the agent's own learnings. Records that arrive while the worker is
 finishing are not missed: it checks again after it has released its lock.
 """
 
@@ -148,7 +148,7 @@ class Worker:
         return is_enabled and not task.skip_learnings and not was_asked_recently(self._context, task)
 
     def _debrief(self, attempt: Attempt, size: int) -> bool:
-        """Replace the debrief of a conversation with one of the whole transcript; False if the agent said nothing yet."""
+        """Replace the debrief of a conversation with one of the whole transcript; False if the agent said nothing."""
         header = self._read_header(attempt, size)
         question, messages = self._read_words(attempt) if header else ("", [])
         if header is None or not messages:

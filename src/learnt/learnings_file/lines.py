@@ -10,7 +10,7 @@ import re
 
 from learnt.model import AVOID, TITLE_LIMIT, Learning
 from learnt.text.clean import fold
-from learnt.text.titles import cut_title, first_sentence, same_line
+from learnt.text.titles import cut_title, first_sentence, line_key
 
 GENERAL = "General"
 ID_COMMENT = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
@@ -54,12 +54,12 @@ def drop_ids(text: str) -> str:
     return fold(ID_COMMENT.sub(" ", text))
 
 
-def same_text(text: str) -> str:
+def bullet_key(text: str) -> str:
     """Return a key that is equal for equal texts: lower case, white space folded, without our comments."""
-    return same_line(drop_ids(text))
+    return line_key(drop_ids(text))
 
 
-def says_otherwise(before: str, after: str) -> bool:
+def changes_meaning(before: str, after: str) -> bool:
     """Say whether a new text says something else or the opposite, so that advice for the old one does not fit."""
     old, new = (set(_WORD.findall(text.lower())) for text in (before, after))
     is_negated = bool(old & _NEGATIONS) != bool(new & _NEGATIONS)

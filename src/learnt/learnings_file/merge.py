@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from learnt.learnings_file.lines import category_of, drop_ids, heading_of, line_of, same_text
+from learnt.learnings_file.lines import bullet_key, category_of, drop_ids, heading_of, line_of
 from learnt.learnings_file.read import Bullet, ParsedFile
 from learnt.learnings_file.write import Rendering
 from learnt.model import Learning, Value
 
-_LONGEST_QUOTE = 60
+_MAX_QUOTE_LENGTH = 60
 
 
 class Edits(Value):
@@ -49,7 +49,7 @@ def merge(
     """Return what people changed in the file since its rendering `base`, which is None if it is not known.
 
     `store` holds the learnings that file and base name, of any status. `known_text` says whether some rendering showed
-    a learning with a text; `find` gives a learning whose line is the same text by `same_text`, an active one first.
+    a learning with a text; `find` gives a learning whose line is the same text by `bullet_key`, an active one first.
     """
     if parsed.conflict:
         return Edits(remarks=("the file holds the markers of a merge conflict: nothing was read from it",))
@@ -97,10 +97,10 @@ class _Merge:
         lost: dict[str, str] = {}
         for id in [id for id in self._was if id in self._store and id not in by_id]:
             for text in (self._was[id].text, _present_text(self._store[id])):
-                lost.setdefault(same_text(text), id)
+                lost.setdefault(bullet_key(text), id)
         nameless = []
         for bullet in bullets:
-            id = lost.get(same_text(bullet.text), "")
+            id = lost.get(bullet_key(bullet.text), "")
             if bullet.id in self._store or (bullet.id and self._was_shown(bullet.id, bullet.text)):
                 continue
             if id and id not in by_id:
@@ -115,18 +115,18 @@ class _Merge:
         self._take_texts(learning, was, bullets)
         if was is None and learning.status != "active" and learning.id not in self._changed:
             self._remark_hidden(learning, bullets[0].text)
-        self._texts.add(same_text(self._changed.get(learning.id, _present_text(learning))))
+        self._texts.add(bullet_key(self._changed.get(learning.id, _present_text(learning))))
         if was is None or learning.status != "active":
             return
         if learning.id not in self._changed:
-            self._texts.add(same_text(was.text))
+            self._texts.add(bullet_key(was.text))
         places = [category_of(bullet.section) for bullet in bullets]
         if not {category_of(was.section), _place_of(learning)} & set(places):
             self._moved[learning.id] = places[0]
 
     def take_nameless(self, bullet: Bullet, by_id: Mapping[str, object]) -> None:
         """Decide on a bullet without an id: it is new, or the text of an existing learning."""
-        same = same_text(bullet.text)
+        same = bullet_key(bullet.text)
         if same in self._texts or same in self._added:
             return
         learning = self._find(bullet.text)
@@ -209,4 +209,4 @@ def _place_of(learning: Learning) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+    return text if len(text) <= _MAX_QUOTE_LENGTH else text[: _MAX_QUOTE_LENGTH - 1] + "…"

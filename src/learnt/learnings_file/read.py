@@ -24,7 +24,7 @@ UPDATED = "Last updated:"
 
 # What is left of such a comment when a character of it was lost.
 _DAMAGED_ID = re.compile(r"(?:<!-*\s*learn_?\w*\s*-*>?|<?!?-*\s*\blearn_\w*\s*-+>)$")
-_LONGEST_COMMENT = 200
+_MAX_COMMENT_LENGTH = 200
 _TRAILER = re.compile(r"\s*<!--\s*learnt:([^<>]*)-->")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*))?$")
@@ -253,7 +253,7 @@ class _FileReader:
         item = _ITEM.match(lines[0])
         raw = fold("\n".join([(item and item[2]) or "", *lines[1:]]))
         ids = ID_COMMENT.findall(raw)
-        end = raw[-_LONGEST_COMMENT:]
+        end = raw[-_MAX_COMMENT_LENGTH:]
         text = drop_ids(raw) if ids else fold(raw.removesuffix(end) + _DAMAGED_ID.sub("", end))
         if len(text) > TEXT_LIMIT:
             self._paragraph += lines  # too long for a learning, but still a person's text

@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 
-from learnt.learnings_file.lines import GENERAL, drop_ids, heading_of, line_of, same_text
+from learnt.learnings_file.lines import GENERAL, bullet_key, drop_ids, heading_of, line_of
 from learnt.learnings_file.read import (
     GOAL_TITLE,
     TITLE,
@@ -28,9 +28,9 @@ from learnt.model import AVOID, Learning, Value
 from learnt.text.redact import black_out
 from learnt.text.tokens import estimate_tokens
 
-_A_FEW = 5
-_TOKENS_OF_A_TRAILER = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no id costs more
-_LEAST_TOKENS = 8  # no bullet with its comment costs less
+_MAX_WITHOUT_HEADINGS = 5
+_TRAILER_TOKENS = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no id costs more
+_MIN_BULLET_TOKENS = 8  # no bullet with its comment costs less
 
 
 class Rendering(Value):
@@ -93,7 +93,7 @@ def select(
     ]
     once: dict[str, Learning] = {}
     for learning in sorted(shown, key=rank):
-        once.setdefault(same_text(line_of(learning)), learning)
+        once.setdefault(bullet_key(line_of(learning)), learning)
     return list(once.values())
 
 
@@ -165,11 +165,11 @@ def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
     stays, except where it repeats a text of the learning in full.
     """
     lines = split_lines(text)
-    keys = {same_text(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}
+    keys = {bullet_key(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}
     own_lines: set[int] = set()
     other_lines: set[int] = set()
     for places, bullet in bullets_by_line(lines):
-        is_own = bullet.id == id or (not bullet.id and same_text(bullet.text) in keys)
+        is_own = bullet.id == id or (not bullet.id and bullet_key(bullet.text) in keys)
         (own_lines if is_own else other_lines).update(places)
     kept = [place for place in range(len(lines)) if place not in own_lines]
     parts = []
@@ -197,11 +197,11 @@ class _Layout:
         """Return the learnings that fit; the sum over single lines is never less than the cost of all together."""
         # The id of a rendering is random, and so is its cost: what fits must not depend on it.
         empty = self.text((), known, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
-        room = max_tokens - estimate_tokens(empty) - _TOKENS_OF_A_TRAILER
+        room = max_tokens - estimate_tokens(empty) - _TRAILER_TOKENS
         headings = {piece.section for piece in self._loose}
         shown: list[Learning] = []
         for learning in learnings:
-            if room < _LEAST_TOKENS:
+            if room < _MIN_BULLET_TOKENS:
                 break
             heading = heading_of(learning.category)
             new = sectioned and heading not in headings
@@ -243,7 +243,7 @@ def _order_headings(known: Sequence[str], shown: Sequence[Learning]) -> list[str
 
 
 def _is_long(learnings: Sequence[Learning]) -> bool:
-    return len(learnings) > _A_FEW and len({heading_of(learning.category) for learning in learnings}) > 1
+    return len(learnings) > _MAX_WITHOUT_HEADINGS and len({heading_of(learning.category) for learning in learnings}) > 1
 
 
 def _format_bullet(learning: Learning) -> str:

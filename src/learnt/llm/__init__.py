@@ -1,11 +1,11 @@
-"""Ask a language model through the provider that the user named: one `complete` for all.
+"""Call a language model through the configured provider.
 
-A call is made only when a provider is named and the ledger's cap allows it, and is recorded before it is made. It has a
-time limit and is tried once more where that may help. The answer is checked: a `Completion` can be used as it is, and
-everything else is a `ModelFailed` that says why.
+A call is made only if a provider is configured and the spending caps allow it, and is recorded before it is made. It
+has a time limit and is retried once if that may help. The answer is checked: a `Completion` can be used as it is, and
+anything else raises `ModelFailed` with the reason.
 
-A call that ended without reporting its tokens counts as the forecast if a model may have worked on it, so that a cap
-holds even when every call times out.
+A call that ends without reporting its tokens is charged at its forecast if a model may have worked on it, so that a cap
+holds even if every call times out.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from learnt.text.templates import split_command_line
 
 __all__ = ["CallLedger", "Completion", "ModelRequest", "Provider", "complete"]
 
-_LONGEST_PAUSE_S = 1.0
-_HINT = "try again later, or name another model: `learnt config model.name`; `learnt usage` lists all calls"
-_PLACE = "under [model] in your user-wide settings file, which `learnt config model.command` names"
-_EXAMPLE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_PLACE}'
+_MAX_PAUSE_S = 1.0
+_HINT = "try again later, or choose another model: `learnt config model.name`; `learnt usage` lists all calls"
+_IN_SETTINGS = "under [model] in your user-wide settings file, which `learnt config model.command` names"
+_EXAMPLE = f'`provider = "command"` and `command = "claude -p --model haiku"` {_IN_SETTINGS}'
 
 
 def complete(
     request: ModelRequest, *, provider: Provider, ledger: CallLedger, sleep: Callable[[float], object] = time.sleep
 ) -> Completion:
-    """Return the model's answer, from the second try if need be.
+    """Return the model's answer, after a retry if necessary.
 
-    Raises NoModel when no provider is named, SpendingCap when the ledger forbids the call, ModelFailed when there is no
-    usable answer.
+    Raise NoModel if no provider is configured, SpendingCap if the ledger forbids the call, and ModelFailed if there is
+    no usable answer.
     """
     ask = _find_provider(provider)
     answer, completion = _try(request, provider, ledger, ask)
-    if answer.again:
-        sleep(answer.wait_s if answer.wait_s is not None else random.uniform(0.1, _LONGEST_PAUSE_S))
+    if answer.can_retry:
+        sleep(answer.retry_after_s if answer.retry_after_s is not None else random.uniform(0.1, _MAX_PAUSE_S))
         answer, completion = _try(request, provider, ledger, ask)
     if completion is None:
         name = f"{provider.name} {provider.model}".strip()
@@ -54,9 +54,9 @@ def complete(
 def _find_provider(provider: Provider) -> Callable[[ModelRequest, Provider], ModelAnswer]:
     """Return the function that asks this provider."""
     if provider.name == "none":
-        raise NoModel("no model is named", hint=f"name one: {_EXAMPLE}")
+        raise NoModel("no model is configured", hint=f"set {_EXAMPLE}")
     if provider.name == "command":
-        words = split_command_line(provider.command, setting=f"`command` {_PLACE}")
+        words = split_command_line(provider.command, setting=f"`command` {_IN_SETTINGS}")
         if not words:
             raise NoModel("the model's provider is `command`, but no command is set", hint=f"set {_EXAMPLE}")
         return partial(command.ask, words)
@@ -73,7 +73,7 @@ def _try(
     forecast = calls.forecast_usd(request, provider)
     call_id = ledger.begin(request, provider, forecast)
     began = time.monotonic()
-    # What the ledger says when the call is broken off.
+    # Recorded if the call is interrupted.
     answer, data = ModelAnswer(result=FAILED, reason="the call was interrupted"), None
     try:
         answer, data = _check(ask(request, provider), request, provider)
@@ -84,23 +84,23 @@ def _try(
 
 
 def _check(answer: ModelAnswer, request: ModelRequest, provider: Provider) -> tuple[ModelAnswer, Any]:
-    """Return the answer with a result that fits its text, and the value of its JSON."""
+    """Return the answer, marked as failed if it is unusable, and the value of its JSON."""
     if answer.result != DONE:
-        # A service may quote the key that it refuses, and a program its input.
+        # A service may quote the key that it rejects, and a program its input.
         reason = answer.reason.replace(provider.api_key, "…") if provider.api_key else answer.reason
         return answer.replace(reason=redact(reason)[0]), None
     answer = answer.replace(text=clean(answer.text).strip())
     if not answer.text:
-        return answer.replace(result=FAILED, reason="the answer is empty", again=True), None
+        return answer.replace(result=FAILED, reason="the answer is empty", can_retry=True), None
     if not request.schema:
         return answer, None
     data, flaw = find(answer.text, request.schema)
-    return (answer.replace(result=FAILED, reason=flaw, again=True) if flaw else answer), data
+    return (answer.replace(result=FAILED, reason=flaw, can_retry=True) if flaw else answer), data
 
 
 def _figures(answer: ModelAnswer, provider: Provider, forecast: float, began: float) -> dict[str, Any]:
     cost = calls.cost_usd(provider, answer.tokens_in, answer.tokens_out)
-    if not answer.reached:
+    if not answer.may_have_cost:
         cost = 0.0
     elif answer.tokens_in is None and answer.tokens_out is None and forecast:
         cost = forecast

@@ -1,11 +1,11 @@
-"""What a call to a model is: the request, the provider, the answer, and what it costs.
+"""The parts of a model call: request, provider, answer, cost and spending caps.
 
-An answer is foreign text. A provider's module never raises: it returns a `ModelAnswer`, which also describes errors in
-words for a person.
+An answer is untrusted text. A provider's module never raises: it returns a `ModelAnswer`, which also describes errors
+in words for a person.
 
-Prices come from the user's settings. None is built in, because prices change and a wrong one is worse than none. Where
-no token price is known, a call costs the assumed price of one call; where that is not set either, it counts as free
-and no cap can stop it.
+Prices come from the user's settings. None is built in, because prices change and a wrong one is worse than none.
+Without token prices, a call costs the configured price of one call; without that, it counts as free and no cap can stop
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from learnt.text.times import DAY_S
 from learnt.text.tokens import estimate_tokens
 
 PROVIDERS = ("none", "command", "anthropic", "openai")
-# As the store keeps them.
+# The stored results.
 DONE, FAILED, TIMEOUT, REFUSED = "done", "failed", "timeout", "refused"
 _MILLION = 1_000_000
 # Sums of many small amounts must not miss a cap by a rounding error.
@@ -29,7 +29,7 @@ _ROUNDING_USD = 1e-9
 
 
 class ModelRequest(Value):
-    """What a model is asked, and for what purpose; with a schema the answer is JSON, without one plain text."""
+    """A prompt and its purpose; with a schema the answer is JSON, otherwise plain text."""
 
     purpose: str
     prompt: str
@@ -39,7 +39,7 @@ class ModelRequest(Value):
 
     @property
     def instructions(self) -> str:
-        """The system prompt: the request's own, and the form of the answer."""
+        """The system prompt, with the format of the answer."""
         if not self.schema:
             return clean(self.system)
         form = json.dumps(self.schema, ensure_ascii=False)
@@ -48,14 +48,14 @@ class ModelRequest(Value):
 
 
 class Provider(Value):
-    """Which model is asked, how, and at what price: USD per million tokens, or per call that reports no tokens."""
+    """Which model is called, how, and at what price: USD per million tokens, or per call that reports no tokens."""
 
     name: str = "none"
     model: str = ""
     command: str = ""
     base_url: str = ""
     api_key: str = ""
-    """Empty: the service's own package looks for one."""
+    """If empty, the service's own package looks for a key."""
     time_limit_s: float = 60.0
     input_price: float | None = None
     output_price: float | None = None
@@ -86,18 +86,18 @@ class ModelAnswer(Value):
     tokens_in: int | None = None
     tokens_out: int | None = None
     reason: str = ""
-    """Why it is not done, in words for a person."""
+    """Why the call failed, in words for a person."""
     hint: str = ""
-    again: bool = False
-    """Whether the same call may succeed the second time."""
-    wait_s: float | None = None
-    """How long the service asks us to wait."""
-    reached: bool = True
-    """Whether a model may have worked on it, so that it may have cost something."""
+    can_retry: bool = False
+    """Whether a second try may succeed."""
+    retry_after_s: float | None = None
+    """How long the service asks us to wait before a retry."""
+    may_have_cost: bool = True
+    """Whether a model may have worked on the request."""
 
 
 class Completion(Value):
-    """An answer that can be used; with a schema, `data` is the checked value of its JSON."""
+    """A usable answer; with a schema, `data` is the checked value of its JSON."""
 
     text: str
     data: Any = None
@@ -109,23 +109,23 @@ class Completion(Value):
 
 
 class CallLedger(Protocol):
-    """Keeps the account of the calls: each is recorded before it is made."""
+    """Records calls; each is recorded before it is made."""
 
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
-        """Record a call that is about to be made and return its id; raise SpendingCap when it must not be made."""
+        """Record a call that is about to be made and return its id; raise SpendingCap if it must not be made."""
 
     def end(self, call_id: str, **outcome: Any) -> None:
         """Record how a call ended: `result`, `reason`, `model`, its tokens, `cost_usd` and `duration_ms`."""
 
 
 def forecast_usd(request: ModelRequest, provider: Provider) -> float:
-    """Return what the call will cost at most: everything that is sent, and the longest possible answer."""
+    """Return the highest possible cost of a call: everything that is sent, and the longest answer."""
     tokens_in = estimate_tokens(request.instructions) + estimate_tokens(clean(request.prompt))
     return cost_usd(provider, tokens_in, request.max_tokens) or 0.0
 
 
 def cost_usd(provider: Provider, tokens_in: int | None, tokens_out: int | None) -> float | None:
-    """Return what a call has cost; None when neither its tokens with their prices nor the price of a call is known."""
+    """Return the cost of a call; None if neither its tokens and their prices nor the price of a call are known."""
     priced = provider.input_price is not None or provider.output_price is not None
     counted = tokens_in is not None or tokens_out is not None
     if provider.name == "command" or not (priced and counted):
@@ -137,11 +137,11 @@ def cost_usd(provider: Provider, tokens_in: int | None, tokens_out: int | None) 
 def refusal(
     spent_day: float, spent_month: float, forecast: float, cap_day: float | None, cap_month: float | None
 ) -> str:
-    """Return why a call must not be made, or nothing. None means no cap; a free call is always allowed."""
+    """Return why a call must not be made, or nothing. A cap of None means no cap; a free call is always allowed."""
     if forecast == 0:
         return ""
     for period, spent, cap in (("day", spent_day, cap_day), ("month", spent_month, cap_month)):
-        # Compared this way round, NaN refuses.
+        # Written so that NaN refuses.
         if cap is not None and not spent + forecast <= cap + _ROUNDING_USD:
             return (
                 f"the cap of ${cap:.2f} a {period} does not allow a call of about ${forecast:.4f}: "

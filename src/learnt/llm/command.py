@@ -1,8 +1,7 @@
-"""Any program that answers on stdout; it gets the prompt on stdin, or as a file for `{prompt_file}`.
+"""Call a model through any program that answers on stdout; it gets the prompt on stdin, or as `{prompt_file}`.
 
-`ask` returns in time even if the program hangs, prints without end, ignores its input or leaves other processes
-running. Everything in its process group is killed at the end. `LEARNT_INTERNAL=1` tells the hooks of a client that the
-call is ours.
+`ask` returns in time even if the program hangs, prints endlessly, ignores its input or leaves other processes running.
+Its process group is killed at the end. `LEARNT_INTERNAL=1` keeps the hooks of a client from serving the call.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from learnt.text.clean import clean, fold
 from learnt.text.templates import fill_in, takes_prompt_file
 
 OUTPUT_LIMIT_BYTES = 5_000_000
-_ERRORS_KEPT_BYTES = 4_000
-_LONGEST_COMPLAINT = 300
-# How long a killed process may take to vanish, and a pipe to close that something outside of the group still holds.
+_STDERR_LIMIT_BYTES = 4_000
+_MAX_COMPLAINT_LENGTH = 300
+# How long to wait for a killed process to end, and for a pipe that a process outside of the group holds open.
 _PATIENCE_S = 2.0
 
 
 def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> ModelAnswer:
-    """Return what the program prints when it is given the prompt."""
+    """Return what the program answers to the prompt."""
     with tempfile.TemporaryDirectory(prefix="learnt-", ignore_cleanup_errors=True) as scratch:
         path = os.path.join(scratch, "prompt.md")
         with open(path, "w", encoding="utf-8", newline="") as file:
@@ -36,13 +35,13 @@ def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> Mode
 
         def keep(name: str, chunk: bytes) -> bool:
             (printed if name == "stdout" else errors).extend(chunk)
-            del errors[:-_ERRORS_KEPT_BYTES]
+            del errors[:-_STDERR_LIMIT_BYTES]
             return len(printed) <= OUTPUT_LIMIT_BYTES
 
         with open(os.devnull if takes_prompt_file(words) else path, "rb") as stdin:
             exit = run(
                 filled_in,
-                folder=scratch,  # it holds nothing that could mislead the model
+                folder=scratch,  # contains nothing that could mislead the model
                 environ={**provider.environment, INTERNAL: "1"},
                 stdin=stdin,
                 keep=keep,
@@ -56,19 +55,19 @@ def _read(program: str, exit: Exit, text: str, errors: str, provider: Provider) 
     """Return the answer, or why there is none."""
     if exit.ending == NOT_STARTED:
         hint = "check `command`: `learnt config model.command` shows it and where it is set"
-        return ModelAnswer(result=FAILED, reason=exit.error, hint=hint, reached=False)
+        return ModelAnswer(result=FAILED, reason=exit.error, hint=hint, may_have_cost=False)
     if exit.ending == OUTPUT_LIMIT:
         reason = f"`{program}` printed more than {OUTPUT_LIMIT_BYTES:,} bytes"
-        return ModelAnswer(result=FAILED, reason=reason, again=True)
+        return ModelAnswer(result=FAILED, reason=reason, can_retry=True)
     if exit.ending == TIME_LIMIT:
         return time_out(provider.time_limit_s)
     if exit.exit_code:
         complaint = _last_line(errors) or _last_line(text)
         reason = f"`{program}` ended with exit code {exit.exit_code}" + (f": {complaint}" if complaint else "")
-        return ModelAnswer(result=FAILED, reason=reason, again=True)
+        return ModelAnswer(result=FAILED, reason=reason, can_retry=True)
     return ModelAnswer(text=text)
 
 
 def _last_line(text: str) -> str:
     lines = [line for line in clean(text).splitlines() if line.strip()]
-    return fold(lines[-1])[:_LONGEST_COMPLAINT] if lines else ""
+    return fold(lines[-1])[:_MAX_COMPLAINT_LENGTH] if lines else ""

@@ -1,6 +1,6 @@
-"""Find JSON in what a model said, and check it against the part of JSON Schema that our requests use.
+"""Find JSON in a model's answer, and check it against the subset of JSON Schema that our requests use.
 
-That part is: `type` (object, array, string, number, integer, boolean), `enum`, `required`, `properties`,
+The subset is: `type` (object, array, string, number, integer, boolean), `enum`, `required`, `properties`,
 `additionalProperties: false`, `items`, `minItems`, `maxItems` and `maxLength`. Other keywords, such as `description`
 and `$ref`, are for the model only. No text raises an error.
 """
@@ -22,28 +22,28 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 _START = re.compile(r"[{\[]")
 # A useless answer may consist of nothing but brackets.
-_MOST_STARTS = 1_000
+_MAX_STARTS = 1_000
 
 
 def find(text: str, schema: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the first whole JSON value in the text that fits and an empty text; or None and what is wrong."""
+    """Return the first complete JSON value in the text that fits the schema, or None and what is wrong."""
     flaw = ""
     for value in _values(text):
         misfit = check(value, schema)
         if not misfit:
             return value, ""
-        flaw = flaw or f"the answer does not have the form that was asked for: {misfit}"
+        flaw = flaw or f"the answer does not fit the schema: {misfit}"
     if flaw:
         return None, flaw
     return None, "the JSON of the answer is broken or cut off" if _START.search(text) else "the answer holds no JSON"
 
 
 def check(value: Any, schema: Mapping[str, Any], path: str = "") -> str:
-    """Return what is wrong with a value, and where; nothing when it fits."""
+    """Return what is wrong with a value, and where; empty if it fits."""
     name = path or "the value"
     wanted = schema.get("type")
-    if wanted and not _is(value, wanted):
-        return f"{name} is {_kind(value)}, not {_with_article(wanted)}"
+    if wanted and not _has_type(value, wanted):
+        return f"{name} is {_type_name(value)}, not {_with_article(wanted)}"
     if "enum" in schema and value not in schema["enum"]:
         return f"{name} is {_format(value)}, not one of {', '.join(map(str, schema['enum']))}"
     if isinstance(value, str) and len(value) > schema.get("maxLength", len(value)):
@@ -59,7 +59,7 @@ def _check_list(values: list[Any], schema: Mapping[str, Any], path: str) -> str:
         return f"{name} has {len(values)} entries; at least {schema['minItems']} are needed"
     if len(values) > schema.get("maxItems", len(values)):
         return f"{name} has {len(values)} entries; at most {schema['maxItems']} are allowed"
-    flaws = (check(value, schema.get("items", {}), f"{path}[{place}]") for place, value in enumerate(values))
+    flaws = (check(value, schema.get("items", {}), f"{path}[{index}]") for index, value in enumerate(values))
     return next(filter(None, flaws), "")
 
 
@@ -77,10 +77,10 @@ def _check_fields(value: dict[str, Any], schema: Mapping[str, Any], path: str) -
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the outermost JSON values of a text: the text itself, or what begins with a bracket in it."""
+    """Yield the outermost JSON values of a text: the text itself, or values that begin with a bracket in it."""
     decoder = json.JSONDecoder(parse_constant=_reject_constant)
     position, start = 0, re.search(r"\S", text)
-    for _ in range(_MOST_STARTS):
+    for _ in range(_MAX_STARTS):
         if start is None:
             return
         try:
@@ -95,12 +95,16 @@ def _reject_constant(constant: str) -> Any:
     raise ValueError(constant)  # NaN and Infinity, which Python would accept
 
 
-def _is(value: Any, wanted: str) -> bool:
+def _has_type(value: Any, wanted: str) -> bool:
     return isinstance(value, _TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
 
 
-def _kind(value: Any) -> str:
-    return "null" if value is None else _with_article(next(name for name in ("boolean", *_TYPES) if _is(value, name)))
+def _type_name(value: Any) -> str:
+    return (
+        "null"
+        if value is None
+        else _with_article(next(name for name in ("boolean", *_TYPES) if _has_type(value, name)))
+    )
 
 
 def _with_article(name: str) -> str:

@@ -1,12 +1,11 @@
-"""The services on the network: Anthropic's Messages API and OpenAI's Chat Completions, each through its own package.
+"""Network services: Anthropic's Messages API and OpenAI's Chat Completions, each through its own package.
 
-Ollama, vLLM and many others offer OpenAI's protocol. Options that only OpenAI's own servers know are sent to them
-alone. The packages find the key and make the connection. We read the body of the answer ourselves, as foreign JSON,
-because other servers leave out what the packages expect. Both packages are built alike, so their errors have the same
-names.
+Ollama, vLLM and many others offer OpenAI's protocol. Options that only OpenAI's servers know are sent only to them. The
+packages find the key and make the connection. The body of the answer is read here as untrusted JSON, because other
+servers leave out fields that the packages expect. Both packages use the same names for their errors.
 
-The packages' own time limit applies to each wait. A server that sends a byte now and then could hold us for ever, so
-the call runs in a thread that is abandoned at the limit; it ends with the connection, or with the process.
+The packages apply their time limit to each read. A server that sends a byte now and then could block us forever, so the
+call runs in a thread that is abandoned at the limit; it ends with the connection or with the process.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from learnt.llm.calls import FAILED, REFUSED, TIMEOUT, ModelAnswer, ModelRequest
 from learnt.text.clean import clean, fold
 from learnt.text.json_values import amount, count, dig, text_of, total
 
-_LONGEST_WAIT_S = 5.0
-_LONGEST_REASON = 300
-_TRY_AGAIN = (408, 409, 429)
-_WRONG_KEY = (401, 403)
+_MAX_RETRY_AFTER_S = 5.0
+_MAX_REASON_LENGTH = 300
+_RETRY_STATUSES = (408, 409, 429)
+_WRONG_KEY_STATUSES = (401, 403)
 _ANTHROPIC_TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _OPENAI_HOST = "api.openai.com"
-# The reasons why an answer ends before it is complete: Anthropic's two, and OpenAI's.
+# Reasons why an answer ended before it was complete: two of Anthropic's, and OpenAI's.
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded", "length")
 
 
 def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
-    """Return what the service answers."""
+    """Return the service's answer."""
     try:
         package: Any = importlib.import_module(provider.name)
     except ImportError:
@@ -41,7 +40,7 @@ def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
             result=FAILED,
             reason=f"the Python package `{provider.name}` is not installed",
             hint=f"pip install 'learnt[{provider.name}]'",
-            reached=False,
+            may_have_cost=False,
         )
     call = _call_anthropic if provider.name == "anthropic" else _call_openai
     answers: SimpleQueue[ModelAnswer] = SimpleQueue()
@@ -60,12 +59,12 @@ def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
 
 
 def time_out(limit_s: float) -> ModelAnswer:
-    """Return the answer for a call without an answer in time."""
+    """Return the answer for a call that timed out."""
     return ModelAnswer(
         result=TIMEOUT,
-        reason=f"no answer came within {limit_s:g} s",
-        hint="raise `time_limit_s` under [model] in learnt.toml, or name a faster model",
-        again=True,
+        reason=f"no answer within {limit_s:g} s",
+        hint="raise `time_limit_s` under [model] in learnt.toml, or choose a faster model",
+        can_retry=True,
     )
 
 
@@ -97,7 +96,7 @@ def _call_openai(openai: Any, request: ModelRequest, provider: Provider) -> Mode
         response = client.chat.completions.with_raw_response.create(
             model=provider.model,
             messages=[*system, {"role": "user", "content": clean(request.prompt)}],
-            **_openai_options(request, own=client.base_url.host == _OPENAI_HOST),
+            **_openai_options(request, is_openai=client.base_url.host == _OPENAI_HOST),
         )
         body = json.loads(response.http_response.text)
     choices = dig(body, "choices")
@@ -118,7 +117,7 @@ def _connect_openai(openai: Any, provider: Provider) -> Any:
     except openai.OpenAIError:
         if not provider.base_url:
             raise
-        # A local server needs no key, but the package insists on one.
+        # A local server needs no key, but the package requires one.
         return openai.OpenAI(api_key="none", **_connection(provider))
 
 
@@ -126,8 +125,8 @@ def _connection(provider: Provider) -> dict[str, Any]:
     return {"base_url": provider.base_url or None, "timeout": provider.time_limit_s, "max_retries": 0}
 
 
-def _openai_options(request: ModelRequest, *, own: bool) -> dict[str, Any]:
-    if not own:
+def _openai_options(request: ModelRequest, *, is_openai: bool) -> dict[str, Any]:
+    if not is_openai:
         return {"max_tokens": request.max_tokens}
     is_object = request.schema.get("type") == "object"
     form = {"response_format": {"type": "json_object"}} if is_object else {}
@@ -135,58 +134,60 @@ def _openai_options(request: ModelRequest, *, own: bool) -> dict[str, Any]:
 
 
 def _check_ending(answer: ModelAnswer, ending: Any, *, refused: bool, words: str = "") -> ModelAnswer:
-    """Return the answer, marked as not done when the model refused or its answer was cut off."""
+    """Return the answer, marked as failed if the model refused or its answer was cut off."""
     if refused:
         why = f": {words[:200]}" if words else ""
         return answer.replace(result=REFUSED, reason=f"the model refused to answer{why}")
     if ending in _CUT_OFF:
-        return answer.replace(result=FAILED, reason="the answer was cut off because it grew too long")
+        return answer.replace(result=FAILED, reason="the answer was cut off because it was too long")
     return answer
 
 
 def _report_errors(package: Any, call: Callable[[], ModelAnswer]) -> ModelAnswer:
-    """Return what the call returns, or an answer that describes its error."""
+    """Return the call's answer, or one that describes its error."""
     name = package.__name__
-    key_hint = f"put the key into {name.upper()}_API_KEY in the environment; it is kept in no file of ours"
+    key_hint = f"put the key into {name.upper()}_API_KEY in the environment; learnt stores it nowhere"
     base_error = package.AnthropicError if name == "anthropic" else package.OpenAIError
     try:
         return call()
     except package.APITimeoutError:
-        return ModelAnswer(result=TIMEOUT, reason="the service did not answer in time", again=True)
+        return ModelAnswer(result=TIMEOUT, reason="the service did not answer in time", can_retry=True)
     except package.APIStatusError as error:
         return _report_status(error, key_hint)
     except package.APIConnectionError as error:
         why = _shorten(str(error.__cause__ or error))
-        return ModelAnswer(result=FAILED, reason=f"the service cannot be reached: {why}", again=True, reached=False)
+        reason = f"the service cannot be reached: {why}"
+        return ModelAnswer(result=FAILED, reason=reason, can_retry=True, may_have_cost=False)
     except json.JSONDecodeError:
-        return ModelAnswer(result=FAILED, reason="the service answered with something that is no JSON", again=True)
+        return ModelAnswer(result=FAILED, reason="the service did not answer with JSON", can_retry=True)
     except (base_error, TypeError, ValueError) as error:  # mostly a missing key
-        return ModelAnswer(result=FAILED, reason=f"cannot ask: {_shorten(str(error))}", hint=key_hint, reached=False)
+        reason = f"cannot call the service: {_shorten(str(error))}"
+        return ModelAnswer(result=FAILED, reason=reason, hint=key_hint, may_have_cost=False)
 
 
 def _report_status(error: Any, key_hint: str) -> ModelAnswer:
-    """Return what an error of the service says, by its status."""
+    """Return an answer that describes an error of the service."""
     status = int(error.status_code)
     message = text_of(dig(error.body, "error", "message") or dig(error.body, "message")) or str(error)
     return ModelAnswer(
         result=FAILED,
         reason=f"the service answered {status}: {_shorten(message)}",
-        hint=key_hint if status in _WRONG_KEY else "",
-        again=status in _TRY_AGAIN or status >= 500,
-        wait_s=_wait_s(error.response.headers.get("retry-after")),
-        reached=False,
+        hint=key_hint if status in _WRONG_KEY_STATUSES else "",
+        can_retry=status in _RETRY_STATUSES or status >= 500,
+        retry_after_s=_read_retry_after(error.response.headers.get("retry-after")),
+        may_have_cost=False,
     )
 
 
-def _wait_s(header: str | None) -> float | None:
-    """Return how long a service asks us to wait, in seconds; a date is ignored."""
+def _read_retry_after(header: str | None) -> float | None:
+    """Return the seconds of a Retry-After header; a date is ignored."""
     try:
-        wait_s = amount(float(header or ""))
+        seconds = amount(float(header or ""))
     except ValueError:
         return None
-    return None if wait_s is None else min(wait_s, _LONGEST_WAIT_S)
+    return None if seconds is None else min(seconds, _MAX_RETRY_AFTER_S)
 
 
 def _shorten(text: str) -> str:
-    text = fold(text[: 10 * _LONGEST_REASON])
-    return text if len(text) <= _LONGEST_REASON else f"{text[: _LONGEST_REASON - 1]}…"
+    text = fold(text[: 10 * _MAX_REASON_LENGTH])
+    return text if len(text) <= _MAX_REASON_LENGTH else f"{text[: _MAX_REASON_LENGTH - 1]}…"

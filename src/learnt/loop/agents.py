@@ -14,7 +14,7 @@ from typing import BinaryIO, Self
 
 from learnt.clients.kit import run as programs
 from learnt.clients.kit.run import Call, Output
-from learnt.clients.registry import PLACES
+from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.errors import LearntError
 from learnt.model import Value
 from learnt.system import family
@@ -83,7 +83,7 @@ def run(
         stdout=log.path("stdout"),
         stderr=log.path("stderr"),
         exit_code=exit.exit_code,
-        places={name: environment[name] for name in PLACES if name in environment},
+        variables={name: environment[name] for name in FOLDER_VARIABLES if name in environment},
     )
     return AgentRun(exit=exit, output=output)
 

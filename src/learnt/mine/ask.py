@@ -18,25 +18,25 @@ from learnt.llm.schema import check
 from learnt.model import DISCOVERIES, PARAGRAPHS, TITLE_LIMIT, Discovery, Learning, Value
 from learnt.text.clean import clean, fold
 from learnt.text.fence import fenced, harmless
-from learnt.text.titles import sameness
+from learnt.text.titles import text_key
 
 TEMPLATE = "extract"
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 ADD, REVISE, KEEP, REMOVE = "ADD", "REVISE", "KEEP", "REMOVE"
-MOST_ADDED = 3
-MOST_WORDS = 20
-MOST_TAGS = 5
+MAX_ADDED = 3
+MAX_WORDS = 20
+MAX_TAGS = 5
 
 _FENCE = "quoted"
-_LONGEST_LINE = 300
-_LONGEST_TASK = 4_000
-_LONGEST_FINDING = 400
-_MOST_FINDINGS = 10
-_MOST_NEAREST = 20
-_MOST_CHANGES = 50
+_MAX_LINE_LENGTH = 300
+_MAX_TASK_LENGTH = 4_000
+_MAX_FINDING_LENGTH = 400
+_MAX_FINDINGS = 10
+_MAX_NEAREST = 20
+_MAX_CHANGES = 50
 # The largest number of sentences of each text.
 _SENTENCES = {"title": 1, "context": 2, "observation": 3, "implication": 2, "action": 2, "reason": 2}
-_WORDS = ("domain", "category")
+_SINGLE_WORDS = ("domain", "category")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[\"'(`\[]?[^\Wa-z])")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _DIVIDER = re.compile(r"^---[ \t]*$", re.MULTILINE)
@@ -49,10 +49,10 @@ _CHANGE_SCHEMA: Mapping[str, Any] = {
         "id": {"type": "string", "description": "of a known learning; not for ADD"},
         "type": {"type": "string", "enum": list(DISCOVERIES)},
         "title": {"type": "string", "maxLength": TITLE_LIMIT},
-        **{field: {"type": "string", "maxLength": _LONGEST_LINE} for field in PARAGRAPHS},
-        "tags": {"type": "array", "maxItems": MOST_TAGS, "items": {"type": "string", "maxLength": TITLE_LIMIT}},
-        **{field: {"type": "string", "maxLength": TITLE_LIMIT} for field in _WORDS},
-        "reason": {"type": "string", "maxLength": _LONGEST_LINE},
+        **{field: {"type": "string", "maxLength": _MAX_LINE_LENGTH} for field in PARAGRAPHS},
+        "tags": {"type": "array", "maxItems": MAX_TAGS, "items": {"type": "string", "maxLength": TITLE_LIMIT}},
+        **{field: {"type": "string", "maxLength": TITLE_LIMIT} for field in _SINGLE_WORDS},
+        "reason": {"type": "string", "maxLength": _MAX_LINE_LENGTH},
     },
 }
 # Only the model reads the reference: checked with the whole answer, one malformed change would discard all others.
@@ -63,11 +63,11 @@ SCHEMA: Mapping[str, Any] = {
     "$defs": {"change": _CHANGE_SCHEMA},
 }
 # Shares of the limit for the beginning and for the end; the rest is for errors.
-_BEGINNING = 0.25
-_END = 0.45
-_AROUND = 2
-_LEAST_LINES = 10  # a line takes at most this part of the limit
-_NOTE_ROOM = 40
+_BEGINNING_SHARE = 0.25
+_END_SHARE = 0.45
+_LINES_AROUND_ERROR = 2
+_MIN_LINES = 10  # a line takes at most this part of the limit
+_GAP_NOTE_LENGTH = 40
 _ERROR = re.compile(
     r"\b(?:error|exception|traceback|fatal|panic(?:ked)?|fail(?:ed|ure|s)?|cannot|can't|not found|denied|undefined)\b"
     r"|[a-z](?:Error|Exception)\b|^E  |--- FAIL|\bexit (?:code|status) [1-9]",
@@ -117,18 +117,18 @@ def make_request(
     The template's part above the first line `---` is the system text; without such a line there is none.
     """
     parts = {
-        "task": _fence_off("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_LONGEST_TASK]),
+        "task": _fence_off("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_MAX_TASK_LENGTH]),
         "type": _plain_word(task_type),
         "result": _plain_word(result),
         "material": _fence_off("material", clean(material)),
         "findings": _list_entries(
-            "What rules found in it, as hints", "findings", [_format_hint(hint) for hint in findings[:_MOST_FINDINGS]]
+            "What rules found in it, as hints", "findings", [_format_hint(hint) for hint in findings[:_MAX_FINDINGS]]
         ),
         "nearest": _list_entries(
-            "Learnings that are known already", "known", [_format_learning(known) for known in nearest[:_MOST_NEAREST]]
+            "Learnings that are known already", "known", [_format_learning(known) for known in nearest[:_MAX_NEAREST]]
         ),
-        "most_added": str(MOST_ADDED),
-        "most_words": str(MOST_WORDS),
+        "most_added": str(MAX_ADDED),
+        "most_words": str(MAX_WORDS),
     }
     above, *below = _DIVIDER.split(template, maxsplit=1)
     system, prompt = (above, below[0]) if below else ("", above)
@@ -142,15 +142,15 @@ def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges
         return ProposedChanges(skipped=("the answer has no list of changes",))
     accepted: list[ProposedChange] = []
     skipped: list[str] = []
-    for place, entry in enumerate(entries[:_MOST_CHANGES]):
+    for place, entry in enumerate(entries[:_MAX_CHANGES]):
         change = _read_change(entry, f"changes[{place}]")
         flaw = change if isinstance(change, str) else _find_objection(change, accepted, known_ids)
         if isinstance(change, str) or flaw:
             skipped.append(f"change {place + 1}: {flaw}")
         else:
             accepted.append(change)
-    if len(entries) > _MOST_CHANGES:
-        skipped.append(f"{len(entries) - _MOST_CHANGES} more changes were not read")
+    if len(entries) > _MAX_CHANGES:
+        skipped.append(f"{len(entries) - _MAX_CHANGES} more changes were not read")
     return ProposedChanges(changes=tuple(accepted), skipped=tuple(skipped))
 
 
@@ -166,12 +166,12 @@ def _read_change(entry: object, path: str) -> ProposedChange | str:
 
 def _trim(name: str, value: Any) -> Any:
     if name == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
-        tags = (fold(tag[:_LONGEST_LINE]).lower().removeprefix("#")[:TITLE_LIMIT] for tag in value)
-        return list(dict.fromkeys(tag for tag in tags if tag))[:MOST_TAGS]
+        tags = (fold(tag[:_MAX_LINE_LENGTH]).lower().removeprefix("#")[:TITLE_LIMIT] for tag in value)
+        return list(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
     if not isinstance(value, str):
         return value
     if name in _SENTENCES:
-        return _fit_sentences(value, _SENTENCES[name], TITLE_LIMIT if name == "title" else _LONGEST_LINE)
+        return _fit_sentences(value, _SENTENCES[name], TITLE_LIMIT if name == "title" else _MAX_LINE_LENGTH)
     text = fold(value[: 10 * TITLE_LIMIT])[:TITLE_LIMIT]
     return {"do": text.upper(), "type": text.lower()}.get(name, text)
 
@@ -190,23 +190,23 @@ def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], 
     if not change.title or not change.type:
         return f"a new learning needs a {'type' if change.title else 'title'}"
     added = [other for other in accepted if other.do == ADD]
-    if any(sameness(change.title) == sameness(other.title) for other in added):
+    if any(text_key(change.title) == text_key(other.title) for other in added):
         return "it is added already"
-    return f"more than {MOST_ADDED} learnings for one task" if len(added) == MOST_ADDED else ""
+    return f"more than {MAX_ADDED} learnings for one task" if len(added) == MAX_ADDED else ""
 
 
 def _fit_sentences(text: str, sentences: int, limit: int) -> str:
     """Return the first sentences that fit into a line; if even the first does not fit, it is cut."""
-    first, *others = _SENTENCE_END.split(fold(text[: 10 * _LONGEST_LINE]))[:sentences]
+    first, *others = _SENTENCE_END.split(fold(text[: 10 * _MAX_LINE_LENGTH]))[:sentences]
     for sentence in others:
         longer = f"{first} {sentence}"
-        if len(longer.split()) > MOST_WORDS or len(longer) > limit:
+        if len(longer.split()) > MAX_WORDS or len(longer) > limit:
             break
         first = longer
     words = first.split()
-    if len(words) <= MOST_WORDS and len(first) <= limit:
+    if len(words) <= MAX_WORDS and len(first) <= limit:
         return first
-    kept = " ".join(words[:MOST_WORDS])[: limit - 1]
+    kept = " ".join(words[:MAX_WORDS])[: limit - 1]
     whole_words = kept.rpartition(" ")[0] if len(kept) == limit - 1 else kept
     return f"{(whole_words or kept).rstrip(' ,;:')}…"
 
@@ -235,7 +235,7 @@ def _format_learning(learning: Learning) -> str:
 
 
 def _shorten(text: str) -> str:
-    return fold(text[: 2 * _LONGEST_FINDING])[:_LONGEST_FINDING]
+    return fold(text[: 2 * _MAX_FINDING_LENGTH])[:_MAX_FINDING_LENGTH]
 
 
 def _plain_word(text: str) -> str:
@@ -247,14 +247,14 @@ def cut_material(text: str, *, limit_chars: int) -> str:
     """Return the text, or its most telling lines within the limit; each gap says how many lines were left out."""
     if len(text) <= limit_chars:
         return text
-    lines = [_shorten_line(line, max(20, limit_chars // _LEAST_LINES)) for line in text.splitlines()]
-    first = _count_fitting(lines, int(limit_chars * _BEGINNING))
-    last = _count_fitting(reversed(lines[first:]), int(limit_chars * _END))
+    lines = [_shorten_line(line, max(20, limit_chars // _MIN_LINES)) for line in text.splitlines()]
+    first = _count_fitting(lines, int(limit_chars * _BEGINNING_SHARE))
+    last = _count_fitting(reversed(lines[first:]), int(limit_chars * _END_SHARE))
     kept = {*range(first), *range(len(lines) - last, len(lines))}
-    room = limit_chars - _measure(lines, kept) - _NOTE_ROOM
+    room = limit_chars - _measure(lines, kept) - _GAP_NOTE_LENGTH
     for block in _find_errors(lines, range(first, len(lines) - last)):
         added = [place for place in block if place not in kept]
-        cost = _measure(lines, added) + _NOTE_ROOM
+        cost = _measure(lines, added) + _GAP_NOTE_LENGTH
         if cost <= room:
             kept.update(added)
             room -= cost
@@ -274,7 +274,9 @@ def _find_errors(lines: Sequence[str], places: range) -> Iterator[range]:
         sign = _DIGITS.sub("", lines[place]).strip()
         if sign not in seen and _ERROR.search(lines[place]) and not _NO_ERROR.search(lines[place]):
             seen.add(sign)
-            yield range(max(places.start, place - _AROUND), min(places.stop, place + _AROUND + 1))
+            yield range(
+                max(places.start, place - _LINES_AROUND_ERROR), min(places.stop, place + _LINES_AROUND_ERROR + 1)
+            )
 
 
 def _join_with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:

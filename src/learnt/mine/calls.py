@@ -13,11 +13,11 @@ from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part
 from learnt.model import Discovery, Value
 
-LONGEST_EXCERPT = 1_000
-_LONGEST_SHOWN = 100
-_LONGEST_WORD = 60
-_LONGEST_PROSE = 30
-_LONGEST_ERROR = 300
+MAX_EXCERPT_LENGTH = 1_000
+_MAX_COMMAND_LENGTH = 100
+_MAX_WORD_LENGTH = 60
+_MAX_PROSE_LENGTH = 30
+_MAX_ERROR_LENGTH = 300
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree pr".split())
 _BRANCH = re.compile(r"[\w-]+(?:/[\w-]+)+")
 
@@ -33,7 +33,7 @@ class FailedCall(Value):
 
     def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
-        return generalise_error(self.error, folder)[:_LONGEST_ERROR]
+        return generalise_error(self.error, folder)[:_MAX_ERROR_LENGTH]
 
     def explain(
         self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class FailedCall(Value):
             failed=failed,
             error=self.general_error(folder),
             worked=worked,
-            excerpt=self.output[:LONGEST_EXCERPT],
+            excerpt=self.output[:MAX_EXCERPT_LENGTH],
             files=files,
         )
 
@@ -81,13 +81,13 @@ def show_command(part: Part, folder: str) -> str:
             words.append("<n>")
         elif _names_branches(part) and _BRANCH.fullmatch(word) and not word.startswith("origin/"):
             words.append("<branch>")
-        elif len(word) > (_LONGEST_PROSE if _is_prose(word) else _LONGEST_WORD):
+        elif len(word) > (_MAX_PROSE_LENGTH if _is_prose(word) else _MAX_WORD_LENGTH):
             words.append(_shorten_word(word))
         else:
             words.append(word)
     text = generalise(" ".join(words), folder).replace("`", "'")
     text = f"{part.source} … | {text}" if part.source else text
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 1] + "…"
+    return text if len(text) <= _MAX_COMMAND_LENGTH else text[: _MAX_COMMAND_LENGTH - 1] + "…"
 
 
 def _shorten_word(word: str) -> str:
@@ -95,7 +95,7 @@ def _shorten_word(word: str) -> str:
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         return f"{name}={value[:1]}…{value[-1:]}" if value[:1] in "'\"" else f"{name}=…"
-    return f"{word[0]}…{word[0]}" if word[0] in "'\"" and _is_prose(word) else word[: _LONGEST_WORD - 1] + "…"
+    return f"{word[0]}…{word[0]}" if word[0] in "'\"" and _is_prose(word) else word[: _MAX_WORD_LENGTH - 1] + "…"
 
 
 def _names_branches(part: Part) -> bool:

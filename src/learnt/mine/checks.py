@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from learnt.mine.calls import LONGEST_EXCERPT, PastCall
+from learnt.mine.calls import MAX_EXCERPT_LENGTH, PastCall
 from learnt.mine.complaint import Diagnostic, generalise
 from learnt.mine.corrections import describe_prerequisite, find_requested_command
 from learnt.mine.shell import Part, is_formatter
@@ -25,7 +25,7 @@ from learnt.text.triggers import beginning_and_end
 # The line that was rejected, and the one that was accepted.
 _LineChange = tuple[str, str]
 
-_LONGEST_LINE = 160
+_MAX_LINE_LENGTH = 160
 _TEACHES_NOTHING = re.compile(
     r"not used|unused|never used|declared and|expected |missing return|no new variables|imported but|undefined name|"
     r"could not import|redeclared|unreachable|cannot find package|is not in std|trailing|whitespace|blank line|"
@@ -51,7 +51,7 @@ _OF_ONE_PLACE = re.compile(
 _IN_BRACKETS = re.compile(r" \(.*\)$")
 # A quoted name. What is quoted with spaces is a reason, and stays.
 _QUOTED = re.compile(r"`[^`\s]*`|\"[^\"\s]*\"|'[^'\s]*'")
-_HALF = 20_000
+_HALF_OUTPUT_LENGTH = 20_000
 _FAILED_TESTS = (
     re.compile(r"^--- FAIL: \w+", re.MULTILINE),  # go
     re.compile(r"^(?:FAILED|ERROR) [\w./-]+\.py::[\w.:\[\]-]+(?: - .*)?$", re.MULTILINE),  # pytest
@@ -59,8 +59,8 @@ _FAILED_TESTS = (
     re.compile(r"^test [\w:]+ \.\.\. FAILED$", re.MULTILINE),  # cargo
 )
 # Options that change how much is printed, and not which tests run.
-_MANNERS = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
-_MOST_LINES = 400
+_OUTPUT_OPTION = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
+_MAX_LINES = 400
 _UNKNOWN_NAME = re.compile(
     r"undefined: (?P<a>\w+)$|[Uu]ndefined name [`'\"](?P<b>\w+)|Cannot find name '(?P<c>\w+)'|"
     r"Name \"(?P<d>\w+)\" is not defined|name '(?P<e>\w+)' is not defined|"
@@ -104,7 +104,7 @@ class FailedTestRun(Value):
     def runs_same_tests(self, part: Part) -> bool:
         """Say whether a command runs the same tests; options about the output do not count."""
         ours, theirs = (
-            {word.strip("'\"") for word in words if not _MANNERS.fullmatch(word)}
+            {word.strip("'\"") for word in words if not _OUTPUT_OPTION.fullmatch(word)}
             for words in (self.part.words, part.words)
         )
         return ours == theirs
@@ -229,7 +229,7 @@ def _append_next_lines(line: str, added: list[str]) -> str:
     """Return a line with the lines added below it, as far as they fit: a fix often takes more than one."""
     place = added.index(line)
     for following in added[place + 1 : place + 3]:
-        if len(line) + len(following) < _LONGEST_LINE:
+        if len(line) + len(following) < _MAX_LINE_LENGTH:
             line = f"{line} {following}"
     return line
 
@@ -260,7 +260,7 @@ def _compare_lines(before: str, after: str) -> tuple[list[str], list[str]]:
 def _says_something(line: str) -> bool:
     if line.startswith(("//", "#", "*", "/*")) and not _SUPPRESSED.search(line):
         return False
-    return len(line) <= _LONGEST_LINE and sum(map(str.isalnum, line)) >= 4
+    return len(line) <= _MAX_LINE_LENGTH and sum(map(str.isalnum, line)) >= 4
 
 
 def learn_from_imports(
@@ -289,7 +289,7 @@ def learn_from_refused_values(
     part: Part, output: str, complaint: str, edited: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
     """Yield what a value must be, when the code refused one and an edit replaced it."""
-    for match in list(_REFUSED_VALUE.finditer(output))[:_MOST_LINES]:
+    for match in list(_REFUSED_VALUE.finditer(output))[:_MAX_LINES]:
         error = _RECOVERED.sub("", _RECOVERED.sub("", match[0].strip()))[:300]
         if not _DEMANDS.search(error) or error in complaint:
             continue
@@ -317,7 +317,7 @@ def _make_discovery(part: Part, text: str, *, error: str, worked: str, excerpt: 
         failed=" ".join(part.intent),
         error=error,
         worked=worked,
-        excerpt=excerpt[:LONGEST_EXCERPT],
+        excerpt=excerpt[:MAX_EXCERPT_LENGTH],
         files=(file,),
     )
 
@@ -371,5 +371,5 @@ def _find_replacement(value: str, edits: Iterable[PastCall]) -> tuple[str, str, 
 
 def has_failed_tests(output: str) -> bool:
     """Say whether an output reports failed tests in the words of a common test runner."""
-    text = clean(beginning_and_end(output, _HALF))
+    text = clean(beginning_and_end(output, _HALF_OUTPUT_LENGTH))
     return any(form.search(text) for form in _FAILED_TESTS)

@@ -31,70 +31,70 @@ class _LazyPattern:
         return method
 
 
-def _late(expression: str, flags: int = 0) -> re.Pattern[str]:
+def _lazy(expression: str, flags: int = 0) -> re.Pattern[str]:
     return _LazyPattern(expression, flags)  # type: ignore[return-value]
 
 
-LONGEST = 200
-_HALF = 10_000
-_MOST_LINES = 400
-_LONGEST_LINE = 1_000
-_LONGEST_TEXT = 4_000
-_MARKUP = _late(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
-_PREAMBLE = _late(
+MAX_MESSAGE_LENGTH = 200
+_HALF_OUTPUT_LENGTH = 10_000
+_MAX_LINES = 400
+_MAX_LINE_LENGTH = 1_000
+_MAX_TEXT_LENGTH = 4_000
+_MARKUP = _lazy(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = _lazy(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
-_SHELL = _late(
+_SHELL = _lazy(
     r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
-_TRACEBACK_END = _late(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
-_PLAIN = _late(
+_TRACEBACK_END = _lazy(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_PLAIN = _lazy(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
     r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
     r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
     re.IGNORECASE,
 )
-_MARKED = _late(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
-_ABOUT_FAILURE = _late(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
-_NO_OWN_ERROR = _late(
+_MARKED = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = _lazy(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+_NO_OWN_ERROR = _lazy(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted",
     re.IGNORECASE,
 )
 # A conflict is a result of a merge, not a mistake in calling it.
-_CONFLICT = _late(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+_CONFLICT = _lazy(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
 
-_HOME = _late(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
-_WORKTREE = _late(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
-_TEMPORARY = _late(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
-_ID = _late(
+_HOME = _lazy(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = _lazy(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY = _lazy(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = _lazy(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
-_TIME = _late(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_PLACE = _late(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
-_LINE_NUMBER = _late(r"\b(line|column) \d+")
-_JSON_MESSAGE = _late(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = _late(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
-_VARIABLE = _late(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
+_TIME = _lazy(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_PLACE = _lazy(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = _lazy(r"\b(line|column) \d+")
+_JSON_MESSAGE = _lazy(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = _lazy(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
+_VARIABLE = _lazy(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
 
-_DIAGNOSTIC = _late(
+_DIAGNOSTIC = _lazy(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
-_OPEN_QUOTATION = _late(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
-_MOST_QUOTED = 6
-_RUST_MESSAGE = _late(r"^error(?:\[E\d+\])?: (.+)$")
-_RUST_PLACE = _late(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
-_OF_TYPES = _late(r"^error: .*\]$|^error TS\d|^TS\d")
+_OPEN_QUOTATION = _lazy(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_MAX_QUOTED_LINES = 6
+_RUST_MESSAGE = _lazy(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_PLACE = _lazy(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_OF_TYPES = _lazy(r"^error: .*\]$|^error TS\d|^TS\d")
 _TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK = _late(r"^\[[\w:.-]+\] ?")  # the task that prints the line, where several run
+_TASK = _lazy(r"^\[[\w:.-]+\] ?")  # the task that prints the line, where several run
 _RULES = (
-    _late(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
-    _late(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
-    _late(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
-    _late(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+    _lazy(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    _lazy(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    _lazy(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    _lazy(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
 )
 
 
@@ -149,7 +149,7 @@ def is_conflict(text: str) -> bool:
 
 def generalise(text: str, folder: str = "") -> str:
     """Return a text without home and temporary folders, ids, times and line numbers; paths become relative."""
-    text = text[:_LONGEST_TEXT]
+    text = text[:_MAX_TEXT_LENGTH]
     if len(folder) > 1:
         root = re.escape(folder.rstrip("/"))
         text = re.sub(rf"{root}(?![\w.-])", "<root>", re.sub(rf"{root}/(?=[\w.])", "", text))
@@ -176,9 +176,9 @@ def find_stable_part(text: str) -> str:
 def read_diagnostics(text: str) -> Iterator[Diagnostic]:
     """Yield what a check complains about, each once."""
     seen = set()
-    lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF))).split("\n")
+    lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF_OUTPUT_LENGTH))).split("\n")
     for line, below in pairwise([*_join_lines(lines), ""]):
-        match = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_LONGEST_LINE]))
+        match = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_MAX_LINE_LENGTH]))
         if match is None:
             continue
         message, rule = match["message"].removesuffix(" (typecheck)"), ""
@@ -189,9 +189,9 @@ def read_diagnostics(text: str) -> Iterator[Diagnostic]:
             message, rule = by_rule["message"], by_rule["rule"]
         diagnostic = Diagnostic(
             file=match["file"],
-            message=fold(message)[:LONGEST],
+            message=fold(message)[:MAX_MESSAGE_LENGTH],
             rule=rule,
-            source=_TASK.sub("", below).strip()[:LONGEST],
+            source=_TASK.sub("", below).strip()[:MAX_MESSAGE_LENGTH],
             of_types=bool(rule) and _OF_TYPES.search(match["message"]) is not None,
         )
         if diagnostic.key not in seen:
@@ -207,7 +207,7 @@ def _join_lines(lines: list[str]) -> Iterator[str]:
         line = lines[place]
         place += 1
         if _OPEN_QUOTATION.match(line):
-            rest = lines[place : place + _MOST_QUOTED]
+            rest = lines[place : place + _MAX_QUOTED_LINES]
             end = next((number for number, quoted in enumerate(rest, 1) if quoted.count("`") % 2), 0)
             line = " ".join((line, *rest[:end]))
             place += end
@@ -219,7 +219,7 @@ def _join_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _list_lines(text: str) -> list[str]:
-    plain = _MARKUP.sub("", clean(beginning_and_end(text, _HALF)))
-    stripped = (line.strip()[:_LONGEST_LINE] for line in plain.split("\n"))
+    plain = _MARKUP.sub("", clean(beginning_and_end(text, _HALF_OUTPUT_LENGTH)))
+    stripped = (line.strip()[:_MAX_LINE_LENGTH] for line in plain.split("\n"))
     lines = [line for line in stripped if line and not _PREAMBLE.match(line)]
-    return lines if len(lines) <= _MOST_LINES else lines[: _MOST_LINES // 2] + lines[-_MOST_LINES // 2 :]
+    return lines if len(lines) <= _MAX_LINES else lines[: _MAX_LINES // 2] + lines[-_MAX_LINES // 2 :]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 
-from learnt.mine.calls import LONGEST_EXCERPT, FailedCall, WorkingCall, show_command
+from learnt.mine.calls import MAX_EXCERPT_LENGTH, FailedCall, WorkingCall, show_command
 from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part, compare_words, folder_of, is_check, is_formatter, measure_likeness
 from learnt.model import Discovery
@@ -51,7 +51,7 @@ _TOO_LARGE = re.compile(r"exceeds? (?:the )?maximum|too large|larger than", re.I
 _DID_YOU_MEAN = re.compile(r"did you mean:? [`'\"]?([\w./-]+)", re.IGNORECASE)
 _PATH = re.compile(r"(?:[\w.@~+-]*/)*[\w.@+-]+")
 _PATHLIKE = re.compile(r"/|\.\w{1,6}$")
-_SHORT = 80  # two commands that are together no longer than this are shown in full
+_MAX_LENGTH_OF_BOTH = 80  # two commands that are together no longer than this are shown in full
 _NOT_THERE = re.compile(
     r"no such file|does not exist|not found|cannot access|did not match|cannot find|can't open|no Go files|ENOENT|"
     r"unknown revision or path|not a directory|cannot stat|couldn't find",
@@ -74,7 +74,7 @@ _UNPARSED = re.compile(
     r"failed to parse jq|jq: error: syntax|jq: \d+ compile error|unterminated|unexpected token", re.IGNORECASE
 )
 _TOKEN = re.compile(r"unexpected (?:token )?[\"']?([^\s\"',]+)")
-_LONGEST_PIECE = 60
+_MAX_PIECE_LENGTH = 60
 _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d", "--data", "--input"))
 _ABOUT_THE_CALL = re.compile(
     r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand|revision)|unrecogni[sz]ed|no such |not found|"
@@ -269,7 +269,7 @@ def describe_prerequisite(wrong: Part, remedy: Part, error: str, output: str, fo
         failed=show_command(wrong, folder),
         error=error,
         worked=first,
-        excerpt=output[:LONGEST_EXCERPT],
+        excerpt=output[:MAX_EXCERPT_LENGTH],
     )
 
 
@@ -307,7 +307,7 @@ def _describe_change(failed: FailedCall, wrong: Part, right: Part, worked: Worki
     if option := _find_unknown_option(removed, failed.error):
         remedy = f"use `{after}`" if len(added) == 1 else "leave it out"
         text = f"`{' '.join(wrong.intent)}` has no `{option}`: {remedy}"
-    elif len(before) + len(after) > _SHORT and (removed or added):
+    elif len(before) + len(after) > _MAX_LENGTH_OF_BOTH and (removed or added):
         text = f"{_describe_difference(wrong, removed, added, folder)}: {failed.general_error(folder)}"
     return failed.explain(text, failed=before, worked=after, folder=folder)
 
@@ -323,7 +323,7 @@ def _find_changed_piece(removed: Sequence[str], added: Sequence[str], output: st
         for what, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
         if what == "replace"
     ]
-    short = [pair for pair in changes if all(0 < len(piece) <= _LONGEST_PIECE for piece in pair)]
+    short = [pair for pair in changes if all(0 < len(piece) <= _MAX_PIECE_LENGTH for piece in pair)]
     with_token = [pair for pair in short if token and token[1] in pair[0]]
     return next(iter(with_token or short), None)
 

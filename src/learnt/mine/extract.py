@@ -15,10 +15,10 @@ from learnt.mine.shell import split_command
 from learnt.model import TITLE_LIMIT, TRIGGER_LIMIT, Discovery, Triggers, Value
 from learnt.text.clean import fold
 
-_LONGEST_PARAGRAPH = 1_000
+_MAX_PARAGRAPH_LENGTH = 1_000
 _CODE = re.compile(r"`([^`]+)`")
-_LEAST_REASON = 20
-_LEAST_STATEMENT = 60
+_MIN_REASON_LENGTH = 20
+_MIN_STATEMENT_LENGTH = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
 # By the rule that made a discovery: the learning's category, where it holds, and what follows.
 _CATEGORIES = {"edit": "tools", "call": "tools", "verification": "code_structure", "review": "review"}
@@ -78,9 +78,9 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Le
     return LearningDraft(
         title=title,
         context=_describe_context(discovery, task_title, goal),
-        observation=observation[:_LONGEST_PARAGRAPH],
+        observation=observation[:_MAX_PARAGRAPH_LENGTH],
         implication=_IMPLICATIONS.get(discovery.rule, ""),
-        action=action[:_LONGEST_PARAGRAPH],
+        action=action[:_MAX_PARAGRAPH_LENGTH],
         tags=find_tags(" ".join((text, discovery.worked, *discovery.files))),
         category=_CATEGORIES.get(discovery.rule, "decision" if discovery.type == "decision" else "pitfall"),
         kind=kind_of(discovery.type),
@@ -93,10 +93,10 @@ def _make_title(text: str, error: str) -> str:
     if len(text) <= TITLE_LIMIT:
         return text.rstrip(" :;,.")
     head = text.removesuffix(error).rstrip(" :") if error else text
-    if head != text and len(head) + _LEAST_REASON <= TITLE_LIMIT:
+    if head != text and len(head) + _MIN_REASON_LENGTH <= TITLE_LIMIT:
         return _cut_words(text)
     candidate = head if head != text else _drop_reason(text)
-    if candidate == text and "`" not in text[_LEAST_STATEMENT:]:
+    if candidate == text and "`" not in text[_MIN_STATEMENT_LENGTH:]:
         return _cut_words(text)
     if len(candidate) <= TITLE_LIMIT:
         return candidate.rstrip(" :;,.")
@@ -115,7 +115,7 @@ def _drop_reason(text: str) -> str:
     place = plain.rfind(": ")
     while place > TITLE_LIMIT:
         place = plain.rfind(": ", 0, place)
-    return text[:place] if place >= _LEAST_STATEMENT else text
+    return text[:place] if place >= _MIN_STATEMENT_LENGTH else text
 
 
 def _cut_middle(text: str, most: int) -> str:
@@ -174,7 +174,7 @@ def _describe_context(discovery: Discovery, task_title: str, goal: str) -> str:
     sentences = [where.format(subject)] if where and subject else []
     if task_title:
         sentences.append(f"Seen while working on: {fold(task_title)}" + (f" ({fold(goal)})" if goal else "") + ".")
-    return " ".join(sentences)[:_LONGEST_PARAGRAPH]
+    return " ".join(sentences)[:_MAX_PARAGRAPH_LENGTH]
 
 
 def _find_command(discovery: Discovery) -> tuple[str, ...]:

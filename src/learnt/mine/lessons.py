@@ -15,12 +15,12 @@ from learnt.mine.complaint import find_error, generalise
 from learnt.model import Discovery, Failure
 from learnt.text.clean import clean, fold
 
-_LONGEST_TEXT = 100_000
-_SHORTEST, _LONGEST = 35, 260
-_FEWEST_WORDS = 5
-_SHORTEST_LABELLED, _FEWEST_LABELLED = 15, 3
-_SENTENCE = re.compile(r"[^\n]+")
-_END = re.compile(r"(?<![A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?=\s+[A-Z`*\"'(]|\s*$)")
+_MAX_TEXT_LENGTH = 100_000
+_MIN_LENGTH, _MAX_LENGTH = 35, 260
+_MIN_WORDS = 5
+_MIN_LABELLED_LENGTH, _MIN_LABELLED_WORDS = 15, 3
+_LINE = re.compile(r"[^\n]+")
+_SENTENCE_END = re.compile(r"(?<![A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?](?=\s+[A-Z`*\"'(]|\s*$)")
 _LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
 _CONCRETE = re.compile(
     r"`[^`\n]{2,60}`|\b[\w-]+/[\w./-]+|\b[\w-]+\.(?:py|go|ts|tsx|js|rs|java|rb|md|toml|yaml|yml|json|sh|sql|c|h)\b"
@@ -126,7 +126,7 @@ _TRAILER = re.compile(r"^[\w-]+: \S.*$")
 def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, each once."""
     yielded = set()
-    for sentence in _split_own_sentences(text[:_LONGEST_TEXT]):
+    for sentence in _split_own_sentences(text[:_MAX_TEXT_LENGTH]):
         statement, labelled = _strip_label(sentence)
         type = _classify(statement, labelled=labelled)
         if type and statement.casefold() not in yielded:
@@ -167,7 +167,7 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
     if reverted := _REVERT.match(clean(subject)):
         change = fold(reverted["what"])
         for sentence in _split_sentences(prose):
-            if _BECAUSE.search(sentence) or len(sentence) > _SHORTEST:
+            if _BECAUSE.search(sentence) or len(sentence) > _MIN_LENGTH:
                 reason = generalise(sentence)
                 text = f"Do not redo “{change}”: {reason}"
                 return evidence.replace(rule="revert", text=text, failed=change, error=reason)
@@ -185,7 +185,7 @@ def _list_names(text: str) -> set[str]:
 
 def _find_fix(summary: str, said: str, names: set[str]) -> str:
     """Return the sentence that says what fixed a complaint: a lesson, or one that names something in it."""
-    sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_LONGEST_TEXT:])]
+    sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_MAX_TEXT_LENGTH:])]
     for statement, labelled in map(_strip_label, sentences):
         if _classify(statement, labelled=labelled):
             return generalise(statement)
@@ -206,8 +206,8 @@ def _strip_label(sentence: str) -> tuple[str, bool]:
 
 def _classify(sentence: str, *, labelled: bool = False) -> str:
     """Return the type of discovery that a statement is, or nothing; `labelled` if it was announced as a lesson."""
-    shortest, fewest = (_SHORTEST_LABELLED, _FEWEST_LABELLED) if labelled else (_SHORTEST, _FEWEST_WORDS)
-    if not shortest <= len(sentence) <= _LONGEST or len(sentence.split()) < fewest:
+    shortest, fewest = (_MIN_LABELLED_LENGTH, _MIN_LABELLED_WORDS) if labelled else (_MIN_LENGTH, _MIN_WORDS)
+    if not shortest <= len(sentence) <= _MAX_LENGTH or len(sentence.split()) < fewest:
         return ""
     talks = _TALK.search(sentence) or (_NO_LESSON.match(sentence) and not _YOU_MUST.match(sentence))
     if talks or not _CONCRETE.search(sentence):
@@ -229,7 +229,7 @@ def _split_own_sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text that are not quoted, with the code in them."""
     text = clean(text)
     own = own_words(text)
-    for line in _SENTENCE.finditer(own):
+    for line in _LINE.finditer(own):
         for start, end in _find_sentences(line[0]) if line[0].strip() else ():
             sentence = _LEAD.sub("", text[line.start() + start : line.start() + end]).replace("**", "").strip()
             if sentence and line[0][start:end].strip():
@@ -243,4 +243,4 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 def _find_sentences(text: str) -> Iterator[tuple[int, int]]:
     """Yield where each sentence of a line starts and ends."""
-    return pairwise((0, *(match.end() for match in _END.finditer(text)), len(text)))
+    return pairwise((0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)))

@@ -34,17 +34,17 @@ _MISUSE = re.compile(
     re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d+")
-_LONGEST = 4_000
-_ALIKE = 0.34
-_ALIKE_NAMES = 0.6
-_ALIKE_WORDS = 0.8
-_ASKS = frozenset(
+_MAX_LENGTH = 4_000
+_MIN_LIKENESS = 0.34
+_MIN_NAME_LIKENESS = 0.6
+_MIN_WORD_LIKENESS = 0.8
+_QUESTION_PROGRAMS = frozenset(
     "grep egrep fgrep rg ag ack diff cmp test [ [[ which type command pgrep false jq find nc lsof".split()
 )
-_ASK_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
+_QUESTION_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
 _NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
 # Words of a program, and programs, that are used in place of each other.
-_WORDS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
+_SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 _FAMILIES = (
     frozenset("npm pnpm yarn bun".split()),
     frozenset("pip pip3 uv poetry pipx conda mamba".split()),
@@ -52,10 +52,10 @@ _FAMILIES = (
     frozenset("make just task".split()),
     frozenset("apt apt-get brew dnf yum apk".split()),
 )
-_MOST_WRONG = 5
+_MAX_WRONG_WORDS = 5
 
 
-def sign_of(command: str, root: str, folder: str = "") -> str:
+def command_key(command: str, root: str, folder: str = "") -> str:
     """Return a short sign that is equal for the same command in the same folder of a project; empty for no command.
 
     `folder` is where it runs, by default the project's root. The text of an inline script is part of the command.
@@ -63,7 +63,7 @@ def sign_of(command: str, root: str, folder: str = "") -> str:
     ran = split_command(command)
     if not ran:
         return ""
-    whole = "<<" in command or len(command) > _LONGEST
+    whole = "<<" in command or len(command) > _MAX_LENGTH
     words = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in ran))
     text = "\n".join((f"{_resolve_folder(command, root, folder)}/", *words))
     return digest(text.replace(root, ".") if root else text)[:24]
@@ -92,8 +92,8 @@ def has_succeeded(command: str, output: str) -> bool:
 
 def is_question(command: str) -> bool:
     """Say whether a command that fails without output may only have answered no, like a search without a match."""
-    asks = any(name in _ASKS for name in list_programs(command))
-    return asks or any(word in _ASK_WORDS for part in split_command(command) for word in part.words)
+    asks = any(name in _QUESTION_PROGRAMS for name in list_programs(command))
+    return asks or any(word in _QUESTION_WORDS for part in split_command(command) for word in part.words)
 
 
 def replaces(failed: str, worked: str, error: str) -> bool:
@@ -116,14 +116,16 @@ def _is_instead(failed: Part, worked: Part) -> bool:
         return is_same or _starts(failed, worked) or _starts(worked, failed)
     if failed.program in INTERPRETERS:
         return _find_script(failed) == _find_script(worked) or _is_misspelt(failed, worked)
-    if failed.intent == worked.intent or {*failed.intent[1:2], *worked.intent[1:2]} in _WORDS:
+    if failed.intent == worked.intent or {*failed.intent[1:2], *worked.intent[1:2]} in _SYNONYMS:
         return True
-    return measure_likeness(failed, worked) >= _ALIKE or _is_misspelt(failed, worked)
+    return measure_likeness(failed, worked) >= _MIN_LIKENESS or _is_misspelt(failed, worked)
 
 
 def _is_instead_of_missing(failed: Part, worked: Part) -> bool:
     """Say whether a program was likely run in place of a missing one."""
-    return bool(set(failed.words[1:]) & set(worked.words)) or _are_alike(failed.program, worked.program, _ALIKE_NAMES)
+    return bool(set(failed.words[1:]) & set(worked.words)) or _are_alike(
+        failed.program, worked.program, _MIN_NAME_LIKENESS
+    )
 
 
 def _starts(starter: Part, started: Part) -> bool:
@@ -145,7 +147,8 @@ def _is_misspelt(failed: Part, worked: Part) -> bool:
     if len(failed.words) != len(worked.words):
         return False
     return all(
-        wrong == right or (_DIGITS.findall(wrong) == _DIGITS.findall(right) and _are_alike(wrong, right, _ALIKE_WORDS))
+        wrong == right
+        or (_DIGITS.findall(wrong) == _DIGITS.findall(right) and _are_alike(wrong, right, _MIN_WORD_LIKENESS))
         for wrong, right in zip(failed.words, worked.words, strict=True)
     )
 
@@ -179,7 +182,7 @@ def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: st
                 removed, _ = compare_words(failed_part, working_part)
                 wrong = [word for word in removed if len(plain := word.strip("'\"")) > 2 and plain in error]
                 if wrong:
-                    return _describe_request(failed_part, root, where), tuple(wrong[:_MOST_WRONG])
+                    return _describe_request(failed_part, root, where), tuple(wrong[:_MAX_WRONG_WORDS])
     return "", ()
 
 

@@ -31,12 +31,12 @@ from learnt.mine.shell import Part, is_check, is_formatter, split_command
 from learnt.model import Discovery
 from learnt.text.triggers import beginning_and_end
 
-_MOST_OPEN = 200
-_MOST_FAILED = 40
-_MOST_PAST = 60
+_MAX_OPEN_CALLS = 200
+_MAX_FAILED = 40
+_MAX_PAST = 60
 # After so many further calls, what works hardly has to do with what failed.
 _FORGET_AFTER = 80
-_MOST_KEPT = 4_000
+_MAX_TEXT_LENGTH = 4_000
 
 
 def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
@@ -68,7 +68,7 @@ class _StepReader:
     def take(self, step: Step) -> Iterator[Discovery]:
         """Read one step and yield what is learnt with it."""
         if step.kind == "call":
-            if len(self._open) >= _MOST_OPEN:
+            if len(self._open) >= _MAX_OPEN_CALLS:
                 self._open.pop(next(iter(self._open)))
             self._open[step.call] = step
             return
@@ -87,7 +87,7 @@ class _StepReader:
         else:
             yield from self._find_corrections(call, ran)
             past = PastCall(call=_shorten_call(call), ran=ran, at=self._now)
-            self._past = [*self._past, past][-_MOST_PAST:]
+            self._past = [*self._past, past][-_MAX_PAST:]
 
     def _remember_failure(self, call: Step, ran: tuple[Part, ...], complaint: str) -> None:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
@@ -95,7 +95,7 @@ class _StepReader:
             return
         failed = FailedCall(call=_shorten_call(call), ran=ran, error=error, output=_shorten(complaint), at=self._now)
         if is_about_the_call(failed):
-            self._failed_calls = [*self._failed_calls, failed][-_MOST_FAILED:]
+            self._failed_calls = [*self._failed_calls, failed][-_MAX_FAILED:]
 
     def _find_corrections(self, call: Step, ran: tuple[Part, ...]) -> Iterator[Discovery]:
         """Yield what the call that has just worked corrects, and drop the failures that it settles."""
@@ -136,7 +136,7 @@ class _StepReader:
             open_checks.append(
                 FailedCheck(part=failing, diagnostics=tuple(current[:20]), output=_shorten(complaint), at=self._now)
             )
-        self._failed_checks = open_checks[-_MOST_FAILED:]
+        self._failed_checks = open_checks[-_MAX_FAILED:]
 
     def _compare_tests(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare the tests that fail now with those that failed in the last run of the same tests."""
@@ -151,7 +151,7 @@ class _StepReader:
                 open_runs.append(run)
         if failed:
             open_runs.append(FailedTestRun(part=checks[-1], output=_shorten(complaint), at=self._now))
-        self._failed_test_runs = open_runs[-_MOST_FAILED:]
+        self._failed_test_runs = open_runs[-_MAX_FAILED:]
 
 
 def _complains(checks: list[Part], output: str) -> bool:
@@ -173,8 +173,8 @@ def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -
 
 
 def _shorten(text: str) -> str:
-    return beginning_and_end(text, _MOST_KEPT // 2)
+    return beginning_and_end(text, _MAX_TEXT_LENGTH // 2)
 
 
 def _shorten_call(call: Step) -> Step:
-    return call.replace(text=call.text[:_MOST_KEPT], before=call.before[:_MOST_KEPT])
+    return call.replace(text=call.text[:_MAX_TEXT_LENGTH], before=call.before[:_MAX_TEXT_LENGTH])

@@ -11,7 +11,7 @@ import re
 
 from learnt.mine.extract import LearningDraft
 
-_FEWEST_WORDS = 3
+_MIN_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"`[^`]*`")
 # What names something: code, a path, an option, an identifier, an abbreviation, a file.
@@ -74,7 +74,7 @@ def find_flaw(draft: LearningDraft) -> str:
 def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
     """Return why these texts are not a useful learning; empty if they are."""
     prose = _CODE.sub(" ", title)
-    if len(_WORD.findall(title)) < _FEWEST_WORDS:
+    if len(_WORD.findall(title)) < _MIN_WORDS:
         return "too vague: it says too little"
     if _INCIDENT.search(title):
         return "an incident: it names one day, commit, person or report"

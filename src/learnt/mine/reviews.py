@@ -15,10 +15,10 @@ from learnt.model import Discovery, Value
 from learnt.text.clean import clean, fold
 from learnt.text.words import words
 
-_LONGEST_REVIEW = 200_000
-_MOST_FINDINGS = 100
-_LONGEST = 600
-_SHORTEST = 20
+_MAX_REVIEW_LENGTH = 200_000
+_MAX_FINDINGS = 100
+_MAX_FINDING_LENGTH = 600
+_MIN_FINDING_LENGTH = 20
 _ITEM = re.compile(
     r"^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]+(?P<text>.+(?:\n(?![ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]|\s*\n|#).+)*)",
     re.MULTILINE,
@@ -46,8 +46,8 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _DETAILS = re.compile(r"`[^`]*`|\"[^\"]*\"|\b[\w./-]+\.\w{1,5}\b(?::\d+)*|\d+")
-_SAME = 0.6
-_CLOSED = 0.5
+_MIN_SHARED_WORDS = 0.6
+_MIN_OVERLAP = 0.5
 
 
 class ReviewFinding(Value):
@@ -60,19 +60,23 @@ class ReviewFinding(Value):
 
 def read_findings(review: str) -> tuple[ReviewFinding, ...]:
     """Return the findings of a review, in their order."""
-    items = _ITEM.finditer(clean(review[:_LONGEST_REVIEW]))
+    items = _ITEM.finditer(clean(review[:_MAX_REVIEW_LENGTH]))
     findings = (_read_finding(fold(item["text"].replace("**", ""))) for item in items)
-    return tuple(islice(filter(None, findings), _MOST_FINDINGS))
+    return tuple(islice(filter(None, findings), _MAX_FINDINGS))
 
 
 def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
     """Yield the findings of a review that the improvement says it has fixed, with what fixed them."""
-    lines = [fold(line) for line in clean(improvement[:_LONGEST_REVIEW]).split("\n") if len(fold(line)) >= _SHORTEST]
+    lines = [
+        fold(line)
+        for line in clean(improvement[:_MAX_REVIEW_LENGTH]).split("\n")
+        if len(fold(line)) >= _MIN_FINDING_LENGTH
+    ]
     for finding in read_findings(review):
         sign = _list_words(finding.text)
         closing = max(lines, key=lambda line: _measure_overlap(sign, line), default="")
-        if sign and _measure_overlap(sign, closing) >= _CLOSED:
-            yield _make_discovery(finding, "constraint", worked=generalise(closing)[:_LONGEST])
+        if sign and _measure_overlap(sign, closing) >= _MIN_OVERLAP:
+            yield _make_discovery(finding, "constraint", worked=generalise(closing)[:_MAX_FINDING_LENGTH])
 
 
 def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
@@ -94,12 +98,12 @@ def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Ite
 
 def _read_finding(text: str) -> ReviewFinding | None:
     file, severity_word = _FILE.search(text), _SEVERITY_WORD.search(text[:60])
-    if len(text) < _SHORTEST or _NO_FINDING.match(text) or not (file or severity_word):
+    if len(text) < _MIN_FINDING_LENGTH or _NO_FINDING.match(text) or not (file or severity_word):
         return None
     severity = next(
         (name for name, sign in _SEVERITY if severity_word and re.search(sign, severity_word[0], re.IGNORECASE)), ""
     )
-    return ReviewFinding(text=text[:_LONGEST], file=file[1] if file else "", severity=severity)
+    return ReviewFinding(text=text[:_MAX_FINDING_LENGTH], file=file[1] if file else "", severity=severity)
 
 
 def _make_discovery(finding: ReviewFinding, type: str, *, worked: str = "", error: str = "") -> Discovery:
@@ -121,7 +125,7 @@ def _list_words(text: str) -> frozenset[str]:
 
 
 def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
-    return len(first & second) >= max(_SAME * len(first | second), 3)
+    return len(first & second) >= max(_MIN_SHARED_WORDS * len(first | second), 3)
 
 
 def _measure_overlap(sign: frozenset[str], line: str) -> float:

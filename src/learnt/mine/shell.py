@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from learnt.model import Value
 
-_LONGEST_COMMAND = 4_000
+_MAX_COMMAND_LENGTH = 4_000
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)", re.DOTALL | re.MULTILINE)
 _REDIRECTED = re.compile(
     r"\s*(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^\s*#[^\n]*$", re.MULTILINE
@@ -22,7 +22,7 @@ _PIECE = re.compile(
     r"""\$\((?:[^()]|\([^()]*\))*+\)?|'[^']*+'?|"(?:\\.|[^"\\])*+"?|\\.|&&|\|\||[;|\n&]|[^\S\n]++|[^\s'"\\;|&$]++|.""",
     re.DOTALL,
 )
-_JOINTS = ("&&", "||", ";", "|", "&", "\n")
+_OPERATORS = ("&&", "||", ";", "|", "&", "\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = tuple("sudo time timeout env nohup exec command { ( ! then do".split())
 # How many words after the program say what it is asked to do.
@@ -57,7 +57,7 @@ _INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
 # Their words are files and texts, whatever their names are.
 _FILE_PROGRAMS = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
-_TRIFLES = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
+_SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
 _FILTERS = frozenset("head tail grep sed awk sort uniq wc cut tr cat less tee xargs jq".split())
 _WORD_PARTS = re.compile(r"[:_./-]+")
 
@@ -89,7 +89,7 @@ def split_command(command: str) -> tuple[Part, ...]:
     """Return the programs that a command line starts, without those that only set up, redirect or shorten output."""
     started = [part for part, _ in _split(_simplify(command)) if part.words]
     kept = [part for part in started if not (part.source and part.program in _FILTERS)]
-    return tuple(part for part in kept if part.program not in _TRIFLES) or tuple(kept[:1])
+    return tuple(part for part in kept if part.program not in _SETUP_PROGRAMS) or tuple(kept[:1])
 
 
 def folder_of(command: str) -> str:
@@ -103,7 +103,7 @@ def folder_of(command: str) -> str:
 def hides_failures(command: str) -> bool:
     """Say whether a command line may succeed although something before `|`, `||`, `;` or `&` failed."""
     started = [(part, joint) for part, joint in _split(_simplify(command)) if part.words]
-    hidden = any(joint != "&&" and part.program not in _TRIFLES for part, joint in started[:-1])
+    hidden = any(joint != "&&" and part.program not in _SETUP_PROGRAMS for part, joint in started[:-1])
     return hidden or any(joint == "&" for _, joint in started[-1:])
 
 
@@ -134,7 +134,7 @@ def _find_check_words(part: Part) -> set[str]:
     """Return the words that show that a part runs a check."""
     plain = [word for word in part.words[1:] if not word.startswith("-")]
     installs = part.program in _INSTALLERS and (_INSTALLS & set(plain[:2]) or plain[:1] == ["ci"])
-    if installs or part.program in _FILE_PROGRAMS | _FILTERS | _TRIFLES:
+    if installs or part.program in _FILE_PROGRAMS | _FILTERS | _SETUP_PROGRAMS:
         return set()
     asked = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
     asked = (*asked, *plain[1:2]) if plain[:1] == ["compose"] else asked
@@ -170,7 +170,7 @@ def measure_likeness(first: Part, second: Part) -> float:
 
 def _simplify(command: str) -> str:
     """Return a command line without a shell around it, redirections, comments and here-documents."""
-    text = _HEREDOC.sub("<<…", command[:_LONGEST_COMMAND])
+    text = _HEREDOC.sub("<<…", command[:_MAX_COMMAND_LENGTH])
     inner = _SHELL_OF.match(text)
     text = _REDIRECTED.sub(" ", inner[2] if inner else text).strip()
     return text[1:-1] if text[:1] == "(" and text[-1:] == ")" and ")" not in text[1:-1] else text
@@ -189,7 +189,7 @@ def _split_words(text: str) -> Iterator[tuple[list[str], str]]:
     words: list[str] = []
     word = ""
     for piece in (*_PIECE.findall(text), "\n"):
-        joint = piece in _JOINTS
+        joint = piece in _OPERATORS
         if not joint and not piece.isspace():
             word += piece
             continue

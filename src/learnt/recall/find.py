@@ -15,8 +15,8 @@ from collections import Counter
 
 from learnt.model import Hit, Value
 from learnt.store import index, learnings
-from learnt.text.triggers import Signs, beginning_and_end
-from learnt.text.words import IN_ONE, mark, words
+from learnt.text.triggers import SituationMatcher, beginning_and_end
+from learnt.text.words import JOINED, mark, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
 
     One look mostly serves them all. Where others have crowded a part out, it is looked for alone.
     """
-    signs = Signs(situation)
+    matcher = SituationMatcher(situation)
     everything = query_words(situation.text)
     counts = index.counts(database, _with_joined(everything))
     wanted = _most_telling(_as_indexed(everything, counts.frequencies), counts.frequencies)
-    triggers = index.with_triggers(database, signs.anchors(), signs.show, which)
+    triggers = index.with_triggers(database, matcher.anchors(), matcher.matches, which)
     most = max(_LEAST_CANDIDATES, *(4 * part.limit for part in parts))
     candidates = {candidate.id: candidate for candidate in _by_words(database, wanted, counts, which, most=most)}
     is_cut = len(candidates) >= most
@@ -116,13 +116,13 @@ def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> l
 
 def _with_joined(wanted: Sequence[str]) -> list[str]:
     """Return the words, and how the index has those of them that may be parts of an identifier written in one."""
-    return [*wanted, *(IN_ONE + word for word in wanted if word.isalpha())]
+    return [*wanted, *(JOINED + word for word in wanted if word.isalpha())]
 
 
 def _as_indexed(wanted: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, ...]:
     """Return the words as the index has them: a word that stands nowhere may be an identifier written in one."""
     return tuple(
-        IN_ONE + word if not frequencies.get(word) and frequencies.get(IN_ONE + word) else word for word in wanted
+        JOINED + word if not frequencies.get(word) and frequencies.get(JOINED + word) else word for word in wanted
     )
 
 

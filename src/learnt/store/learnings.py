@@ -13,7 +13,7 @@ from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
 from learnt.store.index import Filter
 from learnt.text.records import as_record, triggers_record
-from learnt.text.titles import sameness
+from learnt.text.titles import text_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def find_same(database: Database, text: str) -> Learning | None:
                   id
          limit 1
         """,
-        sameness=sameness(text),
+        sameness=text_key(text),
     )
     return None if row is None else _learning(row)
 
@@ -201,7 +201,7 @@ def find_same(database: Database, text: str) -> Learning | None:
 def with_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings of any status whose titles are equal apart from case and punctuation."""
     sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
-    return [_learning(row) for row in database.rows(sql, sameness=sameness(title))]
+    return [_learning(row) for row in database.rows(sql, sameness=text_key(title))]
 
 
 def cared_for(database: Database) -> frozenset[str]:
@@ -430,8 +430,8 @@ def _row(learning: Learning) -> dict[str, Any]:
 
 def _derived(learning: Learning) -> dict[str, str]:
     return {
-        "sameness": sameness(learning.observation or learning.title),
-        "title_sameness": sameness(learning.title),
+        "sameness": text_key(learning.observation or learning.title),
+        "title_sameness": text_key(learning.title),
     }
 
 

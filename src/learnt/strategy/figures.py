@@ -1,12 +1,12 @@
-"""What past attempts say about each model: how often it got a task done, at what cost and in what time.
+"""The results of past attempts by model: how often a task was done, at what cost and in what time.
 
 A share of few attempts says little, so every share comes with its interval. An interrupted attempt says nothing about
 its model and is left out everywhere.
 
-`TrackRecord` is what a choice is based on. It keeps sums and no attempts, so that a choice costs the same after a
-hundred attempts and after a million; sums that are known already, for example from a database, are added with `put`.
-First attempts and attempts after a failure are kept apart: a task on which a model failed is a hard one, and there
-another model gets far less done than in general.
+A model is chosen by a `TrackRecord`. It keeps sums instead of attempts, so a choice costs the same after a hundred
+attempts and after a million; existing sums, for example from a database, are added with `put`. First attempts and
+attempts after a failure are counted separately: a task at which a model failed is a hard one, at which other models
+succeed far less often, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PastAttempt(Value):
     """What went wrong, in the original words."""
     attempt: str = ""
     likeness: float = 1.0
-    """From 0 to 1: how similar its task is to the current one."""
+    """How similar its task is to the current one, from 0 to 1."""
 
     def check(self) -> None:
         if self.result not in RESULTS:
@@ -55,12 +55,12 @@ class PastAttempt(Value):
 
     @property
     def counts(self) -> bool:
-        """Whether it says something about its model."""
+        """Whether its result says something about the model."""
         return self.result != "interrupted"
 
 
 class Share(Value):
-    """How many attempts out of how many got their task done; both counts may be weighted."""
+    """How many of some attempts succeeded; both counts may be weighted."""
 
     done: float = 0
     attempts: float = 0
@@ -115,7 +115,7 @@ def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
 
 
 class Sums:
-    """How many attempts, how many of them done, how many with a known cost, and the sum of these costs."""
+    """Counts of attempts: all, those done, those with a known cost; and the sum of these costs."""
 
     attempts = done = costed = cost_usd = 0.0
 

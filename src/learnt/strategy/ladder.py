@@ -1,16 +1,16 @@
-"""Estimate the chance and the cost of an attempt of each model, and find the cheapest ladder of models.
+"""Estimate each model's chance of success and cost per attempt, and find the cheapest ladder of models.
 
-A ladder is the order in which models are tried until one gets the task done; it ends with the strongest. A weaker model
-is worth a step when it is likely to save more than it costs. So two chances matter for each model: at a first attempt,
-and after another model has failed, which is far smaller, because the easy tasks are done by then.
+A ladder is the order in which models are tried until one does the task; it ends with the strongest. A weaker model is
+worth a step if it is likely to save more than it costs. Two chances matter for each model: at a first attempt, and
+after another model has failed. The latter is far smaller, because the easy tasks are done by then.
 
 Both are beliefs: a mean, and how many attempts it is worth. Without a record the mean is one half, worth two attempts.
 Each narrower record (all tasks, the type, its difficulty, similar tasks) starts with the belief of the wider one, worth
-at most `_WIDER` attempts, and adds its own attempts.
+at most `_MAX_WIDER_WEIGHT` attempts, and adds its own attempts.
 
 To explore, a chance is drawn from each belief: the less is known, the more the draws vary, and a model is tried about
-as often as it may be the best. Only the belief about all tasks is drawn: a single kind of task is too rare to be
-explored on its own. The draws come from a seed, so that a choice can be repeated.
+as often as it may be the best. Only the belief about all tasks is drawn, because a single type of task is too rare to
+explore separately. The draws come from a seed, so a choice can be repeated.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from learnt.model import Value
 from learnt.settings import Model
 from learnt.strategy.figures import PastAttempt, Sums, TrackRecord
 
-# How many attempts the belief of a wider record is worth: chances often differ by 0.15 between kinds of tasks.
-_WIDER = 8.0
+# How many attempts the belief of a wider record is worth: chances often differ by 0.15 between types of tasks.
+_MAX_WIDER_WEIGHT = 8.0
 # How many attempts the configured price is worth, and the mean cost for first or later attempts.
-_PRICE = 2.0
+_PRICE_WEIGHT = 2.0
 
 
 class Belief(Value):
@@ -36,10 +36,10 @@ class Belief(Value):
     strength: float = 2.0
 
     def narrow(self, sums: Sums) -> Belief:
-        """Return the belief about a narrower kind of task, given its own record."""
+        """Return the belief about a narrower set of tasks, given the record of these."""
         if not sums.attempts:
             return self
-        strength = min(self.strength, _WIDER)
+        strength = min(self.strength, _MAX_WIDER_WEIGHT)
         total = strength + sums.attempts
         return Belief(mean=(strength * self.mean + sums.done) / total, strength=total)
 
@@ -48,14 +48,15 @@ class Belief(Value):
         """The chance with the benefit of the doubt: one standard deviation above the mean."""
         return self.mean + math.sqrt(self.mean * (1 - self.mean) / (self.strength + 1))
 
-    def draw(self, chance: random.Random) -> Belief:
-        """Return a random belief that may well be the true one."""
-        yes, no = self.mean * self.strength, (1 - self.mean) * self.strength
-        return Belief(mean=chance.betavariate(max(yes, 1e-3), max(no, 1e-3)), strength=self.strength)
+    def draw(self, generator: random.Random) -> Belief:
+        """Return a plausible belief, drawn at random."""
+        done, failed = self.mean * self.strength, (1 - self.mean) * self.strength
+        mean = generator.betavariate(max(done, 1e-3), max(failed, 1e-3))
+        return Belief(mean=mean, strength=self.strength)
 
 
 class Prospect(Value):
-    """What is known about one model at a first or a later attempt: at any task, and at tasks like this one."""
+    """The belief about one model at a first or a later attempt, and its sums for tasks like this one."""
 
     belief: Belief
     narrower: tuple[Sums, ...]
@@ -70,7 +71,7 @@ class Prospect(Value):
 
 
 class Odds(Value):
-    """The chance and the cost of each model at a first attempt and at a later one, in the order of the models."""
+    """The chance and the cost of each model at a first and at a later attempt, in the order of the models."""
 
     first: Sequence[float]
     later: Sequence[float]
@@ -79,7 +80,7 @@ class Odds(Value):
 
 
 class Prospects:
-    """What the record and similar tasks say about each model, for a task of this type and difficulty."""
+    """The prospects of each model for a task of this type and difficulty, from the record and similar tasks."""
 
     def __init__(
         self,
@@ -90,9 +91,9 @@ class Prospects:
         difficulty: str = "",
         similar: Sequence[PastAttempt] = (),
     ) -> None:
-        alike = TrackRecord()
+        similar_record = TrackRecord()
         for outcome in similar:
-            alike.add(outcome, weight=outcome.likeness)
+            similar_record.add(outcome, weight=outcome.likeness)
         prices = _estimate_prices(models, record)
 
         def estimate(model: int, start: Belief, *, after_failure: bool) -> Prospect:
@@ -103,19 +104,19 @@ class Prospects:
                 narrower.append(record.of(name, after_failure=after_failure, type=type, difficulty=difficulty))
             return Prospect(
                 belief=start.narrow(wide),
-                narrower=(*narrower, alike.of(name, after_failure=after_failure)),
-                cost_usd=(_PRICE * prices[model] + wide.cost_usd) / (_PRICE + wide.costed),
+                narrower=(*narrower, similar_record.of(name, after_failure=after_failure)),
+                cost_usd=(_PRICE_WEIGHT * prices[model] + wide.cost_usd) / (_PRICE_WEIGHT + wide.costed),
                 tried=wide.attempts > 0,
             )
 
         self.later = [estimate(model, Belief(), after_failure=True) for model in range(len(models))]
         self.first: list[Prospect] = []
         for model, later in enumerate(self.later):
-            most = self._bound_first_chance([prospect.belief.mean for prospect in self.first], later.belief.mean)
-            self.first.append(estimate(model, Belief(mean=0.5 if most is None else most), after_failure=False))
+            limit = self._bound_first_chance([prospect.belief.mean for prospect in self.first], later.belief.mean)
+            self.first.append(estimate(model, Belief(mean=0.5 if limit is None else limit), after_failure=False))
 
     def is_known(self, model: int) -> bool:
-        """Say whether a model has any attempt."""
+        """Return whether a model has any attempt."""
         return self.first[model].tried or self.later[model].tried
 
     def expect(self) -> Odds:
@@ -123,45 +124,45 @@ class Prospects:
         return self._odds([prospect.belief for prospect in self.first], [prospect.belief for prospect in self.later])
 
     def draw(self, seed: str) -> Odds:
-        """Return random odds that may well be the true ones; the same for the same seed."""
-        chance = random.Random(seed)
-        first = [prospect.belief.draw(chance) for prospect in self.first]
-        return self._odds(first, [prospect.belief.draw(chance) for prospect in self.later])
+        """Return plausible odds, drawn at random; the same for the same seed."""
+        generator = random.Random(seed)
+        first = [prospect.belief.draw(generator) for prospect in self.first]
+        return self._odds(first, [prospect.belief.draw(generator) for prospect in self.later])
 
     def _odds(self, first: list[Belief], later: list[Belief]) -> Odds:
-        afterwards = [prospect.chance(belief) for prospect, belief in zip(self.later, later, strict=True)]
-        at_once: list[float] = []
-        for own, belief, after in zip(self.first, first, afterwards, strict=True):
-            chance, most = own.chance(belief), self._bound_first_chance(at_once, after)
-            at_once.append(chance if most is None else min(chance, most) if own.tried else most)
+        later_chances = [prospect.chance(belief) for prospect, belief in zip(self.later, later, strict=True)]
+        first_chances: list[float] = []
+        for prospect, belief, later_chance in zip(self.first, first, later_chances, strict=True):
+            chance, limit = prospect.chance(belief), self._bound_first_chance(first_chances, later_chance)
+            first_chances.append(chance if limit is None else min(chance, limit) if prospect.tried else limit)
         return Odds(
-            first=at_once,
-            later=afterwards,
+            first=first_chances,
+            later=later_chances,
             first_cost=[prospect.cost_usd for prospect in self.first],
             later_cost=[prospect.cost_usd for prospect in self.later],
         )
 
-    def _bound_first_chance(self, weaker: Sequence[float], after: float) -> float | None:
+    def _bound_first_chance(self, weaker: Sequence[float], later_chance: float) -> float | None:
         """Return the highest chance that a model can have at a first attempt; None if no weaker one was tried.
 
-        A model alone cannot do more than a weaker one followed, where that fails, by this one. So attempts after
-        failures bound what starting with a stronger model can bring, without paying for such a start.
+        A model alone cannot do more than a weaker one followed by this one. So attempts after failures limit the
+        chance of a first attempt with a stronger model, without paying for one.
         """
         tried = [chance for chance, prospect in zip(weaker, self.first, strict=False) if prospect.tried]
-        return 1 - (1 - min(tried)) * (1 - after) if tried else None
+        return 1 - (1 - min(tried)) * (1 - later_chance) if tried else None
 
 
 def estimate_totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> list[float]:
-    """Return for each step what the task is likely to cost in all if it is tried next and the best steps follow.
+    """Return the expected total cost of the task for each step that is tried next, followed by the best steps.
 
-    The steps are models in their order, the strongest last; a ladder takes at most `attempts` of them.
+    The steps are models in their order, the strongest last; a ladder has at most `attempts` of them.
     """
     last = len(steps) - 1
     chances, costs = [odds.later[step] for step in steps], [odds.later_cost[step] for step in steps]
     rest = [costs[last]] * len(steps)
     for _ in range(attempts - 2):
         total = _add_rest(chances, costs, rest)
-        rest = [min(total[place + 1 :], default=0.0) for place in range(len(steps))]
+        rest = [min(total[step + 1 :], default=0.0) for step in range(len(steps))]
     if first:
         chances, costs = [odds.first[step] for step in steps], [odds.first_cost[step] for step in steps]
     total = _add_rest(chances, costs, rest)
@@ -169,23 +170,23 @@ def estimate_totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: b
 
 
 def _add_rest(chances: Sequence[float], costs: Sequence[float], rest: Sequence[float]) -> list[float]:
-    """Return what each step costs together with what follows if it fails; nothing follows the last."""
+    """Return the cost of each step with the cost of the rest if it fails; nothing follows the last."""
     total = [cost + (1 - chance) * more for chance, cost, more in zip(chances, costs, rest, strict=True)]
     return [*total[:-1], costs[-1]]
 
 
 def _estimate_prices(models: Sequence[Model], record: TrackRecord) -> list[float]:
-    """Return the approximate cost of an attempt of each model: from its price and mean cost, else from a neighbour."""
+    """Return the approximate cost per attempt of each model: from its price and mean cost, or from a neighbour."""
     prices = [_find_price(model, record) for model in models]
     estimates: list[float] = []
-    for place in range(len(models)):
-        nearest = [*reversed(prices[: place + 1]), *prices[place:]]
-        estimates.append(next((price for price in nearest if price is not None), 2.0**place))
+    for index in range(len(models)):
+        nearest = [*reversed(prices[: index + 1]), *prices[index:]]
+        estimates.append(next((price for price in nearest if price is not None), 2.0**index))
     return estimates
 
 
 def _find_price(model: Model, record: TrackRecord) -> float | None:
     sums = [record.of(model.name, after_failure=after_failure) for after_failure in (False, True)]
-    weight = _PRICE if model.price else 0.0
+    weight = _PRICE_WEIGHT if model.price else 0.0
     costed = weight + sum(own.costed for own in sums)
     return (weight * (model.price or 0.0) + sum(own.cost_usd for own in sums)) / costed if costed else None

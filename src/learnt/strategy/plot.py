@@ -1,7 +1,7 @@
-"""Plot what each model gets done against what it costs, as a self-contained SVG.
+"""Plot each model's share of tasks done against its cost, as a self-contained SVG.
 
-Points are models, bars are the intervals of their shares. The plot follows the light or dark theme of its viewer, loads
-nothing and runs nothing; names are escaped.
+Points are models, bars are the intervals of their shares. The plot follows the light or dark theme of its viewer. It
+loads and runs nothing; names are escaped.
 """
 
 from __future__ import annotations
@@ -27,18 +27,21 @@ _STYLE = """
 
 
 def plot(figures: Sequence[Figure]) -> str:
-    """Return the plot; models whose cost is unknown are named at its top."""
+    """Return the plot; models whose cost is unknown are listed at its top."""
     shown = [figure for figure in figures if figure.mean_cost_usd is not None]
     left_out = [figure.model for figure in figures if figure.mean_cost_usd is None]
-    most = _round_up(max((figure.mean_cost_usd or 0.0 for figure in shown), default=0.0))
+    max_cost = _round_up(max((figure.mean_cost_usd or 0.0 for figure in shown), default=0.0))
     title = "Tasks done against cost, by model"
     pieces = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{title}">',
         f"<style>{_STYLE}</style>",
         f'<rect class="paper" width="{_WIDTH}" height="{_HEIGHT}"/>',
         _draw_text(_LEFT, 26, title, "start", "title"),
-        *_draw_axes(most),
-        *(_draw_model(figure, most, label) for figure, label in zip(shown, _place_labels(shown, most), strict=True)),
+        *_draw_axes(max_cost),
+        *(
+            _draw_model(figure, max_cost, label)
+            for figure, label in zip(shown, _place_labels(shown, max_cost), strict=True)
+        ),
     ]
     if not shown:
         pieces.append(_draw_text(_WIDTH / 2, _HEIGHT / 2, "no attempt with a known cost yet", "middle"))
@@ -47,13 +50,13 @@ def plot(figures: Sequence[Figure]) -> str:
     return "\n".join([*pieces, "</svg>", ""])
 
 
-def _draw_axes(most: float) -> list[str]:
+def _draw_axes(max_cost: float) -> list[str]:
     lines = []
     for step in range(5):
-        x, y = _x_of(most * step / 4, most), _y_of(step / 4)
+        x, y = _x_of(max_cost * step / 4, max_cost), _y_of(step / 4)
         lines.append(f'<line class="grid" x1="{x:.1f}" y1="{_TOP}" x2="{x:.1f}" y2="{_HEIGHT - _BOTTOM}"/>')
         lines.append(f'<line class="grid" x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}"/>')
-        lines.append(_draw_text(x, _HEIGHT - _BOTTOM + 18, f"${most * step / 4:.3g}", "middle"))
+        lines.append(_draw_text(x, _HEIGHT - _BOTTOM + 18, f"${max_cost * step / 4:.3g}", "middle"))
         lines.append(_draw_text(_LEFT - 8, y + 4, f"{step * 25} %", "end"))
     lines.append(_draw_text((_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 14, "mean cost of an attempt (USD)", "middle"))
     middle = (_TOP + _HEIGHT - _BOTTOM) / 2
@@ -69,8 +72,8 @@ class _Label(Value):
     text: str
     is_right: bool
 
-    def meets(self, other: _Label) -> bool:
-        """Say whether two labels would overlap."""
+    def overlaps(self, other: _Label) -> bool:
+        """Return whether two labels would overlap."""
         (start, end), (their_start, their_end) = self._span(), other._span()
         return start < their_end and their_start < end and abs(self.y - other.y) < _LINE
 
@@ -79,18 +82,18 @@ class _Label(Value):
         return (self.x, self.x + width) if self.is_right else (self.x - width, self.x)
 
 
-def _place_labels(figures: Sequence[Figure], most: float) -> list[_Label]:
+def _place_labels(figures: Sequence[Figure], max_cost: float) -> list[_Label]:
     """Return the labels, each as near to its point as the earlier ones allow."""
     placed: list[_Label] = []
     for figure in figures:
-        x, y = _x_of(figure.mean_cost_usd or 0.0, most), _y_of(figure.share.share) + 4
+        x, y = _x_of(figure.mean_cost_usd or 0.0, max_cost), _y_of(figure.share.share) + 4
         is_right = x < _WIDTH * 0.7
         text = f"{figure.model} ({_format_share(figure)})"
         wanted = _Label(x=x + (9 if is_right else -9), y=y, text=text, is_right=is_right)
         shifts = sorted(range(-_HEIGHT // _LINE, _HEIGHT // _LINE + 1), key=lambda lines: (abs(lines), -lines))
         tried = (wanted.replace(y=y + lines * _LINE) for lines in shifts)
         inside = (label for label in tried if _TOP <= label.y <= _HEIGHT - _BOTTOM + 4)
-        free = (label for label in inside if not any(label.meets(other) for other in placed))
+        free = (label for label in inside if not any(label.overlaps(other) for other in placed))
         placed.append(next(free, wanted))
     return placed
 
@@ -99,9 +102,9 @@ def _format_share(figure: Figure) -> str:
     return f"{figure.share.done:.0f} of {figure.share.attempts:.0f}"
 
 
-def _draw_model(figure: Figure, most: float, label: _Label) -> str:
+def _draw_model(figure: Figure, max_cost: float, label: _Label) -> str:
     """Return a model's point, bar and name."""
-    x, y = _x_of(figure.mean_cost_usd or 0.0, most), _y_of(figure.share.share)
+    x, y = _x_of(figure.mean_cost_usd or 0.0, max_cost), _y_of(figure.share.share)
     low, high = (_y_of(bound) for bound in figure.share.interval)
     title = f"{figure.model}: {_format_share(figure)} done at ${figure.mean_cost_usd:.3g}"
     return "\n".join(
@@ -120,8 +123,8 @@ def _draw_text(x: float, y: float, text: str, anchor: str, kind: str = "") -> st
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{style}>{escape(text)}</text>'
 
 
-def _x_of(cost: float, most: float) -> float:
-    return _LEFT + cost / most * (_WIDTH - _LEFT - _RIGHT)
+def _x_of(cost: float, max_cost: float) -> float:
+    return _LEFT + cost / max_cost * (_WIDTH - _LEFT - _RIGHT)
 
 
 def _y_of(share: float) -> float:

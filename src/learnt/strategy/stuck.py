@@ -1,6 +1,7 @@
-"""Notice that work is stuck: at one task, or at several for the same reason.
+"""Detect that work is stuck: at one task, or at several for the same reason.
 
-Errors are compared in their normalised form; an empty one equals nothing. Failures before a task was done do not count.
+Errors are compared in their normalised form; an empty one equals nothing. Failures from before a task was last done do
+not count.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from learnt.model import Value
 from learnt.strategy.figures import PastAttempt
 
 TIMES = 3
-_SHOWN = 200
+_MAX_QUOTE_LENGTH = 200
 
 
 class Stuck(Value):
-    """Why work counts as stuck, and at which tasks."""
+    """The reason why work is stuck, and the tasks at which it is."""
 
     reason: str
     error: str = ""
     tasks: tuple[str, ...] = ()
     learnings: tuple[str, ...] = ()
-    """Learnings that all of the tasks were given: they may be misleading."""
+    """Learnings given to all of the tasks: they may be misleading."""
 
 
 def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
@@ -37,7 +38,7 @@ def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
 
 
 def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: int = TIMES) -> Stuck | None:
-    """Say why a task is stuck, if it is: the strongest model failed too often, or the same error came too often."""
+    """Return why a task is stuck, if it is: the strongest model failed, or the same error came, too often."""
     failures = list_open_failures(attempts)
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
     for error, count in Counter(failure.error for failure in failures if failure.error).items():
@@ -54,9 +55,9 @@ def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: i
 def find_stuck_run(
     attempts: Sequence[PastAttempt], given: Mapping[str, Collection[str]], *, times: int = TIMES
 ) -> Stuck | None:
-    """Say why a run must stop, if it must: the same error in too many tasks that are not done.
+    """Return why a run must stop, if it must: too many unfinished tasks failed with the same error.
 
-    The attempts come oldest first; `given` names the learnings that each task was given.
+    The attempts come oldest first; `given` lists the learnings that each task was given.
     """
     by_task: dict[str, list[PastAttempt]] = {}
     for attempt in attempts:
@@ -79,4 +80,4 @@ def _quote_error(failures: Sequence[PastAttempt], error: str) -> str:
     quotes = (failure.said for failure in reversed(failures) if failure.error == error)
     text = next(filter(str.strip, quotes), error)
     line = text.strip().rpartition("\n")[2].strip()
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return line if len(line) <= _MAX_QUOTE_LENGTH else f"{line[: _MAX_QUOTE_LENGTH - 1]}…"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 # Of a title or link that does not end on its line, only the start is dropped. Compiled when first needed.
-_TERMINAL = (
+_TERMINAL_SEQUENCE = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)"  # titles and links
     r"|\x1b[ -/]*+[0-~]"
@@ -23,9 +23,11 @@ _INVISIBLE = (
     (0x2060, 0x206F), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0E), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0),
     (0xFFF0, 0xFFFB), (0x13430, 0x13438), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
 )  # fmt: skip
-_TAGS = range(0xE0000, 0xE1000)  # too many for the table
-_PLAIN = "".join(map(chr, range(ord("!"), ord("~") + 1)))  # what secrets are made of: some scripts put no blanks
-_LONGEST_TORN = 300  # a longer word is data without blanks, and most of it may stay
+_TAG_CHARACTERS = range(0xE0000, 0xE1000)  # too many for the table
+_VISIBLE_ASCII = "".join(
+    map(chr, range(ord("!"), ord("~") + 1))
+)  # what secrets are made of: some scripts put no blanks
+_MAX_TORN_WORD = 300  # a longer word is data without blanks, and most of it may stay
 _DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1)}
 
 
@@ -35,12 +37,12 @@ def clean(text: str) -> str:
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
     if "\x1b" in text or "\x9b" in text:
-        text = re.sub(_TERMINAL, "", text)
+        text = re.sub(_TERMINAL_SEQUENCE, "", text)
     text = text.translate(_DROPPED)
     if text.isascii():
         return text
     text = "".join(
-        "\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text if ord(letter) not in _TAGS
+        "\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text if ord(letter) not in _TAG_CHARACTERS
     )
     return _remove_stray_joiners(text) if any(joiner in text for joiner in _JOINERS) else text
 
@@ -70,16 +72,16 @@ def first_words(text: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    sure = max(0, limit - _LONGEST_TORN)
-    return text[:sure] + text[sure:limit].rstrip(_PLAIN)
+    sure = max(0, limit - _MAX_TORN_WORD)
+    return text[:sure] + text[sure:limit].rstrip(_VISIBLE_ASCII)
 
 
 def last_words(text: str, limit: int) -> str:
     """Return the end of a text, without a word that the cut would tear; of a very long one, as `first_words`."""
     if len(text) <= limit:
         return text
-    sure = len(text) - max(0, limit - _LONGEST_TORN)
-    return text[len(text) - limit : sure].lstrip(_PLAIN) + text[sure:]
+    sure = len(text) - max(0, limit - _MAX_TORN_WORD)
+    return text[len(text) - limit : sure].lstrip(_VISIBLE_ASCII) + text[sure:]
 
 
 def ends_of(text: str, limit: int) -> str:

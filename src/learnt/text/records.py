@@ -23,7 +23,7 @@ WRITABLE = (*CONTENT, "confidence", "pinned")
 PLACE = ("version", "scope")
 
 # Far beyond every limit: refused before any work is spent on it.
-_NOT_EVEN_CLEANED = 1_000_000
+_MAX_LENGTH_READ = 1_000_000
 _COUNTS = (
     *COUNTERS,
     *("created_at", "updated_at", "last_injected_at", "last_helpful_at", "last_decayed_at", "version"),
@@ -64,7 +64,7 @@ def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
 def _redact_value(name: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, Triggers):
         value = triggers_record(value)
-    if isinstance(value, str) and name != "id" and len(value) <= _NOT_EVEN_CLEANED:
+    if isinstance(value, str) and name != "id" and len(value) <= _MAX_LENGTH_READ:
         return redact_text(value, TEXT_LIMIT) if name in PARAGRAPHS else redact_line(value, TITLE_LIMIT)
     if isinstance(value, dict):
         parts = {field: _redact_words(words) for field, words in value.items()}
@@ -73,7 +73,7 @@ def _redact_value(name: str, value: Any) -> tuple[Any, int]:
 
 
 def _redact_words(value: Any) -> tuple[Any, int]:
-    if not _are_texts(value) or sum(map(len, value)) > _NOT_EVEN_CLEANED:
+    if not _are_texts(value) or sum(map(len, value)) > _MAX_LENGTH_READ:
         return value, 0
     counts = {word: redact_line(word, TITLE_LIMIT)[1] for word in value}
     return [word for word in value if not counts[word]], sum(counts.values())
@@ -120,7 +120,7 @@ def _read_count(name: str, value: object) -> int | None:
 def _read_text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise _wrong(name, value, "a text")
-    if len(value) > _NOT_EVEN_CLEANED:
+    if len(value) > _MAX_LENGTH_READ:
         raise InvalidValue(f"{name} has {len(value):,} characters", hint=f"give {name} in a few sentences")
     return clean(value).strip() if name in PARAGRAPHS else fold(value)
 
@@ -128,7 +128,7 @@ def _read_text(name: str, value: object) -> str:
 def _words(name: str, value: object) -> tuple[str, ...]:
     if not _are_texts(value):
         raise _wrong(name, value, "a list of texts")
-    if sum(map(len, value)) > _NOT_EVEN_CLEANED:
+    if sum(map(len, value)) > _MAX_LENGTH_READ:
         raise InvalidValue(f"{name} is far too long", hint="give a few short ones")
     return tuple(dict.fromkeys(fold(word) for word in value))
 

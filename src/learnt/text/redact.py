@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from learnt.text.secrets import Span
 
 # A removed secret may uncover another one right beside it; a few rounds suffice for any text not made to defeat them.
-_ROUNDS = 6
+_MAX_ROUNDS = 6
 # A text without any of these, and without a long word, holds no secret that `secrets.py` knows.
-_LETTERS = (
+_SECRET_HINTS = (
     "identified by",
     *(
         ":// auth basic bearer connect.sid ookie credential curl default key machine mysql pass pw redis-cli secret "
         "sess sig token"
     ).split(),
 )
-_SHORTEST_WORD = 18
+_MIN_SECRET_LENGTH = 18
 PURGED = "[purged]"
-_SHORTEST_PURGED = 12  # shorter ones occur by chance
+_MIN_PURGED_LENGTH = 12  # shorter ones occur by chance
 
 
 def redact(text: str) -> tuple[str, int]:
@@ -36,7 +36,7 @@ def redact(text: str) -> tuple[str, int]:
     from learnt.text.secrets import FINDERS  # most texts of a hook need none of it
 
     total = 0
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         count = 0
         for find in FINDERS:
             spans = list(find(text))
@@ -69,10 +69,10 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
 def may_hold_secrets(text: str) -> bool:
     """Say quickly whether a text holds anything that could be a part of a secret."""
     # Secrets hold no angle brackets; sigils do.
-    if any(len(word) >= _SHORTEST_WORD for word in text.replace("<", " ").replace(">", " ").split()):
+    if any(len(word) >= _MIN_SECRET_LENGTH for word in text.replace("<", " ").replace(">", " ").split()):
         return True
     lower = "" if text.isalpha() else text.lower()  # a single word is no assignment
-    return any(letters in lower for letters in _LETTERS)
+    return any(letters in lower for letters in _SECRET_HINTS)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
@@ -111,7 +111,7 @@ def _without_secret_options(place: str) -> str:
 
 def long_enough(texts: Iterable[str]) -> list[str]:
     """Return the texts that do not occur in others by chance, the longest first."""
-    return sorted({text for text in texts if len(text) >= _SHORTEST_PURGED}, key=lambda text: (-len(text), text))
+    return sorted({text for text in texts if len(text) >= _MIN_PURGED_LENGTH}, key=lambda text: (-len(text), text))
 
 
 def black_out(text: str, purged: Iterable[str]) -> str:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Span = tuple[int, int, str]
     """Where a secret begins and ends, and its kind."""
 
-SHORTEST_SHAPE = 18
+MIN_SHAPE_LENGTH = 18
 # A value is judged by its beginning; the whole of it goes.
-_JUDGED = 300
+_JUDGED_LENGTH = 300
 
 # (kind, prefixes, what follows the prefix). A prefix counts where no letter or digit stands before it.
 _SHAPES = (
@@ -244,7 +244,7 @@ def _aws_pairs(text: str) -> Iterator[Span]:
 
 
 def _shapes(text: str) -> Iterator[Span]:
-    long = " ".join(word for word in text.split() if len(word) >= SHORTEST_SHAPE)
+    long = " ".join(word for word in text.split() if len(word) >= MIN_SHAPE_LENGTH)
     for kind, letters, expression in _expressions() if long else ():
         if letters in long and (letters or _compile(expression).search(long)):
             yield from _matches(kind, expression, text)
@@ -386,7 +386,7 @@ class _Assignment:
         self.quoted = bool(quote)
         self.start = quote.end() if quote else name.end()
         self._body = _compile(_BARE if not quote else _QUOTED_WITHIN if quote[1] else _QUOTED[quote[2][0]])
-        match = self._body.match(text, self.start, self.start + _JUDGED)
+        match = self._body.match(text, self.start, self.start + _JUDGED_LENGTH)
         self.value = match[0] if match else ""
         self.follows = text[match.end() : match.end() + 1] if match else ""
         if not quote and self.follows not in ("(", "["):

@@ -3,8 +3,8 @@
 A title is the first sentence of a text, cut to what a title holds: the same rule for what an agent says and for what a
 person writes, so that both can be found again by it.
 
-There are six ways to compare texts, each for its purpose: `sameness` (the same words in the same order; what is stored
-and looked up), `same_letters` (the same letters; titles beside each other), `same_line` (the same but for case and
+There are six ways to compare texts, each for its purpose: `text_key` (the same words in the same order; what is stored
+and looked up), `letters_key` (the same letters; titles beside each other), `line_key` (the same but for case and
 white space; lines that people edit), `key_of` (names of agents and categories), `share_most_words` (about the same
 words; learnings in one brief) and `normalised_error` (the same error in two runs).
 """
@@ -23,10 +23,10 @@ _SENTENCE_END = (
     r"""(?i)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]"""
 )
 # What differs between two runs of the same mistake: temporary files, addresses, ids, line numbers, times.
-_PASSING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
+_VARYING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
 # Where a worktree lies, and names that we gave ourselves.
-_OURS = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
-_REPEATED_SHARE = 0.8
+_OUR_NAMES = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
+_MIN_SHARED_WORDS = 0.8
 ENDED = "the agent "
 
 
@@ -47,17 +47,17 @@ def cut_title(text: str) -> str:
     return fold(text[: space if space > 0 else TITLE_LIMIT])
 
 
-def sameness(text: str) -> str:
+def text_key(text: str) -> str:
     """Return a short sign, equal for texts that say the same, but for case, white space and punctuation."""
     return digest(_normalise(text) or text.strip())[:24]
 
 
-def same_letters(text: str) -> str:
+def letters_key(text: str) -> str:
     """Return the letters and digits of a text, equal for texts that differ in case, blanks and punctuation only."""
     return _normalise(text).replace(" ", "")
 
 
-def same_line(text: str) -> str:
+def line_key(text: str) -> str:
     """Return a text on one line and in lower case, equal for texts that differ in case and white space only."""
     return fold(text).lower()
 
@@ -69,7 +69,7 @@ def key_of(name: str) -> str:
 
 def share_most_words(ours: Set[str], theirs: Set[str]) -> bool:
     """Say whether two texts have nearly all of their words in common."""
-    return len(ours & theirs) > _REPEATED_SHARE * max(len(ours), len(theirs))
+    return len(ours & theirs) > _MIN_SHARED_WORDS * max(len(ours), len(theirs))
 
 
 def normalised_error(text: str) -> str:
@@ -79,7 +79,7 @@ def normalised_error(text: str) -> str:
     """
     if text.startswith(ENDED):
         return ""
-    plain = re.sub(_PASSING, " ", re.sub(_OURS, " ", text.casefold()))
+    plain = re.sub(_VARYING, " ", re.sub(_OUR_NAMES, " ", text.casefold()))
     return _normalise(re.sub(r"\d+", " ", plain))
 
 

@@ -21,15 +21,15 @@ _WORD = re.compile(r"\w+")
 # The others are compiled when first needed: that takes longer than most searches.
 # Where a mentioned path ends: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
 _BEHIND_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
-_SIGN = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"
+_WILDCARD = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"
 # What is meant as a command in prose: in backticks, behind a prompt, in a block.
 _IN_BACKTICKS = r"(?<!`)`([^`\n]+)`(?!`)"
 _BEHIND_PROMPT = r"(?m)(?:^|[ \t])\$ (.+)"
 _CODE_BLOCK = r"(?ms)^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)"
 _NEXT_COMMAND = r"&&|\|\|?|;|\n"
-_ENDS_OF_WORD = ".:!?"
-_LONGEST_TEXT = 100_000
-_LONGEST_PATH = 500
+_PUNCTUATION = ".:!?"
+_HALF_TEXT_LENGTH = 100_000
+_MAX_PATH_LENGTH = 500
 
 
 class Situation(Value):
@@ -42,23 +42,23 @@ class Situation(Value):
     task_type: str = ""
 
 
-class Signs:
+class SituationMatcher:
     """The analysis of a situation, and the patterns that hold in it."""
 
     def __init__(self, situation: Situation) -> None:
-        text = beginning_and_end(situation.text, _LONGEST_TEXT)
+        text = beginning_and_end(situation.text, _HALF_TEXT_LENGTH)
         tokens = _TOKEN.findall(f"{text} {situation.command}")
         self._paths = _list_paths(situation.paths, tokens)
         self._bare_names = {name for name in map(_trim_path, tokens) if _is_name(name)}
         self._all_paths = "\n".join([*self._paths, *(name.lower() for name in self._bare_names)])
         given, mentioned = _list_command_words(situation.command), _list_command_words(text)
         self._words = {*given, *mentioned}
-        self._in_a_row = f" {' '.join(given)} \n {' '.join(mentioned)} "
+        self._in_sequence = f" {' '.join(given)} \n {' '.join(mentioned)} "
         self._started = {*given, *started_commands(text)}
         self._text = " ".join(text.lower().split())
         self._tools = {tool.lower() for tool in situation.tools}
         self._task_type = situation.task_type.lower()
-        self._shown: dict[tuple[str, str], bool] = {}
+        self._results: dict[tuple[str, str], bool] = {}
 
     def anchors(self) -> dict[str, set[str]]:
         """Return, for each kind of trigger, the anchors that could match here."""
@@ -73,19 +73,19 @@ class Signs:
             "task_types": {self._task_type} if self._task_type else set(),
         }
 
-    def show(self, kind: str, pattern: str) -> bool:
+    def matches(self, kind: str, pattern: str) -> bool:
         """Say whether a trigger's pattern holds."""
-        if (kind, pattern) not in self._shown:
-            self._shown[kind, pattern] = self._show(kind, pattern)
-        return self._shown[kind, pattern]
+        if (kind, pattern) not in self._results:
+            self._results[kind, pattern] = self._match(kind, pattern)
+        return self._results[kind, pattern]
 
-    def _show(self, kind: str, pattern: str) -> bool:
+    def _match(self, kind: str, pattern: str) -> bool:
         if kind == "files":
-            return self._show_file(pattern)
+            return self._match_file(pattern)
         if kind == "commands":
             wanted = _list_command_words(pattern)
             if len(wanted) > 1:
-                return f" {' '.join(wanted)} " in self._in_a_row
+                return f" {' '.join(wanted)} " in self._in_sequence
             # One word such as `make` may be prose: it must be used as a command.
             return bool(wanted) and wanted[0] in self._started
         if kind == "errors":
@@ -94,12 +94,12 @@ class Signs:
             return pattern.lower() in self._tools
         return pattern.lower() == self._task_type
 
-    def _show_file(self, pattern: str) -> bool:
+    def _match_file(self, pattern: str) -> bool:
         pattern = pattern.replace("\\", "/").removeprefix("./")
         name = pattern.rpartition("/")[2]
         pattern = pattern.lower()
         # Plain searches rule out nearly all patterns and paths before an expression is compiled.
-        literals = [piece.strip("/") for piece in re.split(_SIGN, pattern)]
+        literals = [piece.strip("/") for piece in re.split(_WILDCARD, pattern)]
         if not all(literal in self._all_paths for literal in literals):
             return False
         if name in self._bare_names and _matches_path(pattern, name.lower()):
@@ -133,7 +133,7 @@ def _list_paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
     """Return the given paths and those that the tokens mention, in lower case."""
     paths = dict.fromkeys(path.replace("\\", "/").lower().removeprefix("./") for path in given if path)
     for token in dict.fromkeys(tokens):
-        if ("/" in token or "." in token or "\\" in token) and len(token) <= _LONGEST_PATH:
+        if ("/" in token or "." in token or "\\" in token) and len(token) <= _MAX_PATH_LENGTH:
             path = _trim_path(token)
             if "/" in path or "." in path:
                 paths[path.lower()] = None
@@ -143,7 +143,7 @@ def _list_paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
 def _trim_path(token: str) -> str:
     """Return a mentioned path without what is written around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
     path = token.rpartition("=")[2] or token
-    path = path.lstrip("@*").rstrip(_ENDS_OF_WORD + "*")
+    path = path.lstrip("@*").rstrip(_PUNCTUATION + "*")
     if ":" in path or "#" in path:
         path = re.sub(_BEHIND_PATH, "", path)
     return path.replace("\\", "/").removeprefix("./")
@@ -155,7 +155,7 @@ def _is_name(token: str) -> bool:
 
 
 def _list_command_words(text: str) -> list[str]:
-    stripped = (token.lower().strip(_ENDS_OF_WORD) for token in _TOKEN.findall(text))
+    stripped = (token.lower().strip(_PUNCTUATION) for token in _TOKEN.findall(text))
     return [word for word in stripped if word]
 
 
@@ -188,13 +188,13 @@ def _compile_glob(pattern: str) -> re.Pattern[str]:
 
 def _translate_glob(pattern: str) -> str:
     expression, position = "", 0
-    for sign in re.finditer(_SIGN, pattern):
-        expression += re.escape(pattern[position : sign.start()]) + _translate_sign(sign[0])
+    for sign in re.finditer(_WILDCARD, pattern):
+        expression += re.escape(pattern[position : sign.start()]) + _translate_wildcard(sign[0])
         position = sign.end()
     return expression + re.escape(pattern[position:])
 
 
-def _translate_sign(sign: str) -> str:
+def _translate_wildcard(sign: str) -> str:
     if sign[0] == "[":
         negated = sign[1] == "!" and len(sign) > 3
         return f"(?!/)[{'^' if negated else ''}{_translate_set(sign[2 if negated else 1 : -1])}]"

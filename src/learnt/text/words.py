@@ -19,8 +19,8 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b"  # compiled when a text has one
 # Kana, Han and Hangul. Compared letter by letter: an expression with such ranges takes longer to compile than a search.
 _WITHOUT_SPACES = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
-_LONGEST = 64
-IN_ONE = "+"  # before what only the index has: parts of an identifier written in one
+_MAX_WORD_LENGTH = 64
+JOINED = "+"  # before what only the index has: parts of an identifier written in one
 
 STOP_WORDS = frozenset(
     (
@@ -70,7 +70,7 @@ def _index_chunk(chunk: str) -> list[str]:
         for first, second in pairwise(_PART.findall(name))
         if first.isalpha() and second.isalpha() and first.isascii() and second.isascii()
     ]
-    return own + [IN_ONE + stem(pair.lower()[:_LONGEST]) for pair in dict.fromkeys(pairs)]
+    return own + [JOINED + stem(pair.lower()[:_MAX_WORD_LENGTH]) for pair in dict.fromkeys(pairs)]
 
 
 @lru_cache(maxsize=50_000)  # texts share most of their words
@@ -81,11 +81,11 @@ def _split_chunk(chunk: str) -> list[str]:
             letters = chunk.lower()
             return [letters[position : position + 2] for position in range(max(1, len(letters) - 1))]
     parts = _PART.findall(chunk)
-    whole = chunk.strip("_-.").lower()[:_LONGEST]
+    whole = chunk.strip("_-.").lower()[:_MAX_WORD_LENGTH]
     if len(parts) == 1 and len(whole) == len(parts[0]):
         return [stem(whole)] if _says_something(whole) else []
     in_full = [whole] if len(whole) > 1 else []
-    return in_full + [stem(part.lower()[:_LONGEST]) for part in parts if _says_something(part.lower())]
+    return in_full + [stem(part.lower()[:_MAX_WORD_LENGTH]) for part in parts if _says_something(part.lower())]
 
 
 def _says_something(word: str) -> bool:
@@ -137,11 +137,11 @@ def _past_and_progressive(word: str) -> str:
     for ending in ("ed", "ing"):
         if word.endswith(ending):
             rest = word[: -len(ending)]
-            return _mend(rest) if _has_vowel(rest) else word
+            return _restore_ending(rest) if _has_vowel(rest) else word
     return word
 
 
-def _mend(rest: str) -> str:
+def _restore_ending(rest: str) -> str:
     """Return what remains of a word without -ed or -ing as its plain form."""
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"

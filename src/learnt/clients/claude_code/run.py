@@ -22,7 +22,7 @@ _OUTER_SESSION = tuple(
 # What was read, what was written to the cache and read from it, and what was written.
 _BY_MODEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _BY_MESSAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-_MOST_DENIALS = 5
+_MAX_DENIALS = 5
 
 
 def call(request: kit.RunRequest) -> kit.Call:
@@ -124,8 +124,8 @@ def _complaint(result: Mapping[str, Any]) -> str:
 
 def _denials(denials: object) -> tuple[str, ...]:
     calls = [kit.tool_line(call.get("tool_name"), call.get("tool_input")) for call in blocks(denials)]
-    return tuple(dict.fromkeys(calls))[:_MOST_DENIALS]
+    return tuple(dict.fromkeys(calls))[:_MAX_DENIALS]
 
 
 def _projects(output: kit.Output) -> str:
-    return os.path.join(root(output.places), "projects")
+    return os.path.join(root(output.variables), "projects")

@@ -46,7 +46,7 @@ def _user_folder(location: kit.Location) -> str:
 def _user_state(location: kit.Location) -> str:
     folder = _user_folder(location)
     # Beside the folder, unless the folder was moved.
-    beside = folder if location.places.get("CLAUDE_CONFIG_DIR") else os.path.dirname(folder)
+    beside = folder if location.variables.get("CLAUDE_CONFIG_DIR") else os.path.dirname(folder)
     return os.path.join(beside, ".claude.json")
 
 

@@ -11,19 +11,16 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from learnt.clients import registry
 from learnt.clients.kit import transcript as kit
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
-_KINDS = {
-    **dict.fromkeys(("Bash", "PowerShell"), "run"),
-    **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
-    **dict.fromkeys(("Read", "NotebookRead"), "read"),
-}
+_TOOLS = registry.get("claude", "transcript").tools
 # Records that a transcript may begin with, before its first message.
 _OTHERS = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
 # Claude Code shortens longer names of folders.
-_LONGEST_FOLDER = 180
+_MAX_FOLDER_NAME = 180
 _KEYS = ("sessionId", "leafUuid", "messageId")
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d+)\b")
 # How the results of calls begin that a person, the permissions or a hook refused.
@@ -42,18 +39,18 @@ _PERSON_SAID = "the user said:\n"
 _NO_ANSWER = "The user wants to clarify these questions."
 
 
-def root(places: Mapping[str, str]) -> str:
+def root(variables: Mapping[str, str]) -> str:
     """Return Claude Code's folder; nothing where it is not known."""
-    return place(places, "CLAUDE_CONFIG_DIR", ".claude")
+    return find_folder(variables, "CLAUDE_CONFIG_DIR", ".claude")
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
     """Yield the transcripts of a folder and those below it."""
     names = {_folder_name(path) for path in (folder, os.path.realpath(folder))}
-    for kept_in in kit.matching_paths(root(places), "projects", "*"):
-        name = os.path.basename(kept_in)[:_LONGEST_FOLDER]
+    for kept_in in kit.matching_paths(root(variables), "projects", "*"):
+        name = os.path.basename(kept_in)[:_MAX_FOLDER_NAME]
         if not name.startswith(tuple(names)):
             continue
         for pattern in (("*.jsonl",), ("*", "subagents", "*.jsonl")):
@@ -63,7 +60,7 @@ def find(
 
 
 def _folder_name(folder: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]", "-", folder)[:_LONGEST_FOLDER]
+    return re.sub(r"[^A-Za-z0-9]", "-", folder)[:_MAX_FOLDER_NAME]
 
 
 def recognises(record: Mapping[str, Any]) -> bool:
@@ -159,7 +156,7 @@ def _agent_steps(
         return
     for block in kit.blocks([{"type": "text", "text": content}] if isinstance(content, str) else content):
         if block.get("type") == "tool_use":
-            step = kit.make_call(block.get("name"), block.get("input"), _KINDS, id=block.get("id"), at=at, aside=aside)
+            step = kit.make_call(block.get("name"), block.get("input"), _TOOLS, id=block.get("id"), at=at, aside=aside)
             yield calls.add(step)
         elif block.get("type") == "text":
             yield from kit.make_messages(text_of(block.get("text")), at=at, aside=aside)
@@ -168,7 +165,7 @@ def _agent_steps(
 def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool) -> Iterator[kit.Step]:
     id, text = kit.read_name(block.get("tool_use_id")), kit.texts(block.get("content"))
     tool = calls.take_tool(id)
-    exit_code = _EXIT_CODE.match(text) if _KINDS.get(tool) == "run" else None
+    exit_code = _EXIT_CODE.match(text) if _TOOLS.get(tool) == "run" else None
     failed = block.get("is_error") is True or bool(exit_code and exit_code[1].strip("0"))
     denied = failed and bool(_REFUSED.match(text[:2_000]))
     yield kit.make_result(text, call=id, tool=tool, failed=failed, denied=denied, at=at, aside=aside)

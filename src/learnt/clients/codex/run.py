@@ -53,7 +53,7 @@ def read(output: kit.Output) -> kit.RunReport:
             usage, complaint = record.get("usage"), ""
         elif kind in ("turn.failed", "error"):
             complaint = text_of(dig(record, "error", "message")) or text_of(record.get("message")) or complaint
-    sessions = os.path.join(root(output.places), "sessions")
+    sessions = os.path.join(root(output.variables), "sessions")
     transcript = kit.newest(sessions, f"-{thread}.jsonl", depth=3) if thread else ""
     model, used = _from_session(transcript)
     usage = usage or used

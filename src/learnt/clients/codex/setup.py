@@ -14,6 +14,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from learnt import __version__
 from learnt.clients import registry
 from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import JsonFile, look, read_json
@@ -24,7 +25,7 @@ _SESSION_END_S = 3
 # What Codex calls hooks that it runs, and what its other words mean.
 _RUN = ("trusted", "managed")
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
-_FEW = 3
+_MAX_EVENTS_LISTED = 3
 _HOLDER = "mcp_servers"
 _REMARK = "# Written by `learnt install codex`; `learnt uninstall codex` takes it out."
 _TABLE = re.compile(
@@ -97,11 +98,12 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
 def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
     """Return why Codex would not run our hooks, nothing when it would, and whether that holds for all of them.
 
-    Codex is asked where that is possible; otherwise its files answer, but not whether a hook was changed since.
+    Only Codex knows whether a hook is still the one that was approved, so it is asked where that is possible.
+    Otherwise its files answer, but not whether a hook was changed since.
     """
     path = next((target.path for target in targets if isinstance(target.edit, JsonFile)), "")
     ours = _hook_keys(path, disk.read) if path else {}
-    statuses = disk.ask_client(location.root) if disk.ask_client and ours else None
+    statuses = _ask_statuses(location.root, disk.ask_client) if disk.ask_client and ours else None
     if statuses and any(key in statuses for key in ours):
         return _describe_distrust({event: statuses.get(key, "not seen by Codex") for key, event in ours.items()})
     config = _read_toml(os.path.join(_user_folder(location), "config.toml"), disk.read)
@@ -111,6 +113,27 @@ def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.D
     if all(trusted.values()) and statuses is not None and ours:
         return "Codex does not see these hooks, and does not run them", True
     return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
+
+
+def _ask_statuses(folder: str, ask: kit.AskClient) -> dict[str, str] | None:
+    """Return what Codex says about each hook that it would run in a folder, by its key; None without an answer.
+
+    A hook is `trusted`, `untrusted`, `modified` since it was trusted, `managed`, or `disabled`.
+    """
+    about_us = {"name": kit.NAME, "version": __version__}
+    messages: tuple[dict[str, Any], ...] = (
+        {"id": 1, "method": "initialize", "params": {"clientInfo": about_us}},
+        {"method": "initialized"},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [folder]}},
+    )
+    reply = ask(kit.Question(words=("codex", "app-server"), folder=folder, messages=messages, reply_id=2))
+    try:
+        hooks = [hook for entry in (reply or {})["result"]["data"] for hook in entry["hooks"]]
+        return {
+            str(hook["key"]): str(hook["trustStatus"]) if hook.get("enabled", True) else "disabled" for hook in hooks
+        }
+    except (KeyError, TypeError, AttributeError):
+        return None  # no answer, or a version that answers otherwise
 
 
 def _hook_keys(path: str, read: kit.Read) -> dict[str, str]:
@@ -133,7 +156,7 @@ def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
         return "", False
     reasons = []
     for meaning, events in events_of.items():
-        named = ", ".join(events) if len(events) <= _FEW else f"{len(events)} hooks"
+        named = ", ".join(events) if len(events) <= _MAX_EVENTS_LISTED else f"{len(events)} hooks"
         reasons.append(f"{named} ({meaning})")
     whole = sum(map(len, events_of.values())) == len(statuses)
     return f"Codex does not trust these hooks, and does not run them: {', '.join(reasons)}", whole

@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from learnt.clients import registry
 from learnt.clients.codex.hooks import OUTPUTS, item_failed, read_output
 from learnt.clients.kit import transcript as kit
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, parsed, text_of
 
-_KINDS = {"exec_command": "run", "shell": "run", "shell_command": "run", "local_shell": "run", "container.exec": "run"}
+# Edits are recognised by their patch. `container.exec` is from versions without hooks.
+_SHELLS = [tool for tool, does in registry.get("codex", "transcript").tools.items() if does == "run"]
+_TOOLS = dict.fromkeys((*_SHELLS, "container.exec"), "run")
 _RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _FAILED = re.compile(
@@ -29,22 +32,22 @@ _REFUSED = re.compile(
     r"|approval review denied|(?:blocked|denied|rejected) by policy",
     re.I,
 )
-_LONGEST_REFUSAL = 1_000
+_MAX_REFUSAL_LENGTH = 1_000
 # The output of a call comes soon after its end.
-_MOST_ENDED = 1_000
+_MAX_ENDED = 1_000
 
 
-def root(places: Mapping[str, str]) -> str:
+def root(variables: Mapping[str, str]) -> str:
     """Return Codex's folder; nothing where it is not known."""
-    return place(places, "CODEX_HOME", ".codex")
+    return find_folder(variables, "CODEX_HOME", ".codex")
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
     """Yield all transcripts: Codex does not keep them by folder."""
     for pattern in (("sessions", "*", "*", "*", "*.jsonl"), ("archived_sessions", "*.jsonl")):
-        for file in kit.changed_files("codex", since_ms, root(places), *pattern):
+        for file in kit.changed_files("codex", since_ms, root(variables), *pattern):
             session = kit.first_name(file.path, ("payload", "id"), ("id",)) or file.session
             yield file.replace(session=session, folder=kit.first_name(file.path, ("payload", "cwd")))
 
@@ -109,7 +112,7 @@ def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
     """Keep whether a call failed, and whether it was refused, until its output comes."""
     status, id = dig(item, "status"), kit.read_name(dig(item, "id"))
     if id and status in ("completed", "failed", "declined"):
-        if len(ended) >= _MOST_ENDED:
+        if len(ended) >= _MAX_ENDED:
             ended.clear()
         declined = status == "declined"
         ended[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
@@ -125,7 +128,7 @@ def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator
 def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.Step]:
     tool = "local_shell" if item.get("type") == "local_shell_call" else item.get("name")
     arguments = _arguments(item)
-    step = kit.make_call(tool, arguments, _KINDS, id=item.get("call_id"), at=at, aside=aside)
+    step = kit.make_call(tool, arguments, _TOOLS, id=item.get("call_id"), at=at, aside=aside)
     patch = _patch(arguments)
     # A command may print a patch, or write one down.
     applied = step.does != "run" or "apply_patch" in patch.partition(kit.PATCH_BEGINNING)[0]
@@ -173,5 +176,5 @@ def _output(text: str) -> tuple[str, bool, bool]:
     output, failed = read_output(text)
     if failed is not None or output != text:
         return output, bool(failed), False
-    denied = len(text) <= _LONGEST_REFUSAL and bool(_REFUSED.search(text))
+    denied = len(text) <= _MAX_REFUSAL_LENGTH and bool(_REFUSED.search(text))
     return text, denied or bool(_FAILED.match(text)), denied

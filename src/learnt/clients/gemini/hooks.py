@@ -1,4 +1,7 @@
-"""How a call of a tool ended in Gemini CLI: for a command only the text says so, at its beginning or its end."""
+"""How a tool call ended in Gemini CLI: for a command, only lines after its output say so.
+
+The reader of transcripts uses the same functions.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +20,35 @@ _NOT_ENDED = (
     "Command is running in background",
 )
 _LAST_LINES = ("Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
-_OPENING, _CLOSING = "<untrusted_context>\n", "\n</untrusted_context>"
+_OPENING, _CLOSING = "<untrusted_context>", "</untrusted_context>"
 
 
 def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcript: str) -> tuple[bool | None, str]:
-    """Return whether a call failed, None where neither holds, and what it printed."""
+    """Return whether a call failed (None if it neither failed nor succeeded), and its output."""
     response = payload.get("tool_response")
-    if runs and not dig(response, "error"):
-        return _read_command_output(whole_output(dig(response, "llmContent")))
-    return bool(dig(response, "error")), output
+    if not runs or dig(response, "error"):
+        return bool(dig(response, "error")), output
+    content = whole_output(dig(response, "llmContent"))
+    printed, ending = split_output(content)
+    has_ended = "Signal" not in ending and not content.removeprefix(_OPENING).lstrip("\n").startswith(_NOT_ENDED)
+    return (exit_failed(ending) if has_ended else None), printed
 
 
-def _read_command_output(text: str) -> tuple[bool | None, str]:
-    """Return whether a command failed, and what it printed, without what the client adds."""
-    text = text.removeprefix(_OPENING).rstrip().removesuffix(_CLOSING)
-    if text.startswith(_NOT_ENDED):
-        return None, text
-    ending = {}
-    while (line := text.rpartition("\n")[2]).startswith(_LAST_LINES):
-        name, _, value = line.partition(": ")
+def split_output(text: str) -> tuple[str, dict[str, str]]:
+    """Return what a command printed, and the values in the lines that Gemini CLI adds after it, by their labels."""
+    text = text.strip().removeprefix(_OPENING).removesuffix(_CLOSING).strip("\n")
+    ending: dict[str, str] = {}
+    for _ in _LAST_LINES:
+        line = text.rpartition("\n")[2]
+        if not line.startswith(_LAST_LINES):
+            break
+        label, _, value = line.partition(": ")
         if value.strip() != "(none)":  # as older versions write it
-            ending[name] = value.strip()
+            ending.setdefault(label, value.strip())
         text = text[: -len(line)].rstrip("\n")
-    failed = bool(ending.get("Exit Code", "0").strip("-0"))
-    return None if "Signal" in ending else failed, text.removeprefix("Output: ")
+    return text.removeprefix("Output: "), ending
+
+
+def exit_failed(ending: Mapping[str, str]) -> bool:
+    """Return whether a command ended with an exit code other than 0."""
+    return bool(ending.get("Exit Code", "0").strip("-0"))

@@ -59,7 +59,7 @@ def read(output: kit.Output) -> kit.RunReport:
         tokens_in=total([tokens[0] for tokens in models.values()]),
         tokens_cached=total([tokens[1] for tokens in models.values()]),
         tokens_out=total([tokens[2] for tokens in models.values()]),
-        transcript=kit.newest(root(output.places), f"-{session[:8]}.jsonl", depth=2) if session else "",
+        transcript=kit.newest(root(output.variables), f"-{session[:8]}.jsonl", depth=2) if session else "",
         error=kit.failure(output, complaint),
     )
 

@@ -34,7 +34,7 @@ def targets(location: kit.Location) -> list[kit.Target]:
 
 
 def _user_folder(location: kit.Location) -> str:
-    return location.places.get("GEMINI_CLI_HOME") or location.home("HOME")
+    return location.variables.get("GEMINI_CLI_HOME") or location.home("HOME")
 
 
 def _settings(folder: str) -> str:

@@ -13,36 +13,30 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any
 
+from learnt.clients import registry
+from learnt.clients.gemini.hooks import exit_failed, split_output
 from learnt.clients.kit import transcript as kit
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
-_KINDS = {
-    "run_shell_command": "run",
-    **dict.fromkeys(("write_file", "replace", "edit"), "edit"),
-    "read_file": "read",
-}
-_EXIT_CODE = re.compile(r"^Exit Code: (-?\d+)", re.M)
-_AFTER_OUTPUT = re.compile(r"(?:\n(?:Exit Code|Signal|Process Group PGID|Background PIDs): [^\n]*+)++\s*\Z")
-_FIRST = 100  # messages, of which one names the model
-_END = 500  # the part of an output that says how a command ended
+_TOOLS = registry.get("gemini", "transcript").tools
+_MAX_MESSAGES_READ = 100  # messages, of which one names the model
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
-_WRAPPING = ("<untrusted_context>", "</untrusted_context>")
 
 
-def root(places: Mapping[str, str]) -> str:
+def root(variables: Mapping[str, str]) -> str:
     """Return the folder in which Gemini CLI keeps its transcripts; nothing where it is not known."""
-    home = place(places, "GEMINI_CLI_HOME") or place(places, "HOME")
+    home = find_folder(variables, "GEMINI_CLI_HOME") or find_folder(variables, "HOME")
     return home and os.path.join(home, ".gemini", "tmp")
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
     """Yield the transcripts of a folder and those below it."""
     # Older versions name what they keep by a digest of the project's folder.
     digests = {sha256(path.encode("utf-8", "replace")).hexdigest() for path in (folder, os.path.realpath(folder))}
-    for kept_in in kit.matching_paths(root(places), "*"):
+    for kept_in in kit.matching_paths(root(variables), "*"):
         project = _project_folder(kept_in) or (folder if os.path.basename(kept_in) in digests else "")
         if not kit.lies_in(project, folder):
             continue
@@ -69,7 +63,10 @@ def steps(path: str) -> Iterator[kit.Step]:
 def about(path: str) -> kit.About:
     """Return what a transcript says about its conversation."""
     head = _head(path)
-    model = next(filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _FIRST))), "")
+    model = next(
+        filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _MAX_MESSAGES_READ))),
+        "",
+    )
     ended_at = kit.read_time(head.get("lastUpdated"))
     for record in kit.last_records(path):
         time = dig(record, "$set", "lastUpdated") or record.get("lastUpdated") or record.get("timestamp")
@@ -124,7 +121,7 @@ def _message_steps(message: Mapping[str, Any], *, aside: bool) -> Iterator[kit.S
         yield from kit.make_messages(kit.texts(message.get("content")), at=at, aside=aside)
         for tool_call in kit.blocks(message.get("toolCalls")):
             yield kit.make_call(
-                tool_call.get("name"), tool_call.get("args"), _KINDS, id=tool_call.get("id"), at=at, aside=aside
+                tool_call.get("name"), tool_call.get("args"), _TOOLS, id=tool_call.get("id"), at=at, aside=aside
             )
             yield from _result_steps(tool_call, aside=aside)
 
@@ -136,26 +133,18 @@ def _result_steps(tool_call: Mapping[str, Any], *, aside: bool) -> Iterator[kit.
     text = "\n".join(filter(None, map(_response_text, kit.blocks(tool_call.get("result"))))) or text_of(
         tool_call.get("resultDisplay")
     )
-    codes: list[str] = []
-    if _KINDS.get(name) == "run":
-        text, codes = _read_command_output(text)
+    ending: dict[str, str] = {}
+    if _TOOLS.get(name) == "run":
+        text, ending = split_output(text)
     yield kit.make_result(
         text,
         call=kit.read_name(tool_call.get("id")),
         tool=name,
-        failed=status != "success" or bool(codes and codes[-1].strip("-0")),
+        failed=status != "success" or exit_failed(ending),
         denied=status == "cancelled" or (status == "error" and bool(_REFUSED.search(text[:500]))),
         at=kit.read_time(tool_call.get("timestamp")),
         aside=aside,
     )
-
-
-def _read_command_output(text: str) -> tuple[str, list[str]]:
-    """Return what a command printed, and the codes with which it may have ended, the real one last."""
-    opening, closing = _WRAPPING
-    text = text.strip().removeprefix(opening).removesuffix(closing).strip("\n").removeprefix("Output: ")
-    end = text[-_END:]
-    return text[:-_END] + _AFTER_OUTPUT.sub("", end), _EXIT_CODE.findall(end)
 
 
 def _response_text(part: Mapping[str, Any]) -> str:

@@ -26,15 +26,13 @@ PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 COMMANDS = ("command", "cmd")
 _PATCHES = ("input", "patch", "patchText")
 _FOLDERS = ("workdir", "dir_path")
-_RUNS = ("bash", "run_shell_command", "exec_command", "shell", "shell_command", "local_shell", "powershell")
-_EDITS = ("edit", "write", "multiedit", "notebookedit", "write_file", "replace", "apply_patch", "patch")
 _SHELL_OPTIONS = ("-c", "-lc", "-Command", "/c")
 _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 # A hook has little time: of a longer text it reads the beginning and the end.
-_HALF_PROMPT = 50_000
-_HALF_SAID = 200_000
-_LONGEST_OUTPUT = 20_000
-_LONGEST_TRANSCRIPT = 2_000_000
+_HALF_PROMPT_LENGTH = 50_000
+_HALF_MESSAGE_LENGTH = 200_000
+_MAX_OUTPUT_LENGTH = 20_000
+_MAX_TRANSCRIPT_BYTES = 2_000_000
 _FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that were never started
 _WITHOUT_WORDS = "StopFailure"  # its last message is the client's own, about what went wrong
 # Who speaks, in the records of each client that keeps files.
@@ -119,7 +117,7 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
         return event.replace(prompt=_prompt(payload))
     if kind == "stop":
         said = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
-        return event.replace(said=beginning_and_end(said, _HALF_SAID) if isinstance(said, str) else None)
+        return event.replace(said=beginning_and_end(said, _HALF_MESSAGE_LENGTH) if isinstance(said, str) else None)
     return _about_tool(event, payload) if kind in ("call", "result") else event
 
 
@@ -157,9 +155,9 @@ def has_words(transcript: str) -> bool:
     """Return whether a transcript holds words of an agent, by a quick look; a very long one always does."""
     try:
         with open(transcript, "rb") as file:
-            beginning = file.read(_LONGEST_TRANSCRIPT)
+            beginning = file.read(_MAX_TRANSCRIPT_BYTES)
         of_agent = (line for line in beginning.split(b"\n") if _BY_CLIENT not in line)
-        is_long = len(beginning) == _LONGEST_TRANSCRIPT
+        is_long = len(beginning) == _MAX_TRANSCRIPT_BYTES
         return is_long or any(speaker in line for line in of_agent for speaker in _SPEAKERS)
     except (OSError, ValueError):
         return False
@@ -169,7 +167,7 @@ def _prompt(payload: Mapping[str, Any]) -> str:
     prompt = strip_prompt(_text(payload.get("prompt")))
     if prompt.lstrip().startswith("/"):
         prompt = _behind_slash_command(prompt)
-    return beginning_and_end(prompt, _HALF_PROMPT)
+    return beginning_and_end(prompt, _HALF_PROMPT_LENGTH)
 
 
 def _behind_slash_command(prompt: str) -> str:
@@ -184,19 +182,19 @@ def _about_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
     tool_input = payload.get("tool_input")
     arguments = tool_input if isinstance(tool_input, dict) else {}
     tool = _text(payload.get("tool_name"))
-    runs = tool.lower() in _RUNS
-    if runs:
+    does = registry.TOOLS.get(tool.lower(), "")
+    if does == "run":
         command = command_line(first_value(arguments, COMMANDS))
         folder = _folder(event.folder, _text(first_value(arguments, _FOLDERS)))
         event = event.replace(command=command, paths=_patched_by(command), folder=folder)
-    elif tool.lower() in _EDITS:
+    elif does == "edit":
         path = _text(first_value(arguments, PATHS))
         paths = (path,) if path else _patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
         return event.replace(tool=tool)
-    failed, output = _result(event, payload, runs=runs)
-    return event.replace(tool=tool, failed=failed, output=last_words(output, _LONGEST_OUTPUT))
+    failed, output = _result(event, payload, runs=does == "run")
+    return event.replace(tool=tool, failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
 
 
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:
@@ -217,7 +215,7 @@ def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tupl
 
 def _has_failed(payload: Mapping[str, Any]) -> bool | None:
     """Return whether a call failed, in Claude Code's format; None for one that was interrupted or goes on."""
-    if "tool_failed" in payload:  # our plugin for opencode adds it
+    if "tool_failed" in payload:  # a plugin of ours adds it
         failed = payload["tool_failed"]
         return failed if isinstance(failed, bool) else None
     arguments, response = (

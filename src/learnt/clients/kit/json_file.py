@@ -33,7 +33,7 @@ _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=[ \t\r\n]*+[]}])', r
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.S)
 _SCALAR = re.compile(r"[^\s,\]}]++")
 _COMMENT_ON_THE_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/)")
-_ENOUGH = 10_000  # of a text, to see how it is written
+_STYLE_SAMPLE = 10_000  # of a text, to see how it is written
 _INDENTED = re.compile(r"\n([ \t]+)\S")
 
 
@@ -330,7 +330,7 @@ def _write_in_one_line(text: str, value: Any) -> str:
 
 def _is_airy(text: str) -> bool:
     """Return whether there is a blank after the colons of a text."""
-    bare = re.sub(_STRING, '""', text[:_ENOUGH])
+    bare = re.sub(_STRING, '""', text[:_STYLE_SAMPLE])
     return '":' not in bare or re.search(r'":\s', bare) is not None
 
 

@@ -57,14 +57,14 @@ class Call(Value):
 
 
 class Output(Value):
-    """What a run left behind; `places` holds those variables of `registry.PLACES` that the agent had."""
+    """What a run left behind; `variables` holds those variables of `registry.FOLDER_VARIABLES` that the agent had."""
 
     call: Call
     folder: str
     stdout: str
     stderr: str
     exit_code: int | None
-    places: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
 
 
 class RunReport(Value):
@@ -120,10 +120,10 @@ def _runner(name: str) -> Runner:
     return runner
 
 
-def place(places: Mapping[str, str], variable: str, *below_home: str) -> str:
+def find_folder(variables: Mapping[str, str], variable: str, *below_home: str) -> str:
     """Return the folder that the variable names, or the default below the home folder."""
-    home = places.get("HOME") or places.get("USERPROFILE") or ""
-    return places.get(variable) or (os.path.join(home, *below_home) if home else "")
+    home = variables.get("HOME") or variables.get("USERPROFILE") or ""
+    return variables.get(variable) or (os.path.join(home, *below_home) if home else "")
 
 
 def program(request: RunRequest, name: str) -> tuple[str, ...]:

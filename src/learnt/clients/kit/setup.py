@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from learnt.clients import registry
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 
@@ -36,20 +36,20 @@ class Unfit(Exception):
 
 
 class Location(Value):
-    """Where a client is set up: in a project, or for the user, with `places` for what moves a client's folders.
+    """Where a client is set up: in a project, or for the user, with `variables` for what moves a client's folders.
 
     `program` holds the words that start learnt: its name, to be found on PATH, or its path.
     """
 
     root: str
     user: bool = False
-    places: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
     program: tuple[str, ...] = (NAME,)
     windows: bool = False
 
     def home(self, variable: str, *below: str) -> str:
         """Return the folder that the variable names, or the default below the home folder."""
-        folder = place(self.places, variable, *below)
+        folder = find_folder(self.variables, variable, *below)
         if not folder:
             raise WrongRequest("nobody knows your home folder", hint=f"set HOME, or {variable}")
         return folder
@@ -81,15 +81,29 @@ class Target(Value):
     edit: Edit
 
 
+class Question(Value):
+    """A JSON-RPC request to a client's own program, which answers on stdout."""
+
+    words: tuple[str, ...]
+    """The command line that starts the program."""
+    folder: str
+    messages: tuple[Mapping[str, Any], ...]
+    reply_id: int
+    """The id of the message that is the reply."""
+
+
+AskClient = Callable[[Question], Mapping[str, Any] | None]
+
+
 class Disk(Value):
-    """How files are read, which programs exist, and what a client itself says about its hooks."""
+    """Access to the machine: files, programs, and a client's own program."""
 
     read: Read
     is_there: Callable[[str], bool]
     names: Callable[[str], Sequence[str]]
-    """What a folder holds."""
-    ask_client: Callable[[str], Mapping[str, str] | None] | None = None
-    """Given a folder, what the client says about each hook there; None where it is not asked."""
+    """The names in a folder."""
+    ask_client: AskClient | None = None
+    """Returns the client's reply, None if there is none. Not set if no client may be started."""
 
 
 class Fault(Value):
@@ -140,7 +154,7 @@ class ClientState(Value):
     detail: str
     remedy: str = ""
     twice: bool = False
-    """Whether it is about a client that is set up in two places."""
+    """Whether it is about a client that is set up in two variables."""
     next_step: str = ""
     """What the user has to do before the client runs our hooks."""
     trusted: bool | None = None
@@ -174,7 +188,7 @@ def has_hooks(client: str) -> bool:
 
 
 def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
-    """Yield the state of each client that is set up in any of the places. Changes nothing."""
+    """Yield the state of each client that is set up in any of the variables. Changes nothing."""
     for client in registry.setup_names():
         paths: dict[str, Location] = {}
         for location in locations:

@@ -31,20 +31,20 @@ from learnt.text.fence import strip_answer, strip_prompt
 from learnt.text.json_values import dig, parsed, text_of
 
 # How much of one step's text is kept: its beginning and its end.
-LONGEST_TEXT = 20_000
+MAX_STEP_TEXT = 20_000
 # Longer texts are no identifiers, tools or paths.
-_LONGEST_NAME = 4_000
+_MAX_NAME_LENGTH = 4_000
 # Calls that await their result.
-_MOST_OPEN = 1_000
+_MAX_OPEN_CALLS = 1_000
 PATCH_BEGINNING = "*** Begin Patch"
 _PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
 _NEW = ("new_string", "newString", "content", "new_source")
 _OLD = ("old_string", "oldString")
 # Enough to find what a transcript says about its conversation as a whole.
-_FIRST = 200
-_FIRST_LINES = 1_000
+_MAX_FIRST_RECORDS = 200
+_MAX_FIRST_LINES = 1_000
 _LAST_BYTES = 262_144
-_READ = 65_536
+_CHUNK_BYTES = 65_536
 _OPENING, _CLOSING = (b"{", b"["), (b"}", b"]")
 _BRACKET_OR_QUOTE = re.compile(rb'[{}\[\]"]')
 _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
@@ -126,7 +126,7 @@ class Reader(Protocol):
         """Return what a transcript says about its conversation."""
 
     def find(
-        self, places: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None
+        self, variables: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None
     ) -> Iterator[TranscriptFile]:
         """Yield the transcripts that changed since then; those of other folders may be among them."""
 
@@ -150,17 +150,17 @@ def about(path: str, database: SessionDatabase | None = None) -> About:
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
 ) -> Iterator[TranscriptFile]:
     """Yield the transcripts of a project folder that changed since then, newest first.
 
-    `places` holds environment variables, see `registry.PLACES`. A transcript belongs to the folder that it names; only
-    where it names none, the name of the folder that holds it decides.
+    `variables` holds those of `registry.FOLDER_VARIABLES` that are set. A transcript belongs to the folder that its
+    content names; if it names none, the folder in which the client keeps it decides.
     """
     transcripts = [
         transcript
         for reader in _readers()
-        for transcript in reader.find(places, folder=folder, since_ms=since_ms, database=database)
+        for transcript in reader.find(variables, folder=folder, since_ms=since_ms, database=database)
         if lies_in(transcript.folder, folder)
     ]
     yield from sorted(transcripts, key=lambda transcript: (-transcript.changed_at, transcript.path))
@@ -271,7 +271,7 @@ def line_records(path: str) -> Iterator[dict[str, Any]]:
 
 def first_records(path: str) -> Iterator[dict[str, Any]]:
     """Yield the first objects of a file with one a line."""
-    return islice(_records(islice(lines(path), _FIRST_LINES)), _FIRST)
+    return islice(_records(islice(lines(path), _MAX_FIRST_LINES)), _MAX_FIRST_RECORDS)
 
 
 def last_records(path: str) -> Iterator[dict[str, Any]]:
@@ -357,7 +357,7 @@ def _split_at_brackets(path: str) -> Iterator[tuple[bytes, bytes]]:
 def _read(path: str) -> Iterator[bytes]:
     try:
         with open(path, "rb") as file:
-            while read := file.read(_READ):
+            while read := file.read(_CHUNK_BYTES):
                 yield read
     except OSError:
         return
@@ -371,7 +371,7 @@ class Calls:
 
     def add(self, step: Step) -> Step:
         """Return the call, and remember its tool."""
-        if len(self._tools) >= _MOST_OPEN:
+        if len(self._tools) >= _MAX_OPEN_CALLS:
             del self._tools[next(iter(self._tools))]
         self._tools[step.call] = step.tool
         return step
@@ -431,8 +431,8 @@ def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
 
 def shorten(text: str) -> str:
     """Return the text as it is kept: fit to be stored, and of a long one the beginning and the end."""
-    if len(text) > LONGEST_TEXT:
-        half = LONGEST_TEXT // 2 - 50
+    if len(text) > MAX_STEP_TEXT:
+        half = MAX_STEP_TEXT // 2 - 50
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
     return clean(text)
 
@@ -440,7 +440,7 @@ def shorten(text: str) -> str:
 def read_name(value: object) -> str:
     """Return a name, an id or a path; nothing for what cannot be one."""
     name = text_of(value)
-    return clean(name) if len(name) <= _LONGEST_NAME else ""
+    return clean(name) if len(name) <= _MAX_NAME_LENGTH else ""
 
 
 def read_time(value: object) -> int:

@@ -79,5 +79,5 @@ def progress(line: str) -> str:
 
 def _transcript(output: kit.Output, session: str) -> str:
     """Return the database that holds all sessions, and after a `#` the one that is meant."""
-    database = database_path(output.places)
+    database = database_path(output.variables)
     return f"{database}#{session}" if session and database and os.path.exists(database) else ""

@@ -10,16 +10,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from learnt.clients import registry
 from learnt.clients.kit import transcript as kit
-from learnt.clients.kit.run import place
+from learnt.clients.kit.run import find_folder
 from learnt.errors import LearntError
 from learnt.text.json_values import dig, text_of
 
-_KINDS = {
-    **dict.fromkeys(("bash", "shell"), "run"),
-    **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
-    "read": "read",
-}
+_TOOLS = registry.get("opencode", "transcript").tools
 _REFUSED = (
     "The user rejected permission",
     "The user has specified a rule which prevents",
@@ -28,17 +25,17 @@ _REFUSED = (
 _PERSON_SAID = "with the following feedback: "
 
 
-def database_path(places: Mapping[str, str]) -> str:
+def database_path(variables: Mapping[str, str]) -> str:
     """Return opencode's database; nothing where it is not known."""
-    folder = place(places, "XDG_DATA_HOME", ".local", "share")
+    folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
     return folder and os.path.join(folder, "opencode", "opencode.db")
 
 
 def find(
-    places: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
+    variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
     """Yield all conversations in the database: opencode does not keep them by folder."""
-    path = database_path(places)
+    path = database_path(variables)
     if database is None or not os.path.isfile(path):
         return
     try:
@@ -108,7 +105,7 @@ def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[ki
     step = kit.make_call(
         part.get("tool"),
         arguments,
-        _KINDS,
+        _TOOLS,
         id=part.get("callID"),
         at=kit.read_time(dig(state, "time", "start")) or at,
         aside=aside,
