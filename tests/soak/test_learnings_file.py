@@ -38,7 +38,7 @@ SEQUENCES = 2_000
 STEPS = 16
 POSTGRES_EACH = 10
 KILL_EACH = 20
-TRAILER = re.compile(r"<!--\s*learnt:([^<>]*)-->")
+TRAILER = re.compile(r"<!--[^\S\n]*learnt:([^<>\n]*)-->")
 GOALS = ("", "", "checkout", "search")
 BOUNDS = (150, 400, 2_000, 20_000)
 ID = re.compile(r"(?<=<!-- )(?:learn_|learnt: r_)[a-z0-9]{14}(?= -->)")
