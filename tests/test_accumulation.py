@@ -568,7 +568,7 @@ def test_while_one_worker_runs_no_other_does_and_it_goes_on_with_what_was_done_m
     held.worker()
 
     assert shop.learnt("update").code == 3
-    assert "being made already" in shop.update("--dry-run", code=3)
+    assert "being updated by another process" in shop.update("--dry-run", code=3)
     assert shop.learnt("clear").code == 3
     assert "learnings.md: being updated since " in shop.learnt("status").out
     assert "automatic: running" in shop.learnt("history", "--internal").out

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from learnt.errors import LearntError
 from learnt.llm.schema import check, find
-from learnt.loop.prompt import flaws
+from learnt.loop.prompt import find_problems
 from learnt.mine.ask import (
     MAX_ADDED,
     MAX_WORDS,
@@ -133,9 +133,9 @@ class TestRequest:
 
     def test_a_template_of_ones_own_that_leaves_the_material_out_is_told(self, project: Path) -> None:
         (project / "extract.md").write_text("For $$5: ${material}\n")
-        assert list(flaws(str(project), ())) == []
+        assert list(find_problems(str(project), ())) == []
         (project / "extract.md").write_text("Learn something.\n")
-        assert [flaw for flaw, _ in flaws(str(project), ())] == [
+        assert [flaw for flaw, _ in find_problems(str(project), ())] == [
             f"{project}/extract.md has no $material, so no model sees what an agent did"
         ]
 

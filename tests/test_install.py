@@ -282,7 +282,7 @@ def test_what_cannot_be_taken_out_is_named_with_the_other_files(learnt: Learnt, 
     done = learnt("uninstall", "claude-code")
 
     assert done.code == 2
-    assert f"take out by hand what names learnt, there and in {project / '.claude/settings.json'}" in done.err
+    assert f"remove the entries of learnt by hand, there and in {project / '.claude/settings.json'}" in done.err
 
 
 def test_a_server_of_the_same_name_is_not_taken_over(learnt: Learnt, project: Path) -> None:
@@ -691,7 +691,7 @@ def test_a_folder_in_the_place_of_a_file_is_an_error(learnt: Learnt, project: Pa
     done = learnt("install", "claude-code")
 
     assert done.code == 2
-    assert "is no file" in done.err
+    assert "is not a file" in done.err
     assert tree(project) == {}
 
 

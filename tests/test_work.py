@@ -332,7 +332,7 @@ def test_a_worktree_needs_a_repository_with_a_commit(shop: Shop) -> None:
     task = shop.add("Anything")
     done = shop.learnt("work")
     assert done.code == 2
-    assert "in no git repository" in done.err
+    assert "not in a git repository" in done.err
     shop.git("init", "-q")
     assert "no commit" in shop.learnt("work").err
     assert shop.show(task)["status"] == "ready"

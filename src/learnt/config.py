@@ -1,8 +1,8 @@
-"""Read `learnt.toml`, the user-wide file and `LEARNT_*` into Settings, checked and with their origin.
+"""Read `learnt.toml`, the user-wide file and `LEARNT_*` variables into Settings, check them and record their origin.
 
-The environment wins over the project's file, which wins over the user's file, which wins over the default. An unknown
-key or a wrong type is an error that names file, key and remedy: a misspelt setting must not be ignored. So is a
-personal setting in a project's file: cloning a project must not make anybody run its programs or send it their keys.
+The environment overrides the project's file, which overrides the user's file, which overrides the default. An unknown
+key or a wrong type is an error with file, key and remedy, so that a misspelt setting is noticed. A personal setting in
+a project's file is an error, too: a cloned project must not choose programs to run or where to send API keys.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Not settings: signs between our own processes, and a secret that belongs into no file.
-SIGNS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN")
+# Variables that are not settings: flags between our own processes, and a secret that must not be in a file.
+NOT_SETTINGS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN")
 _AGENTS_IN_FILE = (
-    'name the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
+    'list the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
 )
-_AGENTS_IN_VARIABLE = 'name the categories of each agent: `LEARNT_AGENTS="engineer=git,pytest;tester=pytest"`'
+_AGENTS_IN_VARIABLE = 'list the categories of each agent: `LEARNT_AGENTS="engineer=git,pytest;tester=pytest"`'
 _MAX_MESSAGE_CHARS = 300
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of texts", str: "a text"}
 
@@ -60,11 +60,11 @@ class Configuration(Value):
     origin_of: Mapping[str, str]
     """Where the value of each setting comes from, by its key."""
     agents_from: Mapping[str, str] = {}
-    """Where the entries of agents come from that are not the default."""
+    """Where the entries of agents come from, without the defaults."""
 
     @property
     def origins(self) -> tuple[Origin, ...]:
-        """Every setting with its value and where it comes from; each agent has a line of its own."""
+        """Every setting with its value and its origin; `agents` has one entry for each agent."""
         origins: list[Origin] = []
         for key, setting in BY_KEY.items():
             value = getattr(self.settings, setting.field)
@@ -78,19 +78,20 @@ class Configuration(Value):
 
 
 def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
-    """Return the effective settings; `files` in rising rank, the user's own first, missing ones are skipped.
+    """Return the effective settings.
 
-    `compiled` names a copy that `keep_compiled` wrote: while it is fresh, the files need not be parsed.
+    Later `files` override earlier ones; the first is the user's own, and missing ones are skipped. `compiled` is the
+    path of the copy that `keep_compiled` wrote; it is read instead of the files if it is up to date.
     """
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
     return _combine(files, contents, environ)
 
 
 def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> tuple[Configuration, str]:
-    """Return the settings for a hook, which must not fail for a mistake in them, and the mistake, if there is one.
+    """Return the settings for a hook, and the mistake in them, if any: a hook must not fail because of one.
 
-    With a mistake, the settings are the last valid ones, or else the defaults. The copy lies in the project, so only
-    what it says of the project's file counts.
+    With a mistake, these are the last valid settings, or else the defaults. The copy is inside the project, so only its
+    content of the project's file is trusted.
     """
     try:
         return load(files, environ, compiled=compiled), ""
@@ -122,7 +123,7 @@ def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], envir
                 _refuse_personal(key, path, own=files[0])
             put(key, _resolve_folders(path, key, _check(key, value, path)), path)
     for name, text in environ.items():
-        if not text or not name.startswith(PREFIX) or name in SIGNS:
+        if not text or not name.startswith(PREFIX) or name in NOT_SETTINGS:
             continue  # an empty variable counts as unset
         if name not in BY_VARIABLE:
             key = name.removeprefix(PREFIX).lower()
@@ -134,20 +135,20 @@ def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], envir
 
 
 def keep_compiled(files: Sequence[str], compiled: str) -> None:
-    """Write a parsed copy of the settings files, if there is none that is fresh; a failure costs only time.
+    """Write a parsed copy of the settings files unless it is up to date; errors are ignored, since files can be parsed.
 
-    A password is not copied: files that hold one are parsed each time.
+    A password is never copied: with one in a file, there is no copy.
     """
     if _read_compiled(compiled, files) is not None:
         return
     try:
         stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
     except LearntError:
-        return  # a file has become invalid meanwhile; the next reader is told
+        return  # a file has become invalid meanwhile; the next reader reports it
     try:
         if any(_holds_password(content) for content in contents.values()):
             if os.path.exists(compiled):
-                os.unlink(compiled)  # it is stale
+                os.unlink(compiled)  # outdated
             return
         content = json.dumps({"stamps": stamps, "contents": contents}).encode()
         replace_file(compiled, content, unfinished=f"{compiled}.{os.getpid()}", durable=False)
@@ -156,14 +157,14 @@ def keep_compiled(files: Sequence[str], compiled: str) -> None:
 
 
 def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, Any]] | None:
-    """Return the parsed files from their copy, or None when it is missing, stale or damaged."""
+    """Return the parsed files from their copy; None if it is missing, outdated or damaged."""
     try:
         with open(compiled, encoding="utf-8") as file:
             copy = json.load(file)
         stamps = _stamps(files)
         if copy["stamps"] != stamps:
             return None
-        # The stamp of a missing file can be guessed: what a copy says of it may come with a cloned project.
+        # The stamp of a missing file can be forged by a cloned project, so its content in the copy is ignored.
         return {str(path): copy["contents"][path] if seen else {} for path, *seen in stamps}
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -175,7 +176,7 @@ def _holds_password(content: dict[str, Any]) -> bool:
 
 
 def _stamps(files: Sequence[str]) -> list[list[str | int]]:
-    """Return what changes whenever one of the files does."""
+    """Return stamps that change whenever one of the files does."""
     stamps: list[list[str | int]] = []
     for path in files:
         try:
@@ -199,12 +200,12 @@ def _read_file(path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(content.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        hint = "mend that line; docs/configuration.md lists the settings"
+        hint = "fix that line; docs/configuration.md lists the settings"
         raise WrongRequest(f"{path} is not valid TOML: {error}", hint=hint) from None
 
 
 def _flatten(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a file, those of a table under `table.name`."""
+    """Return the settings of a file by key; those of a table as `table.name`."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if key in TABLES and isinstance(value, dict):
@@ -226,7 +227,7 @@ def _refuse_personal(key: str, path: str, *, own: str) -> None:
 def _check(key: str, value: Any, where: str) -> Any:
     setting = BY_KEY.get(key)
     if setting is None:
-        raise WrongRequest(f"{where} sets `{key}`, which is no setting", hint=_suggest_key(key))
+        raise WrongRequest(f"{where} sets `{key}`, which is not a setting", hint=_suggest_key(key))
     if key == "models":
         return _check_models(value, where)
     if key == "agents":
@@ -261,7 +262,7 @@ def _check_models(value: Any, where: str) -> tuple[Model, ...]:
         except (TypeError, InvalidValue) as error:
             raise WrongRequest(
                 f"{where} sets a model to {entry!r}: {error}"[:_MAX_MESSAGE_CHARS],
-                hint='a model is written `{name = "haiku", price = 0.05}`, with the price of about one attempt in USD',
+                hint='write a model as `{name = "haiku", price = 0.05}`, with the rough price of one attempt in USD',
             ) from None
     names = [model.name for model in models]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -271,7 +272,7 @@ def _check_models(value: Any, where: str) -> tuple[Model, ...]:
 
 
 def _parse_agents(text: str) -> Any:
-    """Return the agents that `engineer=git,pytest;tester=pytest` names, and any other text as it is."""
+    """Return the agents in a text like `engineer=git,pytest;tester=pytest`; any other text is returned unchanged."""
     agents: dict[str, dict[str, list[str]]] = {}
     for part in filter(str.strip, text.split(";")):
         name, sign, categories = part.partition("=")
@@ -293,7 +294,7 @@ def _check_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
             raise WrongRequest(f"{where} gives categories to an agent without a name", hint=hint)
         if key in agents:
             message = f"{where} names the agent `{name}` twice"
-            raise WrongRequest(message[:_MAX_MESSAGE_CHARS], hint="case, `_` and blanks do not tell names apart")
+            raise WrongRequest(message[:_MAX_MESSAGE_CHARS], hint="names ignore case, and `_` and blanks count as `-`")
         agents[key] = _check_categories(entry, f"agents.{name}", where)
     return agents
 
@@ -303,7 +304,9 @@ def _check_categories(entry: Any, key: str, where: str) -> tuple[str, ...]:
     if not isinstance(entry, dict) or "categories" not in entry:
         message = f"{where} sets `{key}` without `categories`"
     elif len(entry) > 1:
-        message = f"{where} sets `{key}.{next(field for field in entry if field != 'categories')}`, which is no setting"
+        message = (
+            f"{where} sets `{key}.{next(field for field in entry if field != 'categories')}`, which is not a setting"
+        )
     elif not isinstance(entry["categories"], list) or not all(
         isinstance(name, str) and key_of(name) for name in entry["categories"]
     ):
@@ -315,7 +318,7 @@ def _check_categories(entry: Any, key: str, where: str) -> tuple[str, ...]:
 
 
 def check_address(address: str, where: str) -> None:
-    """Raise unless this can be the address of a PostgreSQL database."""
+    """Raise unless this looks like the address of a PostgreSQL database."""
     if not address.startswith(("postgresql://", "postgres://")):
         raise WrongRequest(
             f"{where} sets `database` to {without_password(address)!r}",
@@ -342,7 +345,7 @@ def _parse_text(key: str, text: str) -> Any:
 
 
 def _resolve_folders(path: str, key: str, value: Any) -> Any:
-    """Return the folders that a file names, relative to that file."""
+    """Return the folders in `sources` as absolute paths; in a file they are relative to it."""
     if key != "sources":
         return value
     return tuple(os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(item))) for item in value)

@@ -2,15 +2,15 @@
 
     LearntError                 our failure                          exit 1
     ├── CorruptDatabase         doctor reports it instead of failing
-    ├── ModelFailed             what asked goes on without an answer
-    ├── SpendingCap             no further call is tried              exit 3
-    ├── WrongRequest            the caller can mend it               exit 2
+    ├── ModelFailed             the caller continues without an answer
+    ├── SpendingCap             no further call is made              exit 3
+    ├── WrongRequest            the caller can fix it                exit 2
     │   ├── InvalidValue        a value that cannot be built
     │   ├── NotFound            the next store may have it
     │   ├── NoStore             a hook stays silent
-    │   ├── NoModel             what can be done without a model is done
+    │   ├── NoModel             the caller continues without a model
     │   └── NewerDatabase       never opened, never written
-    └── TryAgain                the database cannot take it now      exit 3
+    └── TryAgain                a later attempt may succeed          exit 3
 
 A class exists only where some caller acts differently on it. The code that raises knows the remedy and
 gives it as the hint.
@@ -31,11 +31,11 @@ class LearntError(Exception):
 
 
 class CorruptDatabase(LearntError):
-    """The database file is damaged or is no database."""
+    """The database file is damaged, or is not a database."""
 
 
 class ModelFailed(LearntError):
-    """A model gave no answer that can be used; `result` is what the record of the call says."""
+    """A model gave no usable answer; `result` is stored with the call."""
 
     def __init__(self, message: str, *, result: str = "failed", hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -43,19 +43,19 @@ class ModelFailed(LearntError):
 
 
 class SpendingCap(LearntError):
-    """A call would cost more than may be spent; a later day, or a higher cap, allows it."""
+    """A call would exceed a spending cap; it is possible later, or with a higher cap."""
 
     exit_code = 3
 
 
 class WrongRequest(LearntError):
-    """The request cannot be carried out as it was made."""
+    """The request is wrong as it stands."""
 
     exit_code = 2
 
 
 class InvalidValue(WrongRequest):
-    """A value breaks its own rules."""
+    """A value is invalid."""
 
 
 class NotFound(WrongRequest):
@@ -67,7 +67,7 @@ class NoStore(WrongRequest):
 
 
 class NoModel(WrongRequest):
-    """No model is named, and none is asked unless the user names one."""
+    """No model is configured."""
 
 
 class NewerDatabase(WrongRequest):
@@ -75,13 +75,13 @@ class NewerDatabase(WrongRequest):
 
 
 class TryAgain(LearntError):
-    """The database cannot take it now: busy, full or out of reach."""
+    """The database is busy, full or out of reach."""
 
     exit_code = 3
 
 
 def cannot_write(what: str, error: OSError, *, hint: str) -> LearntError:
-    """Return the error for something that could not be written: on a full disk, room may come."""
+    """Return the error for something that could not be written; TryAgain if the disk is full."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return TryAgain(f"cannot write {what}: {error.strerror}", hint="free some disk space and try again")
     return LearntError(f"cannot write {what}: {error.strerror}", hint=hint)

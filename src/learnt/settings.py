@@ -1,7 +1,7 @@
 """Every setting: its key, default, meaning and bounds.
 
 `Settings` gives the names, types and defaults, `SETTINGS` the meanings and bounds. The documentation, `learnt config`
-and the file that `init` writes are made from them; `config.py` reads files and variables into a `Settings`.
+and the file that `init` writes are generated from them; `config.py` reads files and variables into a `Settings`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ AGENTS: dict[str, tuple[str, ...]] = {
     "security-specialist": ("security", "vulnerabilities", GENERAL),
     **registry.SUB_AGENTS,
 }
-"""Which categories an agent sees, where no file says otherwise; the names as they are compared."""
+"""The default categories of each agent; the names are normalised."""
 
 
 class Model(Value):
-    """A language model to choose, and what it costs in USD: one attempt, and a million tokens."""
+    """A language model, and its prices in USD: of one attempt, and of a million tokens."""
 
     name: str
     price: float = 0.0
@@ -41,7 +41,7 @@ class Model(Value):
         for field in ("price", "input_price", "output_price"):
             price = getattr(self, field)
             if not is_figure(price):
-                raise InvalidValue(f"{field} is {price!r}", hint=f"{field} is a number of USD from 0 on")
+                raise InvalidValue(f"{field} is {price!r}", hint=f"{field} is an amount in USD, 0 or more")
 
 
 class Settings(Value):
@@ -100,10 +100,10 @@ class Settings(Value):
 
 
 class Setting:
-    """What a setting means, and what it may be.
+    """The meaning of a setting and its allowed values.
 
-    `personal`: it counts only in the user's own file and variables, never in a project's file. `table`: the setting of
-    which it is one entry. A plain class, because a hook creates all of them.
+    `personal`: allowed only in the user's own file and variables, not in a project's file. `table`: for one entry of a
+    setting that is a table, the key of that setting. A plain class, because every hook creates all of them.
     """
 
     __slots__ = ("choices", "example", "key", "least", "meaning", "most", "personal", "table")
@@ -126,12 +126,12 @@ class Setting:
 
     @property
     def field(self) -> str:
-        """Its name in Settings; in a file, the part before the dot is the table."""
+        """The name in Settings."""
         return self.key.replace(".", "_")
 
     @property
     def default(self) -> Any:
-        """The value when it is not set."""
+        """The default value."""
         return Settings.defaults[self.field]
 
     @property
@@ -143,118 +143,117 @@ class Setting:
 SETTINGS = (
     Setting(
         "database",
-        "Where learnings are kept: empty for SQLite in `.learnt/learnt.db`, or a PostgreSQL address for a "
-        "team. A password belongs into LEARNT_DATABASE or `~/.pgpass`, not into a committed file.",
+        "Where learnings are stored: empty for SQLite in `.learnt/learnt.db`, or a PostgreSQL address for a "
+        "team. Put a password into LEARNT_DATABASE or `~/.pgpass`, not into a committed file.",
         example="postgresql://db.example.org/learnt",
     ),
     Setting(
         "project",
-        "The project's name in a PostgreSQL database, which holds many projects. Empty: the name of the main "
-        "folder. A SQLite file holds one project, whatever its name.",
+        "The project's name in a PostgreSQL database, which may hold many projects. Empty: the name of the main "
+        "folder. Not needed for SQLite, where each project has its own file.",
         example="shop",
     ),
-    Setting("person", "Who you are in the history of changes. Empty: your login name.", example="anna"),
+    Setting("person", "Your name in the history of changes. Empty: your login name.", example="anna"),
     Setting(
         "sources",
-        "Folders of other projects whose learnings are read along, never changed; relative to this file.",
+        "Folders of other projects whose learnings are also used here, but never changed; relative to this file.",
         example="../design-system",
     ),
-    Setting("user_store", "Whether your user-wide learnings are read along with the project's."),
+    Setting("user_store", "Whether your user-wide learnings are used together with the project's."),
     Setting(
         "wait_ms",
-        "How long a change waits, in milliseconds, for others that are writing before it fails with exit code 3.",
+        "How many milliseconds a change waits for other writers before it fails with exit code 3.",
     ),
-    Setting("page_size", "How many learnings `learnt list` shows at most.", least=1),
+    Setting("page_size", "The maximum number of learnings that `learnt list` shows.", least=1),
     Setting(
-        "color", "Colour on a terminal. `auto` also heeds the NO_COLOR variable.", choices=("auto", "always", "never")
+        "color",
+        "Colour on a terminal. `auto` also respects the NO_COLOR variable.",
+        choices=("auto", "always", "never"),
     ),
-    Setting("brief_learnings", "How many learnings a brief carries at most."),
+    Setting("brief_learnings", "The maximum number of learnings in a brief."),
     Setting(
         "brief_confidence",
-        "How trusted a learning must be to stand in a brief. Pinned ones and those on trial need not be.",
+        "The minimum confidence of a learning in a brief. It does not apply to pinned learnings and those on trial.",
         most=1,
     ),
     Setting(
         "brief_relevance",
-        "How much of what a task is about, from 0 to 1, a learning must touch to stand in its brief, unless "
-        "one of its triggers holds. Higher: quieter.",
+        "The minimum relevance, from 0 to 1, of a learning to the task of a brief, unless one of its triggers "
+        "matches. A higher value gives fewer learnings.",
         most=1,
     ),
+    Setting("brief_tokens", "The maximum length of a brief, in estimated tokens. A stuck warning adds at most 120."),
     Setting(
-        "brief_tokens", "How long a brief may be, in estimated tokens. A stuck warning of at most 120 stands beside it."
-    ),
-    Setting(
-        "trial_slots", "How many of a brief's learnings may be below `brief_confidence`: how new ones get their chance."
+        "trial_slots", "How many of a brief's learnings may be below `brief_confidence`, so that new ones are tried."
     ),
     Setting(
         "brief_per_category",
-        "How many learnings of each category an agent is given at most where no task says what matters: in a "
-        "template, and at the start of a conversation.",
+        "The maximum number of learnings of each category that an agent gets without a task: in a template, and "
+        "at the start of a conversation.",
     ),
     Setting(
         "cache_ttl_s",
-        "For how many seconds a process that lives on may go by the learnings that it read before. It notices "
-        "every change of a learning at once, whoever made it; 0: it reads them each time.",
+        "How many seconds a long-running process may use learnings that it has read before. Changes of a learning, "
+        "also by other processes, take effect at once. 0: no cache.",
     ),
     Setting(
         "agents",
-        "Which categories of learnings an agent sees, by its name; `*` for all. Every agent sees `general`: "
-        "learnings without a category, or with one that is named for no agent. An agent without an entry sees all. An "
-        "entry replaces that of the same agent only. Case does not matter, nor does `_` or a blank for `-`.",
+        "The categories of learnings that each agent sees; `*` for all. Every agent sees `general`: learnings without "
+        "a category, or with one that no agent lists. An agent without an entry sees all. An entry replaces only the "
+        "default of the same agent. Names ignore case, and `_` and blanks count as `-`.",
     ),
     Setting(
         "hook_deadline_ms",
-        "After how many milliseconds a hook gives up and says nothing, so that no client ever waits for it.",
+        "After how many milliseconds a hook gives up without an answer, so that the client can continue.",
         least=1,
     ),
     Setting(
         "before_tool",
-        "What happens before a call that failed here the last time, where another one worked then: `tell` (a "
-        "warning beside the call or its result), `stop_once` (the first such call of a conversation is refused with "
-        "the reason, its repetition is not) or `off`.",
+        "What happens before a tool call that failed here the last time, if another call worked instead: `tell` (a "
+        "warning with the call or its result), `stop_once` (the first such call of a conversation is refused with the "
+        "reason, its repetition is allowed) or `off`.",
         choices=("tell", "stop_once", "off"),
     ),
     Setting(
         "summarise_above",
-        "With more active learnings than this, tidying proposes to put those together that are alike; a person "
-        "decides.",
+        "With more active learnings than this, tidying proposes to merge similar ones; a person decides.",
     ),
     Setting(
         "stuck_after",
-        "After how many failures at the strongest model, or with the same error, a task counts as stuck.",
+        "After how many failures with the strongest model, or with the same error, a task counts as stuck.",
         least=1,
     ),
     Setting(
         "strategy",
         "How `learnt work` chooses a model: `fixed` (always `work.model`), `escalate` (a stronger one after "
-        "each failure), `cost-optimized` (the cheapest while all goes well) or `learned` (by the record of attempts).",
+        "each failure), `cost-optimized` (the cheapest, as long as it succeeds) or `learned` (from earlier attempts).",
         choices=("learned", "escalate", "cost-optimized", "fixed"),
     ),
     Setting(
         "models",
-        "The models to choose from, the weakest first, each with what one attempt costs about, in USD. Where a "
-        "client tells tokens but no cost, the prices of a million tokens, `input_price` and `output_price`, give it.",
+        "The models to choose from, weakest first, each with the approximate `price` of one attempt in USD. For a "
+        "client that reports tokens but no cost, set the prices of a million tokens: `input_price`, `output_price`.",
         example="haiku=0.05",
     ),
     Setting(
         "work.agent",
-        "The client that works on tasks; `command` for a program of your own.",
+        "The client that works on tasks; `command` for your own program.",
         choices=registry.NAMES,
     ),
     Setting(
         "work.command",
-        'With `agent = "command"`: the program. Its prompt comes on stdin, or in the file that stands for '
-        "`{prompt_file}`; `{model}` stands for the chosen model. Its output is read from stdout.",
+        'With `agent = "command"`: the program. It gets the prompt on stdin, or as the file `{prompt_file}`; '
+        "`{model}` is replaced by the chosen model. Its output is read from stdout.",
         example="my-agent --model {model}",
     ),
-    Setting("work.arguments", "More arguments for the client, such as its permissions.", example="--verbose"),
+    Setting("work.arguments", "Additional arguments for the client, such as permissions.", example="--verbose"),
     Setting(
         "work.model",
-        "The model of the strategy `fixed`, and where no `models` are named; empty: the client's own default.",
+        "The model for the strategy `fixed`, or if `models` is empty. Empty: the client's own default.",
     ),
     Setting(
         "work.verify",
-        "A command that must succeed before a task counts as done, unless the task has one of its own.",
+        "A command that must succeed before a task counts as done. A task may set its own.",
         example="make test",
     ),
     Setting(
@@ -262,78 +261,76 @@ SETTINGS = (
         "Where an agent works: in the project's folder (`none`), or in a git worktree for each task.",
         choices=("none", "worktree"),
     ),
-    Setting("work.jobs", "How many tasks are worked on at once.", least=1, most=64),
+    Setting("work.jobs", "How many agents work at the same time.", least=1, most=64),
     Setting("work.time_limit_s", "After how many seconds an agent is stopped.", least=1),
     Setting("work.output_limit_mb", "After how many megabytes of output an agent is stopped.", least=1),
     Setting(
         "work.lease_s",
-        "For how many seconds a worker holds a task without a sign of life before another may take it up.",
+        "After how many seconds without a sign of life from its worker a task may be claimed by another one.",
         least=1,
     ),
-    Setting("learnings.enabled", "Whether what agents do is mined for learnings, and learnings.md written, by itself."),
+    Setting(
+        "learnings.enabled", "Whether agents' work is mined for learnings and learnings.md is updated automatically."
+    ),
     Setting(
         "learnings.window_size",
-        "From how many recent tasks learnings.md shows what is not proven yet, and how many are mined at most.",
+        "How many recent tasks are mined at most; learnings.md shows unproven learnings of these tasks only.",
         least=1,
     ),
-    Setting("learnings.goal_window_size", "The same for the file of a goal; 0: all of its tasks."),
+    Setting("learnings.goal_window_size", "The same for the learnings file of a goal; 0: all of its tasks."),
     Setting(
         "learnings.regenerate_every",
-        "After how many finished tasks learnings.md is made anew by itself; 0: only by `learnt update`.",
+        "After how many finished tasks learnings.md is updated automatically; 0: only by `learnt update`.",
     ),
     Setting(
         "learnings.max_tokens",
-        "How long learnings.md may be, in estimated tokens, and all that a prompt carries of such files.",
+        "The maximum length of learnings.md, in estimated tokens, and of all learnings files in a prompt together.",
         least=100,
     ),
     Setting(
         "learnings.injection_strategy",
-        "Whether prompts of `learnt work` carry the text of learnings.md, counted as given like what a brief "
-        "shows: `none`, `global_only` (that file), "
-        "`task_group` (the file of the task's goal, or that file for a task without one) or `both`. With the last two "
-        "each goal has a file in `.learnt/learnings/`.",
+        "Which learnings files the prompts of `learnt work` contain: `none`, `global_only` (learnings.md), "
+        "`task_group` (the file of the task's goal; learnings.md for a task without a goal) or `both`. Their learnings "
+        "count as given, like those of a brief. With the last two, each goal has a file in `.learnt/learnings/`.",
         choices=("none", "global_only", "task_group", "both"),
     ),
     Setting(
         "learnings.time_limit_s",
-        "After how many seconds the making of learnings.md in the background is given up.",
+        "After how many seconds a background update of learnings.md is cancelled.",
         least=1,
     ),
-    Setting(
-        "learnings.ask", "Whether `learnt work` asks once, at the end of a run on a terminal, if the learnings helped."
-    ),
+    Setting("learnings.ask", "Whether `learnt work` asks at the end of a run on a terminal if the learnings helped."),
     Setting(
         "model.provider",
-        "Who reads what agents did, for better learnings: `none` (rules alone), `command` (a program of yours, "
-        "such as your agent's client), `anthropic` or `openai` (also any service that speaks its protocol).",
+        "The model that finds learnings in agents' work: `none` (only rules), `command` (your own program, such as "
+        "your agent's client), `anthropic` or `openai` (also any service with the same API).",
         choices=("none", "command", "anthropic", "openai"),
         personal=True,
     ),
-    Setting("model.name", "The model to ask; a small, cheap one will do.", example="haiku"),
+    Setting("model.name", "The name of the model; a small, cheap one is enough.", example="haiku"),
     Setting(
         "model.command",
-        'With `provider = "command"`: the program. The prompt comes on stdin, or in the file that stands for '
-        "`{prompt_file}`; `{model}` stands for `model.name`. The answer is read from stdout.",
+        'With `provider = "command"`: the program. It gets the prompt on stdin, or as the file `{prompt_file}`; '
+        "`{model}` is replaced by `model.name`. The answer is read from stdout.",
         example="claude -p --model {model}",
         personal=True,
     ),
     Setting(
         "model.base_url",
-        "Another address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
+        "A different address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
         example="http://localhost:11434/v1",
         personal=True,
     ),
-    Setting("model.time_limit_s", "After how many seconds a call to the model is given up.", least=1),
-    Setting("model.input_price", "What a million tokens that the model reads cost, in USD."),
-    Setting("model.output_price", "What a million tokens that the model writes cost, in USD."),
+    Setting("model.time_limit_s", "After how many seconds a call to the model is cancelled.", least=1),
+    Setting("model.input_price", "The price of a million input tokens, in USD."),
+    Setting("model.output_price", "The price of a million output tokens, in USD."),
     Setting(
         "model.call_price",
-        "What one call is taken to cost, in USD, where its tokens or their prices are not known; 0 for a model "
-        "of your own.",
+        "The assumed cost of a call, in USD, if its tokens or their prices are unknown; 0 for a model that you host.",
     ),
     Setting(
         "model.daily_cap_usd",
-        "What calls to the model may cost in 24 hours, in USD; a call that could pass it is not made.",
+        "The maximum cost of model calls in 24 hours, in USD; a call that could exceed it is not made.",
     ),
     Setting("model.monthly_cap_usd", "The same for 30 days."),
 )
@@ -343,36 +340,39 @@ TABLES = {setting.key.partition(".")[0] for setting in SETTINGS if "." in settin
 
 
 def render_template() -> str:
-    """Return the settings file of a project with every setting commented out that it may hold."""
-    lines = ["# Settings of learnt for this project; `learnt config` shows what is in force and why.", ""]
+    """Return a project's settings file with all settings that it may contain, commented out."""
+    lines = [
+        "# Settings of learnt for this project; `learnt config` shows the values in effect and where they come from.",
+        "",
+    ]
     for setting in SETTINGS:
         if not setting.personal:
             lines += [f"# {line}" for line in _wrap(setting.meaning)]
             lines += [*(f"# {line}" for line in example_lines(setting)), ""]
     keys = [f"`{setting.key}`" for setting in SETTINGS if setting.personal]
     personal = (
-        f"Each person sets {', '.join(keys[:-1])} and {keys[-1]} for themselves, in the user-wide settings file that "
-        f"`learnt config {keys[0].strip('`')}` names, or in the environment: here they are refused."
+        f"{', '.join(keys[:-1])} and {keys[-1]} are personal and refused here: each person sets them in the user-wide "
+        f"settings file, which `learnt config {keys[0].strip('`')}` names, or in the environment."
     )
     lines += [*(f"# {line}" for line in _wrap(personal)), ""]
     return "\n".join(lines)
 
 
 def example_lines(setting: Setting) -> list[str]:
-    """Return how the setting is written in a file."""
+    """Return the lines of a settings file that show how to set it."""
     if setting.key == "agents":
         return [f"{agent_key(name)} = {as_toml(categories)}" for name, categories in AGENTS.items()]
     return [f"{setting.key} = {as_toml(example_value(setting))}"]
 
 
 def agent_key(name: str) -> str:
-    """Return the key under which a file sets the categories of an agent."""
+    """Return the key of an agent's categories in a settings file."""
     bare = name.isascii() and name.replace("-", "").isalnum()
     return f"agents.{name if bare else as_toml(name)}.categories"
 
 
 def example_value(setting: Setting) -> Any:
-    """Return a value that shows how the setting is written."""
+    """Return the example value of a setting, or else its default."""
     if not setting.example:
         return setting.default
     if setting.key == "models":
@@ -381,7 +381,7 @@ def example_value(setting: Setting) -> Any:
 
 
 def as_toml(value: Any) -> str:
-    """Return a setting's value as it stands in a settings file."""
+    """Return a value in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -396,7 +396,7 @@ def as_toml(value: Any) -> str:
 
 
 def model_from_text(text: str) -> Model:
-    """Return the model that `name=price` means; the price may be missing."""
+    """Return the model for a text `name=price` or `name`."""
     name, _, price = text.partition("=")
     return Model(name=name.strip(), price=float(price) if price.strip().replace(".", "", 1).isdecimal() else 0.0)
 

@@ -1,10 +1,11 @@
 """The door for agent clients: an event on stdin, at most one answer on stdout.
 
-The project is the one around the current folder; if that has no store, the one around the folder that the event names.
+The project is the one around the current folder or, if that has no store, around the `cwd` of the event.
 
-Fails open: at the deadline and on any error, the client goes on as if there were no hook: exit code 0, no answer, and
-the reason in `.learnt/hook.log`, which `learnt doctor` shows. The log never quotes what a client sent. Without a store,
-and inside learnt's own model calls, the hook prints nothing. What needs the database is imported once there is a store.
+Fails open: at the deadline and on any error, the exit code is 0, there is no answer, and the client continues. The
+reason goes to `.learnt/hook.log`, which `learnt doctor` shows; the log never quotes what a client sent. Without a
+store, and inside learnt's own model calls, the hook prints nothing. Modules that need the database are imported only if
+there is a store.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 _MAX_LOG_BYTES = 100_000
 _MAX_REASON_CHARS = 1_000
 _MAX_EVENT_BYTES = 50_000_000
-# An agent's words must be saved even on a busy machine: they are not sent again. Clients wait five seconds, Codex three
-# at the end of a conversation.
+# An agent's words must be saved even on a busy machine, because they are not sent again. Clients wait five seconds,
+# at the end of a conversation as little as three.
 _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
 # How long to wait for an event before the settings are known.
 _PATIENCE_MS = 400
@@ -43,7 +44,7 @@ def run_hook() -> int:
     if os.environ.get("LEARNT_INTERNAL"):
         return 0
     began_ns = time.perf_counter_ns()
-    sys.unraisablehook = lambda _: None  # Python would print a deadline that strikes inside a callback
+    sys.unraisablehook = lambda _: None  # Python would print a deadline that passes inside a callback
     here, payload = None, None
     try:
         here = _find_store(_read_option("-C") or ".")
@@ -65,7 +66,7 @@ def _find_store(start: str) -> Project | None:
 
 
 def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None:
-    """Answer an event; `payload`: what the client sent, if it was read already."""
+    """Answer an event; `payload`: the event, if it was read already."""
     from learnt.clients.kit import events
     from learnt.memory import Memory
 
@@ -76,7 +77,7 @@ def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms))
             event = events.read_event(payload, _read_option("--client"))
-            # At the end of a turn no one waits for an answer, and what is not saved now is lost.
+            # At the end of a turn there is no answer to wait for, and words that are not saved now are lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             with Deadline(_remaining_ms(limit_ms, began_ns)):
                 reply = _reply_to(event, memory, here, began_ns) if event else None
@@ -96,7 +97,7 @@ def _remaining_ms(limit_ms: int, began_ns: int) -> int:
 def _read_stdin(patience_ms: int) -> bytes:
     """Return all of stdin; raise TryAgain if the client has not closed it in time.
 
-    No alarm runs meanwhile: on a busy machine it could strike although everything has arrived.
+    Without an alarm: on a busy machine it could go off although everything has arrived.
     """
     if sys.platform == "win32":
         return sys.stdin.buffer.read(_MAX_EVENT_BYTES)
@@ -117,7 +118,7 @@ def _read_stdin(patience_ms: int) -> bytes:
 
 
 def _write_answer(answer: str) -> None:
-    """Write to stdout without Python's buffer: flushing it for a client that has gone would fail at exit."""
+    """Write to stdout without Python's buffer: flushing it at exit would fail if the client has gone."""
     content = answer.encode()
     while content:
         content = content[os.write(_STDOUT, content) :]
@@ -167,7 +168,7 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
 
 
 def _describe_error(error: Exception) -> str:
-    """Return what went wrong; for an error that may quote its input, only where."""
+    """Return the message of an error; if it may quote the input, only the place in the code."""
     if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
         from learnt.text.redact import redact_line
 

@@ -1,8 +1,8 @@
-"""Set clients up, and take everything out again.
+"""Add learnt to the settings of clients, and remove it again.
 
-What a file was before lies in `backups/clients` of the store's folder, with a note of what was written and of folders
-that were created for it. A file that was not changed since comes back byte for byte; from a file that was changed, only
-what is ours is taken out. All files of a client change together or not at all, and one process at a time changes any.
+The original of each changed file is in `backups/clients` of the store's folder, with a note of what was written and
+which folders were created. A file that nothing else has changed since is restored byte for byte; from any other file,
+only our entries are removed. The files of a client change together or not at all, and only one process at a time.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from learnt.system.replacements import (
 Planner = Callable[[Target, "_Originals"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
-_BELOW_THE_STORE = 2
+_LEVELS_BELOW_STORE = 2
 _PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
 class FileChange(Value):
-    """What a file was and what it becomes; None means no file."""
+    """The old and the new content of a file; None means no file."""
 
     path: str
     before: bytes | None
@@ -52,14 +52,14 @@ class FileChange(Value):
 
     @property
     def kind(self) -> str:
-        """What is done to the file, in a word."""
+        """What happens to the file: `made`, `changed`, `removed` or `unchanged`."""
         if self.before == self.after:
             return "unchanged"
         return "made" if self.before is None else "removed" if self.after is None else "changed"
 
     @property
     def diff(self) -> str:
-        """What changes, as a unified diff."""
+        """The change as a unified diff."""
         then, now = (
             None if content is None else content.decode("utf-8", "replace").removesuffix("\n")
             for content in (self.before, self.after)
@@ -68,7 +68,7 @@ class FileChange(Value):
 
 
 class SetupOutcome(Value):
-    """What happened to one client: its files, what the user has to do, or why nothing was changed."""
+    """The result for one client: its files, what the user has to do, or why nothing was changed."""
 
     client: str
     user: bool
@@ -77,12 +77,12 @@ class SetupOutcome(Value):
     error: LearntError | None = None
 
     def changes_something(self) -> bool:
-        """Return whether any file becomes another one."""
+        """Return whether any file changes."""
         return any(change.kind != "unchanged" for change in self.changes)
 
 
 class _Planned(Value):
-    """A change, what the file is without ours, and which folders were created for it."""
+    """A change, the file without our entries, and the folders that were created for it."""
 
     change: FileChange
     original: bytes | None = None
@@ -91,7 +91,7 @@ class _Planned(Value):
 
 
 class _Note(Value):
-    """What was written into a file: whether it existed, the digest of the new content, folders created for it."""
+    """A note about a changed file: whether it existed, the digest of its new content, folders created for it."""
 
     path: str
     existed: bool
@@ -100,7 +100,7 @@ class _Note(Value):
 
 
 class _CreatedPlace(Value):
-    """What was created to keep the originals: how many folders, the innermost first, and a .gitignore."""
+    """What was created to store the originals: how many folders, and whether a .gitignore."""
 
     folders: int = 0
     ignore: bool = False
@@ -149,10 +149,10 @@ def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
 
 
 def _disk(ask_client: AskClient | None = None) -> Disk:
-    return Disk(read=_read, is_there=_is_there, names=_names, ask_client=ask_client)
+    return Disk(read=_read, is_there=_is_on_path, names=_names, ask_client=ask_client)
 
 
-def _is_there(program: str) -> bool:
+def _is_on_path(program: str) -> bool:
     return shutil.which(program) is not None
 
 
@@ -164,7 +164,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _location(start: str, *, user: bool) -> tuple[Location, str]:
-    """Return where clients are set up, and the store's folder beside which the backups lie."""
+    """Return where clients are set up, and the folder of the store, which contains the backups."""
     environ = dict(os.environ)
     here = project.find_project(start) or project.new_project(start)
     location = Location(
@@ -179,7 +179,7 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
 
 
 def _own_program() -> tuple[str, ...]:
-    """Return the words that start this very learnt, wherever PATH leads."""
+    """Return the words that start this installation of learnt, independent of PATH."""
     name = "learnt.exe" if sys.platform == "win32" else "learnt"
     beside = os.path.join(os.path.dirname(sys.executable), name)
     return (beside,) if os.path.isfile(beside) else (sys.executable, "-m", "learnt")
@@ -210,7 +210,7 @@ def _change(
 
 
 def _remove_place(folder: str, originals: _Originals) -> None:
-    """Remove what was created for the originals once there are none; what was there before stays, also when empty."""
+    """Remove the files and folders that were created for the originals, once there are none."""
     if set(os.listdir(originals.folder)) - {os.path.basename(path) for path in (originals.lock, originals.receipt)}:
         return
     created = originals.created()
@@ -220,10 +220,10 @@ def _remove_place(folder: str, originals: _Originals) -> None:
     ours = [os.path.realpath(originals.folder)]
     while len(ours) < created.folders and ours[-1] != os.path.dirname(ours[-1]):
         ours.append(os.path.dirname(ours[-1]))
-    for empty in ours[:_BELOW_THE_STORE]:
+    for empty in ours[:_LEVELS_BELOW_STORE]:
         remove_empty(empty)
     ignored = os.path.join(folder, ".gitignore")
-    # Where more is left, a store came after us.
+    # Other files mean that a store was created since.
     if (
         created.ignore
         and set(_names(folder)) <= {".gitignore", fired.FOLDER}
@@ -231,7 +231,7 @@ def _remove_place(folder: str, originals: _Originals) -> None:
     ):
         shutil.rmtree(os.path.join(folder, fired.FOLDER), ignore_errors=True)
         os.unlink(ignored)
-    for empty in ours[_BELOW_THE_STORE:]:
+    for empty in ours[_LEVELS_BELOW_STORE:]:
         remove_empty(empty)
 
 
@@ -266,7 +266,7 @@ def _plan_install(target: Target, originals: _Originals) -> _Planned:
     note, original = originals.note(target.path), originals.original(target.path)
     change = FileChange(path=target.path, before=content, after=target.edit.add(content))
     if change.kind != "unchanged" and (note is None or content is None or note.digest != _digest(content)):
-        # What was changed since, or came with the repository, is the original but for what is ours in it.
+        # A file that was changed since, or came with the repository, is the original without our entries.
         ours = content is not None and target.edit.holds(content)
         original = target.edit.remove(content, original) if content is not None and ours else content
     folders = missing_folders(target.path)
@@ -294,7 +294,7 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
         if file.forget:
             replacements += [written, *originals.forget(change.path)]
         elif change.kind != "unchanged":
-            # First what it was: killed in between, nothing is lost.
+            # The original first: a crash in between loses nothing.
             replacements += [*originals.remember(file), written]
     replace_all([replacement for replacement in replacements if replacement.before != replacement.after])
     for file in planned:
@@ -303,7 +303,7 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
 
 
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
-    """Yield what the user has to do: what cannot be checked only when something changed, the rest always."""
+    """Yield what the user has to do: steps that cannot be checked only after a change, the others always."""
     client = outcome.client
     state = next((state for state in setup.examine([location], _disk()) if state.client == client), None)
     if outcome.changes_something() or (state and state.trusted is False):
@@ -312,7 +312,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
     if switch:
         yield f"{switch.detail}; {switch.remedy}"
     program = location.program[0]
-    if setup.has_hooks(client) and not _is_there(program):
+    if setup.has_hooks(client) and not _is_on_path(program):
         yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
     here = project.find_project(start)
     try:
@@ -321,11 +321,11 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
     except LearntError:
         known = True  # `learnt doctor` says what is wrong with the settings
     if not known and not location.user:
-        yield "no learnings are kept here yet: `learnt init`"
+        yield "no learnings are stored here yet: `learnt init`"
 
 
 def _refuse_addition(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
-    """Return why nothing was written, with all that a person can write instead."""
+    """Return why nothing was written, with the entries that a person can add instead."""
     message = f"{target.path} was not changed: {reason}"
     if reason.remedy:
         return WrongRequest(message, hint=f"{reason.remedy}, and try again")
@@ -349,16 +349,16 @@ def _lacks(target: Target) -> bool:
 def _refuse_removal(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
     others_too = [other.path for other in others if b"learnt" in (_read(other.path) or b"")]
     there = f", there and in {', '.join(others_too)}" if others_too else ""
-    hint = f"fix it and try again, or take out by hand what names learnt{there}"
+    hint = f"fix it and try again, or remove the entries of learnt by hand{there}"
     return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
 
 
 def _read(path: str) -> bytes | None:
     if os.path.exists(path) and not os.path.isfile(path):
-        raise WrongRequest(f"{path} is no file", hint="move it away")
+        raise WrongRequest(f"{path} is not a file", hint="move it away")
     above = os.path.dirname(path)
     if os.path.isfile(above):
-        raise WrongRequest(f"{above} is a file, and should be a folder: {path} belongs there", hint="move it away")
+        raise WrongRequest(f"{above} is a file, but must be a folder for {path}", hint="move it away")
     return content_of(path)
 
 
@@ -367,7 +367,7 @@ def _digest(content: bytes) -> str:
 
 
 class _Originals:
-    """The notes and the originals in a separate folder, two files for each file that was changed."""
+    """The folder of notes and originals: two files for each changed file."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -375,7 +375,7 @@ class _Originals:
         self.receipt = os.path.join(folder, "made")
 
     def create(self, store: str, before: _CreatedPlace) -> _CreatedPlace:
-        """Create the folder, for its owner only (settings may hold secrets); return what was created so far."""
+        """Create the folder, private because settings may contain secrets; return what was created so far."""
         folders, ignored = len(missing_folders(self.lock)), os.path.exists(os.path.join(store, ".gitignore"))
         try:
             make_folder(store)
@@ -390,14 +390,14 @@ class _Originals:
         return _CreatedPlace(folders=max(folders, before.folders), ignore=before.ignore or not ignored)
 
     def note_created(self, created: _CreatedPlace) -> None:
-        """Write down what was created; what an earlier process created still counts."""
+        """Record what was created, together with what earlier processes created."""
         known = self.created()
         both = _CreatedPlace(folders=max(created.folders, known.folders), ignore=created.ignore or known.ignore)
         if both != known:
             write_private(self.receipt, json.dumps(both.as_dict()))
 
     def created(self) -> _CreatedPlace:
-        """Return what was created; nothing when nothing is known."""
+        """Return what was created, as far as it is recorded."""
         try:
             record: Any = json.loads(content_of(self.receipt) or b"")
             return _CreatedPlace(folders=int(record["folders"]), ignore=bool(record["ignore"]))
@@ -405,23 +405,23 @@ class _Originals:
             return _CreatedPlace()
 
     def note(self, path: str) -> _Note | None:
-        """Return what was written into a file; None when nothing is known."""
+        """Return the note about a file; None if there is none."""
         try:
             record: Any = json.loads(content_of(self._paths(path)[0]) or b"")
             note = _Note(**{**record, "folders": tuple(record["folders"])})
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
-        # Without the original, what is known is worth nothing.
+        # Without the original, the note is useless.
         lost = note.existed and not os.path.exists(self._paths(path)[1])
         return note if note.path == path and not lost else None
 
     def original(self, path: str) -> bytes | None:
-        """Return what a file was; None when there was none, or nothing is known."""
+        """Return the original of a file; None if the file is new or there is no note."""
         note = self.note(path)
         return content_of(self._paths(path)[1]) if note and note.existed else None
 
     def remember(self, planned: _Planned) -> list[Replacement]:
-        """Return what is to be written about a change."""
+        """Return the note and the original to write for a change."""
         change = planned.change
         note = _Note(
             path=change.path,
@@ -433,11 +433,11 @@ class _Originals:
         return self._replacements(change.path, text, planned.original)
 
     def forget(self, path: str) -> list[Replacement]:
-        """Return what is to be deleted about a file."""
+        """Return the note and the original to delete for a file."""
         return self._replacements(path, None, None)
 
     def _replacements(self, path: str, note: bytes | None, original: bytes | None) -> list[Replacement]:
-        # The note says that the original is there, and so is written after it, and forgotten before it.
+        # The note refers to the original, so it is written after it and deleted before it.
         pairs = list(zip(self._paths(path), (note, original), strict=True))
         pairs = pairs if note is None else pairs[::-1]
         return [Replacement(path=file, before=content_of(file), after=after, mode=0o600) for file, after in pairs]

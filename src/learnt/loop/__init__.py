@@ -1,1 +1,1 @@
-"""Working through tasks: agents are run here, and what they start is ended here."""
+"""Work through queued tasks: run agents, and end all processes that they started."""

@@ -1,7 +1,7 @@
-"""Run an agent: start its client, keep what it prints, and tell the caller what it is doing.
+"""Run an agent: start its client, save its output, and report its progress to the caller.
 
-The files of a run are in its log folder. Output stops exactly at the limit, and memory stays small however much is
-printed. `system/run` promises how the run ends and that none of its processes stays alive.
+The files of a run are in its log folder. Output is cut exactly at the limit, and memory use stays small. `system/run`
+guarantees that the run ends and that none of its processes stays alive.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from learnt.system.files import open_private
 from learnt.system.run import Exit, Stop
 from learnt.system.run import run as run_program
 
-# A line is shown when it is this short; more of one line is never held in memory.
+# Longer lines are not shown, and not held in memory.
 _LINE_LIMIT = 1_000_000
-# How many lines wait for a watcher, and how many of one chunk are looked at; a flood drops the oldest.
+# How many lines are queued for the caller, and how many of one chunk are read; older ones are dropped.
 _PROGRESS_KEPT = 200
 _LINES_A_CHUNK = 100
 
@@ -50,10 +50,10 @@ def run(
     stop: Stop | None = None,
     grace_s: float = family.GRACE_S,
 ) -> AgentRun:
-    """Run the agent until it ends or is ended.
+    """Run the agent until it exits or is ended.
 
-    `on_started` and `stop` are those of `system/run`. `on_progress` is given a short line now and then, in the caller's
-    thread; when it raises, the agent is ended and the error is passed on.
+    `on_started` and `stop` are those of `system/run`. `on_progress` gets short lines about what the agent does, in the
+    caller's thread; if it raises, the agent is ended and the error is passed on.
     """
     inherited = {name: text for name, text in environ.items() if name not in (INTERNAL, *call.without)}
     environment = {**inherited, **call.environment}
@@ -89,7 +89,7 @@ def run(
 
 
 class _RunLog:
-    """The files of one run: what went in on `stdin`, what came out on `stdout` and `stderr`; and its last lines."""
+    """The files of one run (`stdin`, `stdout`, `stderr`), and the lines that show its progress."""
 
     def __init__(self, folder: str, call: Call, output_limit_bytes: int) -> None:
         self._folder = os.path.abspath(folder)
@@ -124,11 +124,11 @@ class _RunLog:
             self._close()
 
     def path(self, name: str) -> str:
-        """Return where a stream is kept."""
+        """Return the path of a stream's file."""
         return os.path.join(self._folder, name)
 
     def keep(self, name: str, chunk: bytes) -> bool:
-        """Write as much of a chunk as there is room for; False when that was not all of it."""
+        """Write a chunk up to the output limit; False if it was cut."""
         kept = chunk[: self._room]
         is_all = len(kept) == len(chunk)
         self._room -= len(kept)
@@ -152,11 +152,11 @@ class _RunLog:
 
     def _cannot_write(self, error: OSError) -> LearntError:
         return LearntError(
-            f"the agent's log cannot be written: {error}", hint=f"make room for and give access to {self._folder}"
+            f"the agent's log cannot be written: {error}", hint=f"check disk space and permissions of {self._folder}"
         )
 
     def _restore(self, name: str) -> None:
-        # An agent that clears the folder it works in may have deleted its own log; the open file still has it.
+        # An agent may delete its own log while clearing its folder; the open file still has the content.
         os.makedirs(self._folder, exist_ok=True)
         self.files[name].seek(0)
         with open(self.path(name), "wb", opener=open_private) as copy:

@@ -1,7 +1,7 @@
-"""One attempt at a claimed task: choose the model, brief the agent, let it work, verify, and debrief.
+"""One attempt at a claimed task: choose the model, brief the agent, run it, verify its work, and debrief it.
 
-Every step is reported to the watcher and to the attempt's log, without secrets. The raw output of a client stays on
-the disk only while the attempt runs; of a transcript among it, a copy without secrets is kept.
+Every step is reported to the caller and to the attempt's log, without secrets. The raw output of a client is on disk
+only while the attempt runs; if it includes a transcript, a copy without secrets is kept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TRANSCRIPTS = "transcripts"
 WORKTREES = "worktrees"
 _MAX_CHAIN = 5
 _LINES_LOGGED = 20
-_SPOOL_GLANCE_S = 0.2
+_SPOOL_POLL_S = 0.2
 # The price of a token from a cache, as a share of the price of an input token.
 _CACHED_SHARE = 0.1
 _MAX_LOG_CHARS = 5_000_000
@@ -44,7 +44,7 @@ _NO_REPORT = RunReport()
 
 
 class CannotWork(LearntError):
-    """No task can be worked on: the agent does not start."""
+    """No task can be worked on, for example because the agent does not start."""
 
 
 class AttemptResult(Value):
@@ -57,7 +57,7 @@ class AttemptResult(Value):
     model_reason: str = ""
     cost_usd: float | None = None
     assumed_usd: float = 0.0
-    """What it cost or, where that is unknown, the assumed price of the model."""
+    """The cost or, if that is unknown, the configured price of the model."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     duration_ms: int = 0
@@ -82,7 +82,7 @@ class TaskAttempt:
         self._began = time.monotonic()
 
     def run(self) -> AttemptResult:
-        """Make the attempt; whatever happens, the claim is settled and nothing is left running."""
+        """Make the attempt; in any case, settle the claim and leave nothing running."""
         try:
             for name in (RUNNING, WORKTREES):
                 os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
@@ -92,14 +92,14 @@ class TaskAttempt:
             self._memory.work.end(self.claim)
             raise
         except (LearntError, OSError) as error:
-            # Only this task is affected: reported like any other failure, so that the ladder has an end.
+            # Only this task is affected. It counts as a failure, so that the task is not retried forever.
             failure = self._failure(str(error), category="unknown", error="")
             return self._settle("", "failed", failure)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _begin(self) -> tuple[ModelChoice, folders.Folder, programs.Call] | None:
-        """Return how to begin; None when we were stopped, or when a person must look at the task first."""
+        """Return model, folder and call; None if we were stopped, or if a person must check the task first."""
         try:
             choice = self._memory.work.choose_model(self.task)
             earlier = [*self._memory.tasks.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
@@ -140,7 +140,7 @@ class TaskAttempt:
         return ended
 
     def _take_over_files(self, *, agent: str = "") -> None:
-        """Take over edits of learnings.md before the agent works and after: a person's, then the agent's."""
+        """Import edits of learnings.md: a person's before the agent works, the agent's afterwards."""
         try:
             update = self._memory.file.take_over(agent=agent)
         except LearntError as error:
@@ -150,11 +150,11 @@ class TaskAttempt:
             self._say(remark)
 
     def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> AgentRun:
-        signs = {"LEARNT_TASK": self.task.id, MARK: self.claim.attempt}
+        variables = {"LEARNT_TASK": self.task.id, MARK: self.claim.attempt}
         return agents.run(
             call,
             folder=folder.path,
-            environ={**os.environ, **folders.environment(folder), **signs},
+            environ={**os.environ, **folders.environment(folder), **variables},
             time_limit_s=self._settings.work_time_limit_s,
             output_limit_bytes=self._settings.work_output_limit_mb * 1_000_000,
             log_folder=os.path.join(self._scratch, name),
@@ -164,11 +164,11 @@ class TaskAttempt:
         )
 
     def _judge(self, run: AgentRun, answer: RunReport, folder: folders.Folder) -> tuple[str, Failure | None]:
-        """Return how the attempt ended, and what was wrong with it if the agent itself did not say."""
+        """Return the result of the attempt, and the failure if the agent itself did not report it."""
         exit = run.exit
         if exit.ending == INTERRUPTED:
             return "interrupted", None
-        # The exit code alone adds nothing, and would make different failures look alike.
+        # The exit code alone would make different failures look the same.
         error = "" if answer.error == f"exit code {exit.exit_code}" else answer.error
         if exit.ending != EXITED:
             is_late = exit.ending == TIME_LIMIT
@@ -185,9 +185,9 @@ class TaskAttempt:
         return self._verify(folder) if result == "done" else (result or "incomplete", None)
 
     def _verify(self, folder: folders.Folder) -> tuple[str, Failure | None]:
-        """Return how the attempt ended, after the agent said that it is done."""
+        """Return the result of an attempt whose agent reported that it is done."""
         if not os.path.isdir(folder.path):
-            return "failed", self._failure(f"{folder.path} is gone", category="missing-file", error="")
+            return "failed", self._failure(f"{folder.path} no longer exists", category="missing-file", error="")
         command = self.task.verify or self._settings.work_verify
         if not command:
             return "done", None
@@ -201,7 +201,7 @@ class TaskAttempt:
         return "failed", self._failure(reason, category=category, error=output)
 
     def _keep_transcript(self, answer: RunReport) -> RunReport:
-        """Keep a transcript that would go with the scratch folder, without secrets."""
+        """Copy a transcript in the scratch folder, which is deleted, without its secrets."""
         if not answer.transcript.startswith(self._scratch + os.sep):
             return answer
         ending = os.path.splitext(answer.transcript)[1]
@@ -209,7 +209,7 @@ class TaskAttempt:
         try:
             _append(kept, redact(plain_text(answer.transcript))[0])
         except OSError:
-            kept = ""  # the transcript is lost, not the attempt
+            kept = ""  # the attempt counts without its transcript
         return answer.replace(transcript=kept)
 
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
@@ -229,10 +229,10 @@ class TaskAttempt:
         choice: ModelChoice = _NO_CHOICE,
         answer: RunReport = _NO_REPORT,
     ) -> AttemptResult:
-        """Debrief the agent, which also gives the task back; return the result."""
+        """Debrief the agent, which also releases the task; return the result."""
         if not self._memory.work.has_store():
             raise CannotWork(
-                f"{self._store} is gone", hint="somebody deleted it, perhaps the agent; `learnt init` creates a new one"
+                f"{self._store} no longer exists", hint="perhaps the agent deleted it; `learnt init` creates a new one"
             )
         ended = self._result(result, choice, answer)
         debrief = self._memory.debrief(
@@ -265,7 +265,7 @@ class TaskAttempt:
                 for attempt in self._memory.tasks.attempts(self.task.id):
                     if attempt.id == self.claim.attempt:
                         return debrief.replace(spooled=False, result=attempt.result)
-            time.sleep(_SPOOL_GLANCE_S)
+            time.sleep(_SPOOL_POLL_S)
         return debrief
 
     def _result(self, result: str, choice: ModelChoice = _NO_CHOICE, answer: RunReport = _NO_REPORT) -> AttemptResult:
@@ -287,9 +287,9 @@ class TaskAttempt:
         )
 
     def _commit(self, folder: folders.Folder) -> bool:
-        """Commit what was done in a worktree to its branch; False when the task is not ours any more.
+        """Commit the changes in a worktree to its branch; False if the claim was lost.
 
-        This comes before the debrief: tasks that wait for this one start from its branch.
+        This comes before the debrief, because dependent tasks start from this branch.
         """
         self._update_claim()
         if self.stop.asked:
@@ -311,7 +311,7 @@ class TaskAttempt:
         self._tell(redact(text)[0])
 
     def _write_log(self, text: str) -> None:
-        """Keep a line in the attempt's log; a failure loses the line, not the attempt."""
+        """Add a line to the attempt's log; if that fails, the attempt continues."""
         line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
         self._log_room -= len(line)
         if self._log_room >= 0:
@@ -320,7 +320,7 @@ class TaskAttempt:
 
 
 def _cost(model: Model | None, answer: RunReport) -> float | None:
-    """Return the cost that the client reports, or what its tokens cost by the configured prices."""
+    """Return the reported cost, or the cost of the tokens at the configured prices."""
     if answer.cost_usd is not None or model is None or not (model.input_price or model.output_price):
         return answer.cost_usd
     cached = answer.tokens_cached or 0
@@ -364,7 +364,7 @@ def prompt_of(
 
 
 def _chain(memory: Memory, task: Task) -> list[Task]:
-    """Return what a task builds on, the farthest first."""
+    """Return the tasks that a task builds on, oldest first."""
     chain: list[Task] = []
     while task.based_on and len(chain) < _MAX_CHAIN and task.based_on not in {link.id for link in chain}:
         try:
@@ -381,7 +381,7 @@ def _earlier(memory: Memory, task: Task) -> Earlier:
 
 
 def check_agent(memory: Memory) -> None:
-    """Raise unless the agent can be started and the settings give it a model; costs no attempt."""
+    """Raise unless the agent can be started and a model can be chosen; no attempt is made."""
     settings, root = memory.settings, memory.root
     choice = memory.work.choose_model(Task(id=memory.tasks.new_id(), title="-"))
     program = _call(settings, "-", choice, folder=root, scratch=root).argv[0]

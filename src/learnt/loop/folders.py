@@ -1,8 +1,8 @@
 """Where an agent works: in the project's folder itself, or in a git worktree for each task.
 
-A worktree starts from HEAD, with the branches merged of the tasks that its task waited for and builds on. It stays
-between attempts and is removed when the task is done; its branch, with everything committed, stays. Nothing outside a
-worktree is ever committed: git looks for a repository in all folders above, and an agent may have removed its own.
+A worktree starts from HEAD, merged with the branches of the tasks that its task depends on or continues. It is kept
+between attempts and removed when the task is done; its branch, with all changes committed, stays. Nothing outside a
+worktree is committed, even if an agent deleted its worktree and git would find the repository of a folder above.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _threads = threading.Lock()
 
 
 class Folder(Value):
-    """A place to work in."""
+    """The folder that an agent works in."""
 
     path: str
     branch: str = ""
     unmerged: tuple[str, ...] = ()
-    """Branches of finished tasks that could not be merged in."""
+    """Branches of finished tasks that could not be merged."""
 
 
 def check(root: str, isolation: str) -> None:
@@ -37,10 +37,10 @@ def check(root: str, isolation: str) -> None:
     if isolation == "none":
         return
     if shutil.which("git") is None:
-        raise WrongRequest("git is missing, and `work.isolation` is `worktree`", hint="install git, or set `none`")
+        raise WrongRequest("git is missing, but `work.isolation` is `worktree`", hint="install git, or set `none`")
     if _git(root, "rev-parse", "--git-dir", check=False) is None:
         raise WrongRequest(
-            f"{root} is in no git repository, and `work.isolation` is `worktree`", hint="`git init`, or set `none`"
+            f"{root} is not in a git repository, but `work.isolation` is `worktree`", hint="`git init`, or set `none`"
         )
     if _git(root, "rev-parse", "--verify", "-q", "HEAD^{commit}", check=False) is None:
         raise WrongRequest(
@@ -50,7 +50,7 @@ def check(root: str, isolation: str) -> None:
 
 
 def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, isolation: str) -> Folder:
-    """Return the folder to work on a task in, with the work of earlier tasks; make its worktree if it has none."""
+    """Return the folder for a task, with the work of earlier tasks merged; create its worktree if needed."""
     if isolation == "none":
         return Folder(path=root)
     folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
@@ -59,28 +59,28 @@ def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, i
             shutil.rmtree(folder.path, ignore_errors=True)
             _git(root, "worktree", "prune")
             new = () if _has_branch(root, folder.branch) else ("-b", folder.branch)
-            # Without force: the branch may be checked out elsewhere.
+            # Without --force, because the branch may be checked out elsewhere.
             _git(root, "worktree", "add", *new, folder.path, "HEAD" if new else folder.branch)
         branches = [other.branch for other in earlier if other.branch and _has_branch(root, other.branch)]
         return folder.replace(unmerged=tuple(branch for branch in branches if not _merge(folder.path, branch)))
 
 
 def commit(folder: Folder, message: str) -> None:
-    """Commit everything that was done in a worktree to its branch; raise when that is impossible."""
+    """Commit all changes in a worktree to its branch; raise if that is impossible."""
     if not folder.branch:
         return
     if not _is_own(folder.path):
-        raise LearntError(f"{folder.path} is no longer a worktree", hint="the agent removed it, and its work with it")
+        raise LearntError(f"{folder.path} is no longer a worktree", hint="the agent deleted it, with its work")
     _git(folder.path, "add", "--all")
     if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
     if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
         return
-    # The agent switched to another branch: ours follows, if it can.
+    # The agent switched to another branch: move ours to the same commit, if that builds on it.
     if _git(folder.path, "merge-base", "--is-ancestor", folder.branch, "HEAD", check=False) is None:
         raise LearntError(
-            f"the agent left {folder.branch} for something that does not build on it",
-            hint=f"look at {folder.path}; nothing of it is on {folder.branch}",
+            f"the agent switched from {folder.branch} to a commit that does not build on it",
+            hint=f"look at {folder.path}; its changes are not on {folder.branch}",
         )
     _git(folder.path, "branch", "--force", folder.branch, "HEAD")
 
@@ -95,20 +95,20 @@ def remove(root: str, folder: Folder) -> None:
 
 
 def sweep(root: str, worktrees: str, needed: Container[str]) -> None:
-    """Remove the worktrees that no task needs any more; their branches stay."""
+    """Remove the worktrees that no task needs; their branches stay."""
     for name in os.listdir(worktrees) if os.path.isdir(worktrees) else ():
         if name.startswith("task_") and name not in needed:
             remove(root, Folder(path=os.path.join(worktrees, name), branch=_PREFIX + name))
 
 
 def environment(folder: Folder) -> dict[str, str]:
-    """Return what keeps an agent's git from working on the repository around its worktree."""
+    """Return the variables that keep an agent's git from using the repository around its worktree."""
     return {"GIT_CEILING_DIRECTORIES": os.path.dirname(os.path.realpath(folder.path))} if folder.branch else {}
 
 
 @contextmanager
 def _one_at_a_time(worktrees: str) -> Iterator[None]:
-    """Keep other threads and processes out: git refuses two that add a worktree at the same moment."""
+    """Exclude other threads and processes: git cannot add two worktrees at the same time."""
     path = os.path.join(worktrees, _LOCK)
     with ExitStack() as stack:
         stack.enter_context(_threads)
@@ -121,7 +121,7 @@ def _one_at_a_time(worktrees: str) -> Iterator[None]:
 
 
 def _is_own(path: str) -> bool:
-    """Say whether a folder is itself a worktree, not only inside one."""
+    """Return whether a folder is the root of a worktree."""
     top = _git(path, "rev-parse", "--show-toplevel", check=False)
     return top is not None and os.path.realpath(top) == os.path.realpath(path)
 
@@ -131,7 +131,7 @@ def _has_branch(root: str, branch: str) -> bool:
 
 
 def _merge(path: str, branch: str) -> bool:
-    """Merge a branch into a worktree, unless its work is there already; False when there are conflicts."""
+    """Merge a branch into a worktree unless it is merged already; False if there are conflicts."""
     if _git(path, "merge-base", "--is-ancestor", branch, "HEAD", check=False) is not None:
         return True
     if _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None:
@@ -141,7 +141,7 @@ def _merge(path: str, branch: str) -> bool:
 
 
 def _identity(path: str) -> tuple[str, ...]:
-    """Return git's options for commits without a person: no signature, and a name where none is set."""
+    """Return git's options for automatic commits: no signature, and a name if none is configured."""
     email = _git(path, "config", "user.email", check=False)
     name = () if email else ("-c", "user.name=learnt", "-c", "user.email=learnt@localhost")
     return ("-c", "commit.gpgsign=false", *name)

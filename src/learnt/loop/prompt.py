@@ -1,7 +1,7 @@
-"""The prompt of an attempt: task, specification, finished prerequisites, brief, what it builds on, instructions.
+"""The prompt of an attempt: task, specification, finished prerequisites, brief, earlier tasks, instructions.
 
-The texts around these come from template files. A project overrides one with a file of the same name in
-`.learnt/prompts/`; `$name` is replaced by a part, and an empty part leaves nothing behind.
+The parts are put into template files, in which `$name` is replaced by the part of that name; a part may be empty. A
+project overrides a template with a file of the same name in `.learnt/prompts/`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _MAX_SPEC_CHARS = 200_000
 _MAX_ENTRIES = 20
 _MAX_ENTRY_CHARS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
-_PLACE_OF_BRIEF = "\0"  # no cleaned text holds it
+_BRIEF_PLACEHOLDER = "\0"  # never part of cleaned text
 
 
 class Earlier(Value):
-    """A task whose work this one builds on, and what its agent said at the end."""
+    """A task that this one builds on, and the summary of its agent."""
 
     task: Task
     summary: str = ""
@@ -54,19 +54,19 @@ def compose(
         "spec": f"\n## Specification ({task.spec})\n\n{spec}\n" if spec else "",
         "learnings": f"\n{fenced(without_tags(learnings), 'learnings')}" if learnings else "",
         "prerequisites": _prerequisites(prerequisites, unmerged),
-        "brief": _PLACE_OF_BRIEF if brief else "",
+        "brief": _BRIEF_PLACEHOLDER if brief else "",
         "chain": _section("What this builds on", [_format_earlier(earlier) for earlier in chain]),
         "answers": _section("What a person answered", [f"- {answer.question} — {answer.answer}" for answer in answers]),
         "instructions": _template(task.type, overrides) or _template("other", overrides),
         "sigils": _template("sigils", overrides),
     }
     text = Template(_template("task", overrides)).safe_substitute(parts)
-    # The brief goes in last: it must reach the agent as it was recorded.
-    return _BLANK_LINES.sub("\n\n", text).replace(_PLACE_OF_BRIEF, brief.strip()).strip() + "\n"
+    # The brief is inserted last, so that the agent gets it exactly as it was recorded.
+    return _BLANK_LINES.sub("\n\n", text).replace(_BRIEF_PLACEHOLDER, brief.strip()).strip() + "\n"
 
 
 def read_spec(root: str, spec: str) -> str:
-    """Return the text of a specification, a file of the project; empty when none is named."""
+    """Return the text of a specification, a file of the project; empty if there is none."""
     if not spec:
         return ""
     path = os.path.realpath(os.path.join(root, spec))
@@ -84,33 +84,36 @@ def read_spec(root: str, spec: str) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise WrongRequest(f"the specification {spec} is no text in UTF-8", hint="write it as plain text or Markdown")
+        raise WrongRequest(f"the specification {spec} is not UTF-8 text", hint="write it as plain text or Markdown")
     if len(text) > _MAX_SPEC_CHARS:
         raise WrongRequest(
             f"the specification {spec} is longer than {_MAX_SPEC_CHARS:,} characters",
-            hint="split it, and the task with it",
+            hint="split the task and its specification",
         )
     return clean(text).strip()
 
 
-def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a project's own templates, and the remedy; `types` are the types of its tasks."""
+def find_problems(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the problems of a project's own templates and their remedies; `types` are the types of its tasks."""
     folders = (overrides, _TEMPLATES, TEMPLATES)
     files = [name for folder in (_TEMPLATES, TEMPLATES) for name in os.listdir(folder)]
     ours = sorted(name.removesuffix(".md") for name in files if name.endswith(".md"))
     try:
         own = sorted(os.listdir(overrides)) if os.path.isdir(overrides) else []
     except OSError as error:
-        yield f"cannot look into {overrides}: {error.strerror}", "check who owns the folder and its files"
+        yield f"cannot read {overrides}: {error.strerror}", "check who owns the folder and its files"
         return
     for file in own:
         name, ending = os.path.splitext(file)
         if not file.startswith(".") and (ending != ".md" or name not in {*ours, *types}):
             names = ", ".join(f"{name}.md" for name in ours)
-            yield f"{os.path.join(overrides, file)} is used for no task", f"name it after a type of task, or: {names}"
+            yield (
+                f"{os.path.join(overrides, file)} is not used for any task",
+                f"name it after a type of task, or: {names}",
+            )
     for name, parts, flaw in (
         ("task", {"title", "text"}, "has neither $title nor $text, so no agent sees its task"),
-        (TEMPLATE, {"material"}, "has no $material, so no model sees what an agent did"),
+        (TEMPLATE, {"material"}, "has no $material, so the model does not see the agent's work"),
     ):
         try:
             used = set(Template(read_template(name, folders)).get_identifiers())
@@ -118,7 +121,7 @@ def flaws(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
             yield error.message, error.hint
             continue
         if not used & parts:
-            yield f"{os.path.join(overrides, name)}.md {flaw}", "put it where it belongs"
+            yield f"{os.path.join(overrides, name)}.md {flaw}", "add it to the template"
 
 
 def _template(name: str, overrides: str) -> str:

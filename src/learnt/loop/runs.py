@@ -1,4 +1,4 @@
-"""The runs of the loop on this machine: each has a file while it lives, so that others can see and stop it."""
+"""The runs of the loop on this machine. Each has a file while it is alive, so that other processes can stop it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Run(Value):
 
 @contextmanager
 def register(store_folder: str) -> Iterator[None]:
-    """Let others see and stop this process while the block runs."""
+    """Register this process as a run for the duration of the block."""
     path = _path(store_folder, os.getpid())
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
@@ -44,7 +44,7 @@ def register(store_folder: str) -> Iterator[None]:
 
 
 def living(store_folder: str) -> list[Run]:
-    """Return the runs that are alive, the oldest first; remove the files of dead ones."""
+    """Return the runs that are alive, oldest first; remove the files of dead ones."""
     folder = os.path.join(store_folder, _FOLDER)
     runs = []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -63,7 +63,7 @@ def living(store_folder: str) -> list[Run]:
 
 
 def is_alive(run: Run) -> bool:
-    """Say whether a run is still alive: another process may have its number by now."""
+    """Return whether a run is still alive; its process id may have been reused."""
     return bool(run.started) and family.start_time(run.pid) == run.started
 
 
@@ -82,13 +82,13 @@ def start(words: list[str], store_folder: str) -> Run:
     while not os.path.exists(path):
         exit_code = process.poll()
         if exit_code == 0:
-            break  # there was nothing more to do
+            break  # there was nothing to do
         if exit_code is not None:
             with open(log, encoding="utf-8", errors="replace") as file:
                 output = file.read().strip()
             raise LearntError(f"the run ended at once: {output or exit_code}", hint="try it in the foreground")
         if time.monotonic() > deadline:
-            raise LearntError("the run does not start", hint=f"see {log}")
+            raise LearntError("the run did not start in time", hint=f"see {log}")
         time.sleep(0.02)
     return _describe(process.pid)
 

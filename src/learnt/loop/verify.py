@@ -1,4 +1,4 @@
-"""Check an agent's work with the project's own command, and say what sort of failure its output shows."""
+"""Verify an agent's work with a command, and classify failures by their output."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from learnt.loop.agents import AgentRun
 from learnt.system.run import EXITED, TIME_LIMIT
 
 _MAX_OUTPUT_CHARS = 1_500
-# In this order: a missing module also fails a test, a failed test also shows a type error.
-_SIGNS = (
+# The order matters: a missing module also fails tests, and a failed test may show a type error.
+_PATTERNS = (
     ("timeout", r"timed? ?out|deadline exceeded|TimeoutError|TimeoutExpired"),
     (
         "dependency",
@@ -36,17 +36,17 @@ _SIGNS = (
     ("logic", r"Traceback \(most recent call last\)|\bpanicked at\b|Exception\b|\w+Error: "),
     ("build", r"make: \*\*\*"),
 )
-_EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in _SIGNS]
+_EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in _PATTERNS]
 
 
 def call_of(command: str) -> Call:
-    """Return how a verification is started: by a shell, as if a person had typed it."""
+    """Return the call that runs a verification in a shell."""
     shell = ("cmd", "/c", command) if sys.platform == "win32" else ("sh", "-c", command)
     return Call(client="command", argv=shell)
 
 
 def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
-    """Return why a verification did not pass: the reason in one sentence, its category, and the end of its output."""
+    """Return why a verification failed: the reason in a sentence, its category, and the end of the output."""
     printed = (plain_text(run.output.stdout), plain_text(run.output.stderr))
     output = "\n".join(filter(None, printed)).strip()[-_MAX_OUTPUT_CHARS:]
     exit = run.exit

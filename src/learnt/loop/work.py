@@ -1,8 +1,8 @@
-"""Work through the queue: claim, attempt, settle, and again, in several jobs at once, until nothing is left to do.
+"""Work through the queue: claim a task, attempt it, settle it, and repeat, in several jobs at the same time.
 
-Each job is a thread with its own memory. One more thread renews the claims and stops the agent of a lost claim. A
-worker that dies leaves its claim behind: the next one waits until the lease has run out, ends what the dead worker had
-started, and takes the task up again.
+Each job is a thread with its own memory. Another thread renews the claims and stops the agent of a lost claim. When a
+worker dies, the next one waits until the lease of its claim has expired, ends the processes that the dead worker
+started, and claims the task again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from learnt.model import Value, new_id
 from learnt.system import family
 
 _MAX_WAIT_S = 5.0
-_GLANCE_S = 1.0
+_POLL_S = 1.0
 
 
 class Plan(Value):
-    """How much to do; 0 means no limit."""
+    """The limits of a run; 0 means no limit."""
 
     tasks: int = 1
     jobs: int = 1
@@ -35,7 +35,7 @@ class Plan(Value):
 
 
 class Notice(Value):
-    """Something that a watcher may want to see."""
+    """An event of a run, for display."""
 
     what: str
     """`started`, `progress`, `ended`, `waiting` or `stopped`."""
@@ -55,7 +55,7 @@ class Summary(Value):
     cost_usd: float = 0.0
     duration_ms: int = 0
     stopped: str = ""
-    """Why it ended before there was nothing left to do."""
+    """Why it ended early; empty if it did not."""
 
 
 class LoopRun:
@@ -77,7 +77,7 @@ class LoopRun:
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
     def run(self) -> Summary:
-        """Work until nothing is left to do, the plan is fulfilled, or the run is stopped."""
+        """Work until no task is ready, a limit of the plan is reached, or the run is stopped."""
         began = time.monotonic()
         with self._open_memory() as memory:
             folders.check(self._root, memory.settings.work_isolation)
@@ -91,7 +91,7 @@ class LoopRun:
             job.start()
         for job in jobs:
             while job.is_alive():
-                job.join(0.2)  # in pieces: a signal is only heard between two waits
+                job.join(0.2)  # with a timeout, because signals are handled only between two waits
         with self._changed:
             self._over = True
             self._changed.notify_all()
@@ -101,11 +101,11 @@ class LoopRun:
         if self._are_attempts_made() and not self._stopped:
             with self._open_memory() as memory:
                 made = "1 attempt was" if self._claimed == 1 else f"{self._claimed} attempts were"
-                self._stopped = f"{made} made, as many as were asked for" if self._is_left(memory) else ""
+                self._stopped = f"{made} made, which is the limit" if self._is_left(memory) else ""
         return self._summary(round((time.monotonic() - began) * 1000))
 
     def stop(self, reason: str) -> None:
-        """Begin nothing more, and end the agents at work; may be called from a signal handler."""
+        """Start no more attempts, and end the running agents; may be called from a signal handler."""
         self._stopped = self._stopped or reason
         for attempt in list(self._working.values()):
             attempt.stop.now()
@@ -128,7 +128,7 @@ class LoopRun:
                 self._changed.notify_all()
 
     def _sweep(self, memory: Memory) -> None:
-        """Remove what workers that died have left on the disk."""
+        """Remove the files of dead workers."""
         claims = memory.work.claims()
         held = {claim.attempt for claim in claims}
         running = os.path.join(memory.folder, RUNNING)
@@ -141,8 +141,8 @@ class LoopRun:
             folders.sweep(self._root, os.path.join(memory.folder, WORKTREES), needed)
 
     def _next(self, memory: Memory) -> bool:
-        """Make one attempt, or wait for a reason to; False when this job has nothing more to do."""
-        self._take_back(memory)
+        """Make one attempt, or wait until one may be possible; False if this job is finished."""
+        self._release_lapsed(memory)
         with self._changed:
             if not self._may_claim():
                 return False
@@ -164,19 +164,19 @@ class LoopRun:
     def _may_claim(self) -> bool:
         spent = sum(ended.assumed_usd for ended in self._ended)
         if self._plan.budget_usd and spent >= self._plan.budget_usd and not self._stopped:
-            self._stopped = f"${spent:.2f} are spent, of ${self._plan.budget_usd:.2f}"
+            self._stopped = f"${spent:.2f} of ${self._plan.budget_usd:.2f} are spent"
         return not self._stopped and not self._are_attempts_made()
 
     def _are_attempts_made(self) -> bool:
         return 0 < self._plan.attempts <= self._claimed
 
     def _is_left(self, memory: Memory) -> bool:
-        """Say whether a task of the plan could still be worked on."""
+        """Return whether a task of the plan is still ready."""
         ready = {task.id for task in memory.tasks.select(statuses=["ready"])}
         return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
     def _wait(self, memory: Memory, only: list[str] | None) -> bool:
-        """Wait until a task may have become ready; False when none can any more."""
+        """Wait until a task may have become ready; False if none can become ready."""
         held = [claim for claim in memory.work.claims() if only is None or claim.task in only]
         if not held:
             return False
@@ -203,10 +203,10 @@ class LoopRun:
             self._ended.append(ended)
         self._tell(Notice(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
         if ended.result in ("failed", "incomplete"):
-            self._check_circles(memory)
+            self._stop_if_stuck(memory)
 
-    def _check_circles(self, memory: Memory) -> None:
-        """Stop when several tasks fail for the same reason, and ask about the learnings that all of them were given."""
+    def _stop_if_stuck(self, memory: Memory) -> None:
+        """Stop if several tasks fail for the same reason; propose to quarantine learnings that all of them got."""
         stuck = memory.work.stuck_run([ended.attempt for ended in self._ended])
         if stuck is None or self._stopped:
             return
@@ -216,12 +216,12 @@ class LoopRun:
         shared = f"; all were given {', '.join(stuck.learnings)}: `learnt escalations`" if stuck.learnings else ""
         self._tell(Notice(what="stopped", text=f"{stuck.reason}{shared}"))
 
-    def _take_back(self, memory: Memory) -> None:
-        """End what dead workers of this machine have left running, and release their tasks."""
+    def _release_lapsed(self, memory: Memory) -> None:
+        """End the remaining processes of dead workers on this machine, and release their tasks."""
         try:
             lapsed = memory.work.lapsed()
         except LearntError:
-            return  # the next try comes soon
+            return  # tried again soon
         for claim in lapsed:
             if claim.attempt in self._working:
                 continue
@@ -231,14 +231,14 @@ class LoopRun:
             memory.work.end(claim, only_if_lapsed=True)
 
     def _keep_claims(self, lease_s: int) -> None:
-        """Renew the claims of all running attempts, stop those that lost theirs, and take back what others lost."""
+        """Renew the claims of running attempts, stop attempts that lost theirs, and release lapsed claims of others."""
         renewed_at: dict[str, float] = {}
         with self._open_memory() as memory:
             while True:
                 with self._changed:
                     if self._over:
                         return
-                    self._changed.wait(min(_GLANCE_S, lease_s / 3))
+                    self._changed.wait(min(_POLL_S, lease_s / 3))
                     working = dict(self._working)
                 renewed_at = {id: renewed_at.get(id, time.monotonic()) for id in working}
                 for id, attempt in working.items():
@@ -246,12 +246,12 @@ class LoopRun:
                     if self._renew(memory, attempt, since_s=since_s, lease_s=lease_s):
                         renewed_at[id] = time.monotonic()
                     elif time.monotonic() - renewed_at[id] > lease_s:
-                        attempt.stop.now()  # nobody can know that we are still alive
+                        attempt.stop.now()  # the claim has expired, so another worker may have the task
                 if not self._stopped:
-                    self._take_back(memory)
+                    self._release_lapsed(memory)
 
     def _renew(self, memory: Memory, attempt: TaskAttempt, *, since_s: float, lease_s: int) -> bool:
-        """Renew a claim if it is time to; say whether it was renewed. The agent of a lost claim is stopped."""
+        """Renew a claim if it is time to; return whether it was renewed. The agent of a lost claim is stopped."""
         try:
             status = memory.tasks.get(attempt.task.id).status
             if since_s < lease_s / 3 and status == "running":
@@ -260,7 +260,7 @@ class LoopRun:
                 attempt.stop.now()
                 return False
         except LearntError:
-            return False  # the database may be back before the lease runs out
+            return False  # the database may be available again before the lease expires
         return True
 
     def _summary(self, duration_ms: int) -> Summary:

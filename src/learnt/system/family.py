@@ -1,12 +1,11 @@
-"""The family of a program: which processes belong to it, and how all of them are ended.
+"""The family of a program: find the processes that belong to it, and end them.
 
-A process belongs to the family when it descends from the program, is in its process group or session, or carries its
-mark, the entry `LEARNT_ATTEMPT=…` in the environment that it was started with. The mark also finds processes that left
-group and session and whose parents are gone. Only a process that did all of this and also cleared its environment can
-escape.
+A process belongs to the family if it descends from the program, is in its process group or session, or has its mark:
+`LEARNT_ATTEMPT=…` in the environment that it was started with. The mark also identifies processes that left group and
+session and whose parents have exited. Only a process that did all of this and also cleared its environment can escape.
 
-A process is identified by its number and its start time together, because numbers are reused. We ourselves and the
-processes that we descend from are never part of a family.
+A process is identified by its id and its start time, because ids are reused. Our own process and its ancestors are
+never part of a family.
 
 The mark can be read on Linux only. Elsewhere `ps` lists groups and parents, and on Windows `taskkill` ends a tree.
 """
@@ -25,7 +24,7 @@ from learnt.model import Value
 
 MARK = "LEARNT_ATTEMPT"
 GRACE_S = 2.0
-# How long killed processes may take to vanish; one that hangs in the kernel is reported, not waited for.
+# How long killed processes may take to disappear; one that hangs in the kernel is reported.
 PATIENCE_S = 10.0
 _PROC = "/proc"
 
@@ -41,7 +40,7 @@ class Process(Value):
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> tuple[int, ...]:
-    """Kill a program that leads a process group with all that is in the group; on Windows, with its descendants."""
+    """Kill a program and its process group, which it leads; on Windows, the program and its descendants."""
     if sys.platform == "win32":
         subprocess.run(
             ("taskkill", "/T", "/F", "/PID", str(process.pid)),
@@ -53,15 +52,15 @@ def kill_group(process: subprocess.Popen[bytes]) -> tuple[int, ...]:
     else:
         try:
             os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # nobody is left, or only processes of another user
+        except (ProcessLookupError, PermissionError):  # no process is left, or only those of another user
             process.kill()
     return ()
 
 
 def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: float = GRACE_S) -> tuple[int, ...]:
-    """End a program that nobody has waited for yet, and its family: politely, and by force after the grace.
+    """End a program that was not reaped yet, and its family: with SIGTERM, and after `grace_s` with SIGKILL.
 
-    Return the numbers of the processes that could not be ended.
+    Return the ids of the processes that could not be ended.
     """
     if sys.platform == "win32":
         return kill_group(process)
@@ -69,10 +68,10 @@ def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: flo
 
 
 def end_orphans(pid: int, started: str, *, mark: str = "") -> tuple[int, ...]:
-    """End what is left of a program that another process started; return the numbers of the ended processes.
+    """End the remaining processes of a program that another process started; return the ids of the ended ones.
 
-    The number alone proves nothing. The group is ended if its leader is still the process that started then, or if a
-    member carries the mark; outside the group, only processes with the mark are ended.
+    The id alone proves nothing. The group is ended if its leader still has this start time, or if a member has the
+    mark; outside the group, only processes with the mark are ended.
     """
     before = {process.pid for process in _find_family(pid, mark, started)}
     left = _end(lambda: _find_family(pid, mark, started), GRACE_S)
@@ -80,9 +79,9 @@ def end_orphans(pid: int, started: str, *, mark: str = "") -> tuple[int, ...]:
 
 
 def start_time(pid: int) -> str:
-    """Return when the process started, as a text that no later process of this number shares; empty for none."""
+    """Return when a process started, as a text that no later process with this id shares; empty if there is none."""
     if sys.platform == "linux":
-        process = _read_proc(pid, ended_too=True)  # one that ended at once is recorded all the same
+        process = _read_proc(pid, ended_too=True)  # also of a process that has exited but was not reaped
         return process.started if process else ""
     return _ask_ps("-o", "lstart=", "-p", str(pid)).strip()
 
@@ -90,26 +89,26 @@ def start_time(pid: int) -> str:
 def _find_family(pid: int, mark: str, started: str | None = None) -> list[Process]:
     """Return the living family of a program.
 
-    Without `started` the number is still the program's own: it is alive, or nobody has waited for it yet.
+    Without `started`, the id must still be the program's own: it is alive, or was not reaped yet.
     """
-    everyone = _living()
-    group = [other for other in everyone if pid in (other.pid, other.group, other.session)]
-    marked = [other for other in everyone if _carries(other, mark)]
+    processes = _living()
+    group = [other for other in processes if pid in (other.pid, other.group, other.session)]
+    marked = [other for other in processes if _carries(other, mark)]
     is_ours = started is None or any(
         other in marked or (started and (other.pid, other.started) == (pid, started)) for other in group
     )
-    return _with_descendants(everyone, [*marked, *(group if is_ours else ())])
+    return _with_descendants(processes, [*marked, *(group if is_ours else ())])
 
 
 def _end(family: Callable[[], list[Process]], grace_s: float) -> tuple[int, ...]:
-    """Ask a family to end, then kill it; return the numbers of the processes that survived."""
+    """Ask a family to end, then kill it; return the ids of the processes that survived."""
     members = family()
     if not members:
         return ()
     _send_signal(members, signal.SIGTERM)
     _await(members, grace_s)
     deadline = time.monotonic() + PATIENCE_S
-    # More than once: between the listing and the signal, a member may have started another.
+    # Repeated, because a member may start another process between the listing and the signal.
     while (members := family()) and time.monotonic() < deadline:
         if sys.platform != "win32":
             _send_signal(members, signal.SIGKILL)
@@ -117,11 +116,11 @@ def _end(family: Callable[[], list[Process]], grace_s: float) -> tuple[int, ...]
     return tuple(member.pid for member in members)
 
 
-def _with_descendants(everyone: list[Process], roots: Iterable[Process]) -> list[Process]:
+def _with_descendants(processes: list[Process], roots: Iterable[Process]) -> list[Process]:
     children: dict[int, list[Process]] = {}
-    for process in everyone:
+    for process in processes:
         children.setdefault(process.parent, []).append(process)
-    spared = _ourselves({process.pid: process.parent for process in everyone})
+    spared = _ourselves({process.pid: process.parent for process in processes})
     members: dict[int, Process] = {}
     waiting = list(roots)
     while waiting:
@@ -149,7 +148,7 @@ def _living() -> list[Process]:
 def _read_proc(pid: int, *, ended_too: bool = False) -> Process | None:
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
-            # The name in brackets may hold anything, brackets included.
+            # The name in brackets may contain brackets itself.
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -160,7 +159,7 @@ def _read_proc(pid: int, *, ended_too: bool = False) -> Process | None:
 
 
 def _boot() -> str:
-    # Ticks are counted from the start of the machine, so the start of the machine belongs to them.
+    # Start times are counted from the boot of the machine, so they are unique only together with it.
     try:
         with open(f"{_PROC}/sys/kernel/random/boot_id") as file:
             return file.read().strip()[:8]
@@ -180,7 +179,7 @@ def _list_by_ps() -> list[Process]:
 
 
 def _ask_ps(*words: str) -> str:
-    # Times must read the same for everybody who compares them.
+    # The format of times must not depend on the locale or the time zone.
     command = ("env", "LC_ALL=C", "TZ=UTC", "ps", *words)
     try:
         return subprocess.run(
@@ -196,7 +195,7 @@ def _carries(process: Process, mark: str) -> bool:
     try:
         with open(f"{_PROC}/{process.pid}/environ", "rb") as file:
             return os.fsencode(f"{MARK}={mark}") in file.read().split(b"\0")
-    except OSError:  # another user's, or gone
+    except OSError:  # it belongs to another user, or has exited
         return False
 
 
@@ -209,7 +208,7 @@ def _send_signal(members: Iterable[Process], number: int) -> None:
 
 
 def _await(members: list[Process], limit_s: float) -> None:
-    """Wait until all processes are gone, but no longer than the limit."""
+    """Wait until all processes have exited, but no longer than the limit."""
     deadline = time.monotonic() + limit_s
     for member in members:
         _await_one(member, deadline)
@@ -221,7 +220,7 @@ def _await_one(member: Process, deadline: float) -> None:
             handle = os.pidfd_open(member.pid)
         except ProcessLookupError:
             return
-        except OSError:  # no more files may be opened, or an old kernel
+        except OSError:  # too many open files, or an old kernel
             pass
         else:
             try:

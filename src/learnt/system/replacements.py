@@ -1,6 +1,6 @@
 """Replace several files at once: all of them, or none.
 
-Everything is written beside its place first, so that a full disk or a folder that cannot be written is known before
+All new content is written next to the old files first, so that a full disk or a read-only folder is noticed before
 anything changes. Links and modes stay. A file that another program has changed in the meantime is not overwritten.
 """
 
@@ -18,7 +18,7 @@ _READ_ONLY = "it is read-only; make it writable for you (`chmod u+w`)"
 
 
 class Replacement(Value):
-    """What a file was and what it becomes; None means no file. `mode` is for a new one."""
+    """The old and the new content of a file; None means no file. `mode` is that of a new file."""
 
     path: str
     before: bytes | None
@@ -43,7 +43,7 @@ def replace_all(replacements: Sequence[Replacement]) -> None:
         for replacement in replacements:
             path = replacement.path
             if content_of(path) != replacement.before:
-                raise TryAgain(f"{path} was changed by somebody else just now", hint="try again")
+                raise TryAgain(f"{path} was just changed by another program", hint="try again")
             _put(replacement, staged)
             done.append(replacement)
     except (OSError, LearntError) as error:
@@ -59,7 +59,7 @@ def replace_all(replacements: Sequence[Replacement]) -> None:
 
 
 def content_of(path: str) -> bytes | None:
-    """Return the content of a file; None when there is none."""
+    """Return the content of a file; None if it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -70,7 +70,7 @@ def content_of(path: str) -> bytes | None:
 
 
 def remove_unfinished(path: str) -> None:
-    """Remove what a killed process left beside a file; no other process may be writing it."""
+    """Remove temporary files that a killed process left next to a file; no other process may be writing it."""
     place = os.path.realpath(path)
     for unfinished in glob.glob(f"{glob.escape(place)}.*.new"):
         if unfinished[len(place) + 1 : -len(".new")].isdigit():
@@ -78,7 +78,7 @@ def remove_unfinished(path: str) -> None:
 
 
 def missing_folders(path: str) -> list[str]:
-    """Return the folders that a file needs and that are not there, the outermost first."""
+    """Return the folders above a file that do not exist, outermost first."""
     missing: list[str] = []
     folder = os.path.dirname(os.path.realpath(path))
     while not os.path.isdir(folder) and os.path.dirname(folder) != folder:
@@ -88,7 +88,7 @@ def missing_folders(path: str) -> list[str]:
 
 
 def remove_empty(folder: str) -> None:
-    """Remove a folder if nothing is in it."""
+    """Remove a folder if it is empty."""
     try:
         os.rmdir(folder)
     except OSError:
@@ -96,7 +96,7 @@ def remove_empty(folder: str) -> None:
 
 
 def _refuse_read_only(path: str) -> None:
-    # The mode is looked at, too: to an administrator everything seems writable.
+    # The mode is checked as well, because an administrator can write to any file.
     if os.path.exists(path) and not (os.access(path, os.W_OK) and os.stat(path).st_mode & 0o222):
         raise LearntError(f"cannot write {path}", hint=_READ_ONLY)
 
@@ -125,7 +125,7 @@ def _give_to(path: str, owner: os.stat_result) -> None:
         try:
             os.chown(path, owner.st_uid, owner.st_gid)
         except OSError:
-            return  # only an administrator may
+            return  # only an administrator can do this
 
 
 def _put(replacement: Replacement, staged: dict[str, str]) -> None:

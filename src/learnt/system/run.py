@@ -1,10 +1,10 @@
 """Run a program within its limits, and end everything that it started.
 
-Whatever happens, `run` returns a truthful account and leaves nothing running: the program ends by itself, takes too
-long, prints too much, is stopped, or cannot be started at all. Processes that outlive it are ended with it, and a pipe
-that one of them holds open does not keep us waiting.
+`run` always returns how the program ended and leaves nothing running, whether the program exits, takes too long, prints
+too much, is stopped, or cannot be started. Processes that it leaves behind are ended, and a pipe that one of them holds
+open does not block us.
 
-Two threads read the pipes and one waits for the program. All of them report to one queue, so nothing is polled.
+Two threads read the pipes and one waits for the program. All of them report to one queue; there is no polling.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from learnt.model import Value
 from learnt.system import family
 
 _CHUNK = 65_536
-# How long a pipe may take to close once everything that could hold it is dead.
+# How long to wait for a pipe to close once all processes that could hold it are dead.
 _PATIENCE_S = 5.0
 _MAX_WAIT_S = 3600.0
 
 EXITED, TIME_LIMIT, OUTPUT_LIMIT = "exited", "time limit", "output limit"
 INTERRUPTED, NOT_STARTED = "interrupted", "not started"
-# Beside endings, the queue holds this word when there is output that the caller may want to look at.
+# In the queue, besides endings: there is new output for the caller.
 _OUTPUT = "output"
 Events = SimpleQueue[str]
 End = Callable[[subprocess.Popen[bytes]], tuple[int, ...]]
@@ -53,20 +53,20 @@ class Exit(Value):
 
 
 class Stop:
-    """Ends the programs that it is given to. `now` may be called from a signal handler and from any thread."""
+    """Stops programs that are running. `now` may be called from a signal handler and from any thread."""
 
     def __init__(self) -> None:
         self.asked = False
         self._listeners: list[Events] = []
 
     def now(self) -> None:
-        """End the programs, now and whenever one starts."""
+        """End the running programs, and those that start later."""
         self.asked = True
         for listener in tuple(self._listeners):
             listener.put(INTERRUPTED)
 
     def _listen(self, events: Events) -> None:
-        # First in the list, then the look: a stop in between is heard at least once.
+        # Append before the check, so that a stop in between is not missed.
         self._listeners.append(events)
         if self.asked:
             events.put(INTERRUPTED)
@@ -86,12 +86,11 @@ def run(
     on_output: Callable[[], None] | None = None,
     stop: Stop | None = None,
 ) -> Exit:
-    """Run a program until it ends or is ended.
+    """Run a program until it exits or is ended.
 
-    `keep` is given each piece of `stdout` and `stderr`, in threads but never in two at once; False ends the program.
-    `on_started` is given the process's number and start time before anything else happens; `on_output` is called when
-    something was kept. Both are called in the caller's thread; when one raises, the program is ended and the error is
-    passed on.
+    `keep` gets each piece of `stdout` and `stderr`, in other threads but one at a time; if it returns False, the
+    program is ended. `on_started` gets the process id and start time first; `on_output` is called after new output.
+    Both are called in the caller's thread; if one raises, the program is ended and the error is passed on.
     """
     stop = stop or Stop()
     deadline = time.monotonic() + time_limit_s
@@ -105,7 +104,7 @@ def run(
         stop._listeners.remove(program.events)
         left = program.end(end, patience_s)
     return Exit(
-        # Output that was cut off after the program's end is cut off all the same.
+        # The limit may be noticed only after the program has exited.
         ending=OUTPUT_LIMIT if ending == EXITED and program.flooded else ending,
         exit_code=program.exit_code,
         pid=program.pid,
@@ -115,7 +114,7 @@ def run(
 
 
 class _Program:
-    """One program while it runs, and the threads that serve it."""
+    """A running program and its threads."""
 
     def __init__(self, words: Sequence[str], keep: Callable[[str, bytes], bool], *, notify: bool) -> None:
         self.events: Events = SimpleQueue()
@@ -133,11 +132,11 @@ class _Program:
 
     @property
     def pid(self) -> int:
-        """The number of the program's process; 0 before it starts."""
+        """The process id; 0 before the start."""
         return self._process.pid if self._process else 0
 
     def start(self, folder: str, environ: Mapping[str, str], stdin: BinaryIO) -> str:
-        """Start the program; return an ending when that was not possible."""
+        """Start the program; return the ending if that failed."""
         if not os.path.isdir(folder):
             self.error = f"the folder {folder} does not exist"
             return NOT_STARTED
@@ -175,15 +174,15 @@ class _Program:
                 event = _OUTPUT
             if event != _OUTPUT:
                 return event
-            if left_s <= 0:  # also when there is always something to look at
+            if left_s <= 0:  # checked even while there is constant output
                 return TIME_LIMIT
-            # First the mark, then the look: a reader that finds the mark set has kept its output before.
+            # Clear the flag before reading: output kept after this sets it again.
             self._notified = False
             if on_output:
                 on_output()
 
     def end(self, end: End, patience_s: float) -> tuple[int, ...]:
-        """End what is left of the family, take the exit code and the rest of the output."""
+        """End the remaining processes, and collect the exit code and the rest of the output."""
         process = self._process
         if process is None:
             return ()
@@ -195,7 +194,7 @@ class _Program:
         for thread in self._threads:
             thread.join(patience_s)
         with self._lock:
-            self._over = True  # a thread that still reads a pipe must not keep anything now
+            self._over = True  # a thread that is still reading must not call `keep` any more
         return left
 
     def _start_thread(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
@@ -206,10 +205,10 @@ class _Program:
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         if sys.platform == "linux":
-            # Wait without reaping: until the family is ended, no other process may get this number.
+            # Wait without reaping, so that the process id is not reused until the family is ended.
             try:
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-            except ChildProcessError:  # somebody else has reaped it
+            except ChildProcessError:  # reaped by another part of this process
                 pass
         else:
             process.wait()
@@ -227,7 +226,7 @@ class _Program:
                     self.events.put(_OUTPUT)
 
     def _hand_over(self, name: str, chunk: bytes) -> str:
-        """Let the caller keep a piece of output; return a reason to end the program, or nothing."""
+        """Pass a piece of output to the caller; return a reason to end the program, or an empty text."""
         with self._lock:
             if self._over:
                 return INTERRUPTED
