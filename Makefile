@@ -39,7 +39,7 @@ bench: $(READY) ## Measure, and print the results as Markdown
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m bench
 
-docs: $(READY) ## Write the generated pages of docs/ and files of plugin/ anew
+docs: $(READY) ## Write the generated pages of docs/ and files of plugin/
 	@$(BIN)/python -m tools.generate_docs
 	@$(BIN)/python -m tools.generate_plugins
 

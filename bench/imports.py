@@ -30,7 +30,7 @@ MODULES = {
 
 
 def measure(workspace: Workspace) -> Report:
-    """Import each module in a process of its own, beside bare Python."""
+    """Import each module in a separate process, and start bare Python for comparison."""
     known = {name: line for name, line in MODULES.items() if importlib.util.find_spec(name.split(",")[0].split(".")[0])}
     starts = {name: functools.partial(_run, name) for name in known}
     times = {name: timing.wall_ms for name, timing in time_side_by_side(starts, rounds=ROUNDS).items()}

@@ -15,7 +15,7 @@ from learnt import __version__
 
 
 def describe_machine(folder: str) -> str:
-    """Return the head of the results; `folder` is where the stores lie."""
+    """Return the head of the results; `folder` is where the stores are."""
     facts = {
         "processor": f"{_processor()}, {_cores()} cores",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",

@@ -1,4 +1,4 @@
-"""What `learnt mcp` adds to its SDK until it answers `initialize`, and what a connection of its own costs a call.
+"""What `learnt mcp` adds to its SDK until it answers `initialize`, and what opening a connection adds to a call.
 
 A client waits for its servers before the first prompt, and most of that wait is the SDK's import.
 """
@@ -71,7 +71,7 @@ def _until_first_line(words: tuple[str, ...], folder: Path) -> float:
 
 
 def _calls(folder: Path) -> dict[str, float]:
-    """Return what a call takes with a connection that is kept, and with one of its own."""
+    """Return the time of a call on an open connection, and with a new connection."""
 
     def own() -> None:
         with Memory.open(folder, create=False) as memory:
@@ -79,7 +79,7 @@ def _calls(folder: Path) -> dict[str, float]:
 
     with Memory.open(folder, create=False) as kept:
         by_kept = _median_ms(lambda: kept.search(QUERY))
-    return {"a search, connection kept": by_kept, "a search, connection of its own": _median_ms(own)}
+    return {"a search, open connection": by_kept, "a search, new connection": _median_ms(own)}
 
 
 def _median_ms(call: Callable[[], object]) -> float:

@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """What a run of a command takes: as a person waits for it, and of the processor, which other work delays less."""
+    """The time of a run: wall-clock time, and processor time, which other load on the machine affects less."""
 
     wall_ms: float
     cpu_ms: float
@@ -42,8 +42,8 @@ def time_side_by_side(
 ) -> dict[str, Timing]:
     """Return the medians of each command, and of bare Python with the same interpreter.
 
-    A command is asked for its next run before the watch starts, so that each run can have a learning of its own.
-    `before_each` waits, before any run, for what an earlier one has left running.
+    A command is asked for its next run before the watch starts, so that each run can have its own learning.
+    `before_each` is called before each run; it waits for background processes of earlier runs.
     """
     starts = {BARE: lambda: bare(sys.executable), **commands}
     for start in starts.values():
@@ -79,7 +79,7 @@ def _run(run: Run) -> Timing:
 
 
 def _cpu_ms_of_children() -> float:
-    """Return the processor time of all children that have ended; a process that nobody waits for is not in it."""
+    """Return the processor time of all children that have ended; without processes that were not waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
 

@@ -42,7 +42,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def say(text: str) -> None:
-    """Tell the person who waits what is going on."""
+    """Print progress on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 

@@ -32,7 +32,7 @@ LEFT_OUT = {
     "resolve": _LIKE_EDIT,
     **{f"task {verb}": _LIKE_EDIT for verb in ("edit", "cancel", "retry", "split")},
 }
-# `{…}` stands for something new in each run: see _Supply.
+# `{…}` is replaced by something new in each run: see _Supply.
 LINES = {
     "--version": ("--version",),
     "--help": ("--help",),
@@ -76,7 +76,7 @@ LINES = {
 
 
 def measure(workspace: Workspace) -> Report:
-    """Run every command line beside bare Python."""
+    """Run every command line, and bare Python for comparison."""
     folder = workspace.new_folder()
     subprocess.run([LEARNT, "init"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
     with Memory.open(folder) as memory:

@@ -1,8 +1,7 @@
-"""What it takes to read a long transcript: memory must not grow with it, whatever the format.
+"""Time and memory to read a long transcript; memory must not grow with its length, in any format.
 
-LEARNT_BENCH_TRANSCRIPT_MB says how long the transcripts are. Each is read in a process of its own, whose largest
-memory the system tells (Linux: of the process itself; elsewhere it is never less than that of who started it); a
-process that reads a tiny one is measured beside it.
+LEARNT_BENCH_TRANSCRIPT_MB sets the length. Each transcript is read in a separate process, and its peak memory is
+compared with that of a process that reads a tiny one. (Outside Linux, the peak includes that of the parent process.)
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def measure(workspace: Workspace) -> Report:
     head = ("format", "MB", "steps", "memory for 10 kB", "memory in MB", "seconds")
     return Report(
         "Transcripts",
-        "Each read in a process of its own; generated, results of 2 to 200 kB.",
+        "Each read in a separate process; generated, results of 2 to 200 kB.",
         table(head, rows),
         (bar,),
     )
@@ -63,8 +62,8 @@ def measure(workspace: Workspace) -> Report:
 
 def _read(path: Path) -> tuple[int, float, float]:
     started = time.perf_counter()
-    told = subprocess.run([sys.executable, "-c", _READ, path], capture_output=True, text=True, check=True).stdout
-    steps, kilobytes = map(int, told.split())
+    output = subprocess.run([sys.executable, "-c", _READ, path], capture_output=True, text=True, check=True).stdout
+    steps, kilobytes = map(int, output.split())
     return steps, kilobytes / (1_000_000 if sys.platform == "darwin" else 1_000), time.perf_counter() - started
 
 

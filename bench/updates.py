@@ -1,7 +1,7 @@
-"""What it costs who finishes a task that learnings files are made anew: nothing that a person would notice.
+"""What the automatic update of learnings files adds to finishing a task: not enough to notice.
 
-Every fifth finished task starts a process that makes them. Its debrief is measured beside the one before it, which
-starts none; each round waits until that process is done, so that it disturbs no other.
+Every fifth finished task starts a process that updates them. Its debrief is compared with the one before it, which
+starts no process; each round waits until that process is done, so that it does not disturb the next.
 """
 
 from __future__ import annotations

@@ -66,14 +66,14 @@ def measure(workspace: Workspace) -> Report:
                 _contest("PostgreSQL", _project_on(server, workspace.new_folder()), writers) for writers in WRITERS
             ]
     notes = f"Processes that call `Memory.add` on one store for {SECONDS} s."
-    told = sorted({error for contest in contests for error in contest.errors})
-    notes += "".join(f"\n- error: {error}" for error in told[:5])
+    errors = sorted({error for contest in contests for error in contest.errors})
+    notes += "".join(f"\n- error: {error}" for error in errors[:5])
     bars = [bar for contest in contests for bar in _bars(contest)]
     return Report("Writes", notes, table(_HEAD, [_row(contest) for contest in contests]), tuple(bars))
 
 
 def _project_on(server: PostgresServer, folder: Path) -> Path:
-    """Let a project keep its learnings in an empty database of its own."""
+    """Give a project its own empty database."""
     (folder / "learnt.toml").write_text(f'database = "{server.address()}"\nproject = "shop"\n')
     return folder
 

@@ -136,7 +136,7 @@ class TestRequest:
         assert list(find_problems(str(project), ())) == []
         (project / "extract.md").write_text("Learn something.\n")
         assert [flaw for flaw, _ in find_problems(str(project), ())] == [
-            f"{project}/extract.md has no $material, so no model sees what an agent did"
+            f"{project}/extract.md has no $material, so the model does not see the agent's work"
         ]
 
     def test_a_template_that_cannot_be_read_is_named(self, tmp_path: Path) -> None:

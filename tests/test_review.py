@@ -275,14 +275,14 @@ class TestAnswersOnStdin:
     def test_a_list_in_words_names_the_ids(self, shop: Memory, learnt: Command) -> None:
         done = learnt("review", "--list", stdin="accept\n")
         assert [line.split()[0] for line in done.out.splitlines()] == [one.id for one in shop.review.items()]
-        assert "2 wait for review" in done.err
+        assert "2 to review" in done.err
 
     def test_answers_are_taken_in_turn(self, shop: Memory, learnt: Command) -> None:
         done = learnt("review", stdin="accept\nn\n")
         assert done.code == 0, done.err
         assert "Liked" in done.out
         assert "Hid" in done.out
-        assert done.out.endswith("Decided: 2. Nothing more waits.\n")
+        assert done.out.endswith("Decided: 2. Nothing left to review.\n")
         assert (by_title(shop, "Second").confidence, by_title(shop, "First").status) == (0.55, "hidden")
 
     def test_answers_by_id_are_told_as_json(self, shop: Memory, learnt: Command) -> None:

@@ -232,7 +232,7 @@ class TestFiles:
             Replacement(path=str(second), before=b"old", after=b"new"),
             Replacement(path=str(third), before=None, after=b"new"),
         ]
-        with pytest.raises(Exception, match="changed by somebody else"):
+        with pytest.raises(Exception, match="changed by another program"):
             replace_all(changes)
         assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"second": b"somebody's"}
 

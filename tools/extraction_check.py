@@ -196,12 +196,12 @@ def find_overcome_errors(calls: list[CallAndResult]) -> Iterator[Overcome]:
 
 
 def _is_no_error(output: str) -> bool:
-    """Say whether a call only reported something: a merge conflict, or an exit code without output."""
+    """Return whether a call only reported something: a merge conflict, or an exit code without output."""
     return CONFLICT.search(output) is not None or WORDLESS.fullmatch(output) is not None
 
 
 def _is_answer(failed: CallAndResult, other: CallAndResult) -> bool:
-    """Say whether a call without an exit code really succeeded, in what the failed one was asked for."""
+    """Return whether a call without an exit code really succeeded, in what the failed one was asked for."""
     if failed.call.does != "run":
         return True
     if CHECKS.search(" ".join(_programs(failed.call.text))) and STILL_FAILS.search(other.result.text):
@@ -210,7 +210,7 @@ def _is_answer(failed: CallAndResult, other: CallAndResult) -> bool:
 
 
 def _same_tests(before: str, after: str) -> bool:
-    """Say whether a run of chosen tests runs some of them again, or all."""
+    """Return whether a run of chosen tests runs some of them again, or all."""
     wanted, chosen = (_tests(text) for text in (before, after))
     alike = any(name.startswith(other) or other.startswith(name) for name in wanted for other in chosen)
     return alike or not wanted or not chosen
@@ -221,7 +221,7 @@ def _tests(command: str) -> set[str]:
 
 
 def _same_tasks(before: str, after: str) -> bool:
-    """Say whether a script is started for the same task: the word after it says which."""
+    """Return whether a script is started for the same task: the word after it says which."""
     wanted, started = (set(re.findall(r"(\S*\w\.(?:sh|py|js|ts|rb) [a-z][\w:-]*)", text)) for text in (before, after))
     return wanted <= started
 
@@ -234,7 +234,7 @@ def classify(overcome: Overcome) -> str:
 
 
 def covers(draft: LearningDraft, overcome: Overcome) -> bool:
-    """Say whether a learning names what failed and what worked, for this error."""
+    """Return whether a learning names what failed and what worked, for this error."""
     failed, worked = overcome.failed.call, overcome.worked
     text = f"{draft.title} {draft.observation} {draft.action}"
     same_error = _is_triggered(draft, overcome)
@@ -257,7 +257,7 @@ def covers(draft: LearningDraft, overcome: Overcome) -> bool:
 
 
 def _is_triggered(draft: LearningDraft, overcome: Overcome) -> bool:
-    """Say whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
+    """Return whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
     call = overcome.failed.call
     command = call.text if call.does == "run" else ""
     matcher = SituationMatcher(Situation(text=overcome.failed.result.text, paths=(call.path,), command=command))
@@ -343,7 +343,7 @@ def _changed_since(failed: Step, since: list[Step]) -> bool:
 
 
 def _is_unfinished(output: str) -> bool:
-    """Say whether a check failed by a red test or a compiler's error, and not by a rule or by how it was called."""
+    """Return whether a check failed by a red test or a compiler's error, and not by a rule or by how it was called."""
     places = [line for line in output.split("\n") if re.match(r"(?:\[[\w:.-]+\] )?[\w./-]+\.\w+:\d+", line)]
     by_rule = any(re.search(r"\((?!typecheck)[a-z]{3,}\)$", line) for line in places)
     if NOT_RUN.search(output) and not places:

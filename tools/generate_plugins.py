@@ -1,6 +1,6 @@
 """Write the parts of plugin/ that come from the code: which events are served, how, and by which server.
 
-`make docs` writes them; a test compares them with what this module returns. The prose beside them is written by hand.
+`make docs` writes them; a test compares them with what this module returns. The prose around them is written by hand.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class SpendingCap(LearntError):
 
 
 class WrongRequest(LearntError):
-    """The request is wrong as it stands."""
+    """The request is wrong; the caller must change it."""
 
     exit_code = 2
 

@@ -136,11 +136,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def describe_debrief(debrief: Debrief, *, task_was_named: bool, verbose: bool) -> list[str]:
-    """Return what an output taught; a new task is pointed out if the caller named it, as the id may be misspelt."""
+def describe_debrief(debrief: Debrief, *, has_given_task: bool, verbose: bool) -> list[str]:
+    """Return the result of a debrief; a new task is pointed out if the caller gave its id, which may be misspelt."""
     if debrief.spooled:
         return [f"Saved the output of {debrief.task}; it is read when the database is available"]
-    new = " (a new task)" if debrief.new_task and task_was_named else ""
+    new = " (a new task)" if debrief.new_task and has_given_task else ""
     lines = [f"Debriefed {debrief.task}{new}: {debrief.result}"]
     parts = {
         "learnt": debrief.learnings,
@@ -160,7 +160,7 @@ def describe_mark(learning: Learning, *, helpful: bool) -> str:
 
 
 def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
-    """Return why a brief contains what it does: the request, and what was considered."""
+    """Return why a brief contains what it does: the request, and each learning that was considered."""
     receipt = brief.receipt
     warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
     budget = receipt["settings"]["budget_tokens"]
@@ -195,7 +195,7 @@ def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
-    """Return what a brief in a conversation says beside learnings: what failed before, what is unfinished, notes."""
+    """Return the parts of a brief in a conversation other than learnings: failures, unfinished tasks, notes."""
     lines = []
     for failure in receipt.get("failed", ()):
         lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))

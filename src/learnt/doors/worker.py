@@ -17,9 +17,9 @@ from learnt.system.detached import INTERNAL
 from learnt.system.files import Deadline
 from learnt.text.redact import redact_line
 
-_GRACE_S = 60  # for steps that do not check the limit themselves
+_GRACE_S = 60  # for steps that do not check the limit
 _MAX_REMARK_CHARS = 1_000
-_PATIENCE_MS = 1_000  # a worker does not wait long for locks: the next one does what it could not
+_PATIENCE_MS = 1_000  # short, because the next worker can do the work
 
 
 def main(words: Sequence[str]) -> int:

@@ -181,8 +181,8 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
 def _own_program() -> tuple[str, ...]:
     """Return the words that start this installation of learnt, independent of PATH."""
     name = "learnt.exe" if sys.platform == "win32" else "learnt"
-    beside = os.path.join(os.path.dirname(sys.executable), name)
-    return (beside,) if os.path.isfile(beside) else (sys.executable, "-m", "learnt")
+    script = os.path.join(os.path.dirname(sys.executable), name)
+    return (script,) if os.path.isfile(script) else (sys.executable, "-m", "learnt")
 
 
 def _change(

@@ -68,13 +68,13 @@ class AttemptResult(Value):
 class TaskAttempt:
     """One attempt at one claimed task."""
 
-    def __init__(self, memory: Memory, claim: Claim, *, tell: Callable[[str], None]) -> None:
+    def __init__(self, memory: Memory, claim: Claim, *, report: Callable[[str], None]) -> None:
         self._memory = memory
         self._settings = memory.settings
         self._root = memory.root
         self._store = memory.folder
         self.stop = Stop()
-        self._tell = tell
+        self._report = report
         self.claim = claim
         self.task = memory.tasks.get(claim.task)
         self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
@@ -308,7 +308,7 @@ class TaskAttempt:
 
     def _say(self, text: str) -> None:
         self._write_log(text)
-        self._tell(redact(text)[0])
+        self._report(redact(text)[0])
 
     def _write_log(self, text: str) -> None:
         """Add a line to the attempt's log; if that fails, the attempt continues."""

@@ -61,10 +61,10 @@ class Summary(Value):
 class LoopRun:
     """One run of the loop."""
 
-    def __init__(self, root: str, plan: Plan, *, tell: Callable[[Notice], None]) -> None:
+    def __init__(self, root: str, plan: Plan, *, report: Callable[[Notice], None]) -> None:
         self._root = root
         self._plan = plan
-        self._tell = tell
+        self._report = report
         self._changed = threading.Condition()
         self._working: dict[str, TaskAttempt] = {}
         self._started: set[str] = set()
@@ -153,7 +153,7 @@ class LoopRun:
             self._claimed += 1
             self._started.add(claim.task)
             attempt = TaskAttempt(
-                memory, claim, tell=lambda text: self._tell(Notice(what="progress", task=claim.task, text=text))
+                memory, claim, report=lambda text: self._report(Notice(what="progress", task=claim.task, text=text))
             )
             self._working[claim.attempt] = attempt
         if self._stopped:
@@ -184,7 +184,9 @@ class LoopRun:
         own = any(claim.attempt in self._working for claim in held)
         if not own and held[0].attempt not in self._waited_for:
             self._waited_for.add(held[0].attempt)
-            self._tell(Notice(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}"))
+            self._report(
+                Notice(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}")
+            )
         lapse_s = max(0.05, (min(claim.held_until for claim in held) - now) / 1000)
         self._changed.wait(min(lapse_s, _MAX_WAIT_S))
         return True
@@ -192,7 +194,7 @@ class LoopRun:
     def _attempt(self, memory: Memory, attempt: TaskAttempt) -> None:
         task = attempt.task
         number = len(memory.tasks.attempts(task.id)) + 1
-        self._tell(Notice(what="started", task=task.id, title=task.title, attempt=number))
+        self._report(Notice(what="started", task=task.id, title=task.title, attempt=number))
         try:
             ended = attempt.run()
         finally:
@@ -201,7 +203,7 @@ class LoopRun:
                 self._changed.notify_all()
         with self._changed:
             self._ended.append(ended)
-        self._tell(Notice(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
+        self._report(Notice(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
         if ended.result in ("failed", "incomplete"):
             self._stop_if_stuck(memory)
 
@@ -214,7 +216,7 @@ class LoopRun:
         for learning in stuck.learnings:
             memory.work.propose_quarantine(learning, error=stuck.error, task_ids=stuck.tasks)
         shared = f"; all were given {', '.join(stuck.learnings)}: `learnt escalations`" if stuck.learnings else ""
-        self._tell(Notice(what="stopped", text=f"{stuck.reason}{shared}"))
+        self._report(Notice(what="stopped", text=f"{stuck.reason}{shared}"))
 
     def _release_lapsed(self, memory: Memory) -> None:
         """End the remaining processes of dead workers on this machine, and release their tasks."""

@@ -122,12 +122,12 @@ def _with_descendants(processes: list[Process], roots: Iterable[Process]) -> lis
         children.setdefault(process.parent, []).append(process)
     spared = _ourselves({process.pid: process.parent for process in processes})
     members: dict[int, Process] = {}
-    waiting = list(roots)
-    while waiting:
-        process = waiting.pop()
+    unvisited = list(roots)
+    while unvisited:
+        process = unvisited.pop()
         if process.pid not in members and process.pid not in spared:
             members[process.pid] = process
-            waiting += children.get(process.pid, ())
+            unvisited += children.get(process.pid, ())
     return list(members.values())
 
 
@@ -224,9 +224,9 @@ def _await_one(member: Process, deadline: float) -> None:
             pass
         else:
             try:
-                waiting = select.poll()
-                waiting.register(handle, select.POLLIN)
-                waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
+                poll = select.poll()
+                poll.register(handle, select.POLLIN)
+                poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
             finally:
                 os.close(handle)
             return

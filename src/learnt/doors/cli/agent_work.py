@@ -30,7 +30,7 @@ def brief_arguments(parser: Parser) -> None:
 
 
 def brief_run(arguments: Arguments) -> None:
-    with open_memory(arguments, in_a_hurry=True) as memory:
+    with open_memory(arguments, tidies=False) as memory:
         if arguments.deadline_ms > 0:
             with Deadline(arguments.deadline_ms):
                 brief = _brief(memory, arguments)
@@ -121,7 +121,7 @@ def _debrief_transcript(arguments: Arguments) -> None:
 
 
 def _print_debrief(debrief: Debrief, arguments: Arguments) -> None:
-    for line in describe_debrief(debrief, task_was_named=bool(arguments.task), verbose=arguments.verbose):
+    for line in describe_debrief(debrief, has_given_task=bool(arguments.task), verbose=arguments.verbose):
         say(line)
 
 

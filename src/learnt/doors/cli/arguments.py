@@ -96,9 +96,9 @@ class Parser:
         values = {argument.dest: argument.default for argument in reversed(everything)}
         positionals: list[str] = []
         in_a_row = False
-        waiting = list(words)
-        while waiting:
-            word = waiting.pop(0)
+        remaining = list(words)
+        while remaining:
+            word = remaining.pop(0)
             if not word.startswith("-") or word == "-":
                 if positionals and not in_a_row and self._takes_many():
                     raise Unclear  # argparse would not join these
@@ -109,7 +109,7 @@ class Parser:
             name, equals, text = word.partition("=")
             if name not in options:
                 raise Unclear
-            _read_option(options[name], text if equals else None, waiting, values)
+            _read_option(options[name], text if equals else None, remaining, values)
         self._take_positionals(values, positionals)
         # Only exclusive options store False, and one of them is required.
         if any(
@@ -145,17 +145,17 @@ class Parser:
             raise Unclear
 
 
-def _read_option(option: _Argument, text: str | None, waiting: list[str], values: dict[str, Any]) -> None:
-    """Store the value of an option: its constant, the text after `=`, or the next of the waiting words."""
+def _read_option(option: _Argument, text: str | None, remaining: list[str], values: dict[str, Any]) -> None:
+    """Store the value of an option: its constant, the text after `=`, or the next word."""
     if option.action in ("store_true", "store_const"):
         if text is not None:
             raise Unclear
         values[option.dest] = option.const
         return
     if text is None:
-        if not waiting or waiting[0].startswith("-"):
+        if not remaining or remaining[0].startswith("-"):
             raise Unclear
-        text = waiting.pop(0)
+        text = remaining.pop(0)
     value = option.convert(text)
     values[option.dest] = [*(values[option.dest] or []), value] if option.action == "append" else value
 
@@ -286,12 +286,12 @@ def report_redactions(memory: Memory) -> None:
         note(f"{format_count(count, 'secret')} {'was' if count == 1 else 'were'} redacted")
 
 
-def open_memory(arguments: Arguments, *, in_a_hurry: bool = False) -> Memory:
-    """Open the store the arguments select; never create one. Tidy up when due, unless `in_a_hurry`."""
+def open_memory(arguments: Arguments, *, tidies: bool = True) -> Memory:
+    """Open the store that the arguments select; never create one. With `tidies`, tidy afterwards if that is due."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
     for remark in memory.remarks:
         note(remark)
-    memory.tidies_when_done = not in_a_hurry
+    memory.tidies_when_done = tidies
     memory.report = note
     return memory

@@ -27,9 +27,9 @@ def update_arguments(parser: Parser) -> None:
 
 
 def update_run(arguments: Arguments) -> None:
-    by_itself = bool(os.environ.get("LEARNT_INTERNAL"))
-    with open_memory(arguments, in_a_hurry=by_itself) as memory:
-        if by_itself:
+    in_background = bool(os.environ.get("LEARNT_INTERNAL"))
+    with open_memory(arguments, tidies=not in_background) as memory:
+        if in_background:
             _update_in_background(memory)
             return
         update = memory.file.update(window=arguments.window, dry_run=arguments.dry_run)
@@ -47,7 +47,7 @@ def update_run(arguments: Arguments) -> None:
 
 
 def _update_in_background(memory: Memory) -> None:
-    """Update without a person waiting: the reason for a failure is in the history."""
+    """Update in the background; if that fails, the reason is in the history."""
     limit_s = memory.settings.learnings_time_limit_s
     try:
         with Deadline((limit_s + 60) * 1000):  # for steps that do not check the limit themselves

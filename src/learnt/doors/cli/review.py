@@ -46,7 +46,7 @@ _UNDONE = {
     "Archived": "is proposed again",
     "Edited": "has its former text again",
     "Hid": "is visible again",
-    "Kept": "waits for a decision again",
+    "Kept": "needs a decision again",
     "Liked": "is no longer liked",
 }
 
@@ -56,7 +56,7 @@ def review_arguments(parser: Parser) -> None:
         "--limit", type=int, default=_MAX_LISTED, metavar="N", help=f"at most N; {_MAX_LISTED} if not given"
     )
     parser.add_argument("--kind", action="append", choices=REVIEW_KINDS, help="only this kind; repeatable")
-    parser.add_argument("--list", action="store_true", help="list what waits, without asking")
+    parser.add_argument("--list", action="store_true", help="list the open items, without asking")
     add_user(parser)
 
 
@@ -73,14 +73,14 @@ def review_run(arguments: Arguments) -> int:
             for id, answer in answers:
                 if not session.apply(id, answer):
                     break
-        waiting = memory.review.counts()
+        open_items = memory.review.counts()
         report_redactions(memory)
     if arguments.json:
-        show_json(_record(session, waiting) if answers else [_item_record(item) for item in items])
+        show_json(_record(session, open_items) if answers else [_item_record(item) for item in items])
     elif asks_person or answers:
-        _print_rest(len(session.decided), waiting)
+        _print_rest(len(session.decided), open_items)
     else:
-        _show_all(items, waiting)
+        _show_all(items, open_items)
     return 130 if session.interrupted else 2 if session.refused and answers else 0
 
 
@@ -143,7 +143,7 @@ class _Session:
             if answer != "later":
                 self._decide(self._memory.review.item(id), answer)
         elif self._position >= len(self._items):
-            raise WrongRequest("nothing more waits", hint="`learnt review --list` shows what waits")
+            raise WrongRequest("there are no more items", hint="`learnt review --list` shows the open ones")
         elif answer == "later":
             self._position += 1
         else:
@@ -189,7 +189,7 @@ class _Session:
             self._items[position] = item
 
     def _refuse(self, id: str, error: LearntError) -> None:
-        """Print why an answer had no effect, and go on: with the same item, if it still waits."""
+        """Print why an answer had no effect, and continue: with the same item, if it is still open."""
         note(f"{error.message}; {error.hint}")
         current = self._items[self._position].id if self._position < len(self._items) else ""
         self.refused.append((id or current, error.message))
@@ -267,28 +267,27 @@ def _show_discovery(discovery: Discovery) -> None:
         say(paint(f"  | {line[:200]}", "dim"))
 
 
-def _show_all(items: Sequence[ReviewItem], waiting: Mapping[str, int]) -> None:
+def _show_all(items: Sequence[ReviewItem], open_items: Mapping[str, int]) -> None:
     for item in items:
         say(f"{item.id}  {item.kind:<8}  {item.learning.title}")
     if items:
-        note(f"{describe_waiting(waiting)}: run `learnt review` at a terminal to decide one by one")
+        note(f"{describe_open(open_items)}: run `learnt review` at a terminal to decide one by one")
     else:
-        say("Nothing waits for your review.")
+        say("Nothing to review.")
 
 
-def _print_rest(decided: int, waiting: Mapping[str, int]) -> None:
-    rest = describe_waiting(waiting)
-    result = f"Decided: {decided}. {rest or 'Nothing more waits'}."
-    say(result if decided or rest else "Nothing waits for your review.")
+def _print_rest(decided: int, open_items: Mapping[str, int]) -> None:
+    rest = describe_open(open_items)
+    result = f"Decided: {decided}. {rest or 'Nothing left to review'}."
+    say(result if decided or rest else "Nothing to review.")
 
 
-def describe_waiting(waiting: Mapping[str, int]) -> str:
-    """Return how many items wait for review; empty if none do."""
-    total = sum(waiting.values())
+def describe_open(open_items: Mapping[str, int]) -> str:
+    """Return how many items are open for review; empty if there are none."""
+    total = sum(open_items.values())
     if not total:
         return ""
-    many = f"{total:,}{' or more' if waiting.get('new') == MOST_COUNTED else ''}"
-    return f"{many} {'waits' if total == 1 else 'wait'} for review"
+    return f"{total:,}{' or more' if open_items.get('new') == MOST_COUNTED else ''} to review"
 
 
 def _item_record(item: ReviewItem) -> dict[str, Any]:
@@ -315,7 +314,7 @@ def _decision_record(decision: Decision) -> dict[str, Any]:
     }
 
 
-def _record(session: _Session, waiting: Mapping[str, int]) -> dict[str, Any]:
+def _record(session: _Session, open_items: Mapping[str, int]) -> dict[str, Any]:
     decided = [_decision_record(decision) for _, decision in session.decided]
     refused = [{"id": id, "reason": reason} for id, reason in session.refused]
-    return {"id": "review", "decided": decided, "refused": refused, "waiting": waiting}
+    return {"id": "review", "decided": decided, "refused": refused, "waiting": open_items}

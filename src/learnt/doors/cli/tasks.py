@@ -99,8 +99,8 @@ def task_list_run(arguments: Arguments) -> None:
 
 
 def _describe_task(task: Task, needs: Mapping[str, Sequence[str]]) -> str:
-    waits = f"  [after {', '.join(needs[task.id])}]" if task.status == "waiting" and task.id in needs else ""
-    return f"{task.title}{f'  [{task.goal}]' if task.goal else ''}{waits}"
+    after = f"  [after {', '.join(needs[task.id])}]" if task.status == "waiting" and task.id in needs else ""
+    return f"{task.title}{f'  [{task.goal}]' if task.goal else ''}{after}"
 
 
 def task_show_arguments(parser: Parser) -> None:
@@ -177,7 +177,7 @@ def task_edit_arguments(parser: Parser) -> None:
     parser.add_argument("--title", metavar="TEXT", help="the task in one sentence")
     after = parser.add_mutually_exclusive_group()
     _add_fields(parser, after=after)
-    after.add_argument("--no-after", action="store_true", help="wait for nothing")
+    after.add_argument("--no-after", action="store_true", help="remove all dependencies")
     parser.add_argument(
         "--learnings", action="store_const", const=False, dest="skip_learnings", help="give the agent learnings again"
     )
@@ -251,7 +251,7 @@ def task_graph_run(arguments: Arguments) -> None:
     for task in tops:
         _draw(task, tasks, needs, drawn=drawn)
     if not tops:
-        say("Nothing is open. (--all shows what is done.)")
+        say("No open tasks. (--all shows finished ones.)")
 
 
 def _draw(
@@ -263,7 +263,7 @@ def _draw(
     first: str = "",
     rest: str = "",
 ) -> None:
-    """Show a task and below it what it waits for."""
+    """Show a task and, below it, the tasks it depends on."""
     again = task.id in drawn and needs.get(task.id)
     say(f"{first}{task.id}  {_paint_status(task.status)}  {task.title}{'  (see above)' if again else ''}")
     if again:
@@ -300,7 +300,7 @@ def escalations_run(arguments: Arguments) -> None:
         if escalation.status == "resolved":
             say(f"    {escalation.resolved_by}: {escalation.answer}")
     if not escalations:
-        say("Nothing waits for you.")
+        say("Nothing to decide.")
     elif not arguments.all:
         say('\n`learnt resolve ID "what to do"` continues the task with your answer; --cancel cancels it.')
 
@@ -328,7 +328,7 @@ def resolve_run(arguments: Arguments) -> None:
 
 
 def report_blocked(blocked: Sequence[tuple[Task, Sequence[Task]]], *, by: Task | None = None) -> None:
-    """Print which tasks cannot start, why, and what a person can do; with `by`, only those that wait for it."""
+    """Print which tasks cannot start, why, and what to do; with `by`, only those that depend on that task."""
     for needed, waiting in blocked:
         if by is not None and needed.id != by.id:
             continue

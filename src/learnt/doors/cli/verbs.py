@@ -125,7 +125,7 @@ def _report_purge(id: str, backups: int, *, on_server: bool) -> None:
         elsewhere = (
             f"exports, commits, other worktrees and backups{log}; learnt does not import it from a learnings file"
         )
-    say(f"Backups beside the store that held it: {backups}")
+    say(f"Backups of the store that contained it: {backups}")
     say(f"Check for other copies yourself: {elsewhere}")
 
 

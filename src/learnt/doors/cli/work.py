@@ -14,7 +14,7 @@ from learnt.clients import registry
 from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
 from learnt.doors.cli.files import format_state, state_record
-from learnt.doors.cli.review import describe_waiting
+from learnt.doors.cli.review import describe_open
 from learnt.doors.cli.tasks import report_blocked
 from learnt.doors.cli.terminal import Keys, is_at_keyboard
 from learnt.doors.cli.transfer import write_whole
@@ -32,10 +32,10 @@ from learnt.strategy.plot import plot
 _MAX_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOPPED_BY = "stopped by "
 _STOP_PATIENCE_S = 30.0
-_GLANCE_S = 1.0
+_POLL_S = 1.0
 _QUESTION = "Did the learnings help? [y]es / [n]o / [u]nsure / [d]on't ask again "
 _OPINIONS = {"y": "yes", "n": "no", "u": "unsure", "d": "don't ask again"}
-_OTHER_SCREEN, _OWN_SCREEN, _CLEARED = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[J"
+_ALTERNATE_SCREEN, _MAIN_SCREEN, _CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\x1b[J"
 
 
 def work_arguments(parser: Parser) -> None:
@@ -74,7 +74,7 @@ def work_run(arguments: Arguments) -> int:
     if arguments.background:
         return _start_in_background(arguments, folder)
     printer = _EventPrinter(quiet=arguments.json)
-    run = LoopRun(root, plan, tell=printer.show)
+    run = LoopRun(root, plan, report=printer.show)
     endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
     before = {
         number: signal.signal(number, lambda number, _: run.stop(_STOPPED_BY + signal.Signals(number).name))
@@ -160,13 +160,13 @@ def _print_summary(summary: Summary) -> None:
     if branches:
         say(f"`git merge BRANCH` merges the finished work: {', '.join(branches)}")
     if summary.escalated:
-        say(f"{_format_waiting(summary.escalated)} for a person: `learnt escalations`")
+        say(f"{format_count(summary.escalated, 'task')} for a person to decide: `learnt escalations`")
     if summary.stopped:
         say(f"Ended early: {summary.stopped}.")
 
 
 def _ask_opinion(memory: Memory, summary: Summary) -> None:
-    """At a terminal, ask whether the learnings helped, if there were any; no answer is fine."""
+    """At a terminal, ask whether the learnings helped, if any were given; an answer is optional."""
     began = now_ms() - summary.duration_ms
     is_wanted = memory.settings.learnings_ask and summary.done and not summary.stopped.startswith(_STOPPED_BY)
     if not (is_wanted and is_at_keyboard() and is_terminal(sys.stderr)):
@@ -187,10 +187,6 @@ def _ask_opinion(memory: Memory, summary: Summary) -> None:
         print(file=sys.stderr)
     except LearntError as error:
         note(f"the answer could not be saved: {error.message}")  # the run itself went well
-
-
-def _format_waiting(number: int) -> str:
-    return "1 waits" if number == 1 else f"{number} wait"
 
 
 def _start_in_background(arguments: Arguments, folder: str) -> int:
@@ -226,18 +222,18 @@ def _is_active(state: dict[str, Any]) -> bool:
 
 def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
     """Show the state on an alternate screen until all work ends or the person presses Ctrl-C; return the last."""
-    sys.stdout.write(_OTHER_SCREEN)
+    sys.stdout.write(_ALTERNATE_SCREEN)
     try:
         while _is_active(state):
-            say(_CLEARED + paint("learnt status; Ctrl-C ends it", "dim"))
+            say(_CLEAR + paint("learnt status; Ctrl-C ends it", "dim"))
             _show_state(state)
             sys.stdout.flush()
-            time.sleep(_GLANCE_S)
+            time.sleep(_POLL_S)
             state = _read_state(memory)
     except KeyboardInterrupt:
         pass
     finally:
-        sys.stdout.write(_OWN_SCREEN)
+        sys.stdout.write(_MAIN_SCREEN)
         sys.stdout.flush()
     return state
 
@@ -285,12 +281,12 @@ def _show_state(state: dict[str, Any]) -> None:
     counts = ", ".join(f"{count} {status}" for status, count in sorted(state["tasks"].items()))
     say(f"Tasks: {counts or 'none'}.")
     if state["escalations"]:
-        say(f"{_format_waiting(state['escalations'])} for you: `learnt escalations`")
+        say(f"{format_count(state['escalations'], 'escalation')} for you to decide: `learnt escalations`")
     line = format_state(state["learnings_file"])
     if line:
         say(line)
     if state["review"]:
-        say(f"{describe_waiting(state['review'])}: `learnt review`")
+        say(f"{describe_open(state['review'])}: `learnt review`")
     if not state["runs"]:
         say("No run is active on this machine.")
         if state["last_background"]:
@@ -339,7 +335,7 @@ def log_run(arguments: Arguments) -> None:
                 sys.stdout.flush()
                 if not arguments.follow or all(claim.attempt != attempt for claim in memory.work.claims()):
                     return
-                time.sleep(_GLANCE_S / 4)
+                time.sleep(_POLL_S / 4)
 
 
 def _find_log(memory: Memory, id: str | None) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """The MCP server: registers our tools, resources and prompts with the SDK, and turns errors into helpful texts.
 
-An agent is told what went wrong and what to do about it, never where in the code. Unknown arguments are not an error,
-because clients add their own, but the answer names them.
+Errors say what went wrong and what to do, never where in the code. Unknown arguments are not an error, because clients
+add their own, but the answer lists them.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Tools:
             report = memory.debrief(
                 task or memory.tasks.new_id(), output, result=result or None, model=model, agent=CALLER.get()
             )
-        return "\n".join(describe_debrief(report, task_was_named=bool(task), verbose=True))
+        return "\n".join(describe_debrief(report, has_given_task=bool(task), verbose=True))
 
     def mark(
         self,
@@ -188,7 +188,7 @@ class Tools:
         return prompt("debrief", with_task=f" for `{task}`" if task else "")
 
     def _read_file(self, goal: str) -> str:
-        """Return a learnings file as data; empty when there is none."""
+        """Return a learnings file, fenced as data; empty if it does not exist."""
         with self._open() as memory:
             text = memory.file.read(goal)
         return "" if text is None else fenced(without_tags(text), "learnings.md")
@@ -207,7 +207,7 @@ class Tools:
 
 
 def _reap_children() -> None:
-    """Reap background workers that have exited: nothing else waits for them."""
+    """Reap background workers that have exited."""
     try:
         while sys.platform != "win32" and os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
