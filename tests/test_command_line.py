@@ -791,7 +791,7 @@ class TestPurgeAndBackup:
 
         told = shop.text("purge", id)
         assert id in told
-        assert "held it: 2" in told
+        assert "contained it: 2" in told
         assert [name for name, content in contents(project).items() if SECRET.encode() in content] == []
         assert "learn_" in shop.refused("show", id)
         assert shop.json("show", other)["action"] == "bystander"

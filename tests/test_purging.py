@@ -164,7 +164,7 @@ def test_a_text_that_is_short_leaves_the_renderings_by_its_id(memory: Memory) ->
 def test_while_the_files_are_being_made_nothing_is_purged(memory: Memory) -> None:
     learning = memory.add(SAID)
     memory.file.update()
-    with Locked(str(Path(memory.context.store.place.folder) / LOCK)), pytest.raises(TryAgain, match="being made"):
+    with Locked(str(Path(memory.context.store.place.folder) / LOCK)), pytest.raises(TryAgain, match="being updated"):
         memory.purge(learning.id)
     assert memory.get(learning.id).title == SAID
 

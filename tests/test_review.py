@@ -344,7 +344,7 @@ class TestAtATerminal:
         assert "1 of 2" in screen
         assert re.search(r"\[y\].*\[n\].*\[e\].*\[l\].*\[u\].*\[q\]", screen)
         assert "Action: Do this" in screen
-        assert tells(screen.splitlines()[-1], 2, "nothing more")
+        assert tells(screen.splitlines()[-1], 2, "nothing left")
         assert by_title(shop, "First").status == "hidden"
 
     def test_undo_walks_back_as_far_as_wanted(self, shop: Memory, project: Path) -> None:

@@ -371,7 +371,12 @@ def test_a_specification_is_a_text_of_the_project(learnt: Callable[..., Done], p
     (project / "long").write_text("x" * 200_001)
     (project / "fine").write_text("x" * 200_000)
     task = _json(learnt("task", "add", "First thing", "--spec", "fine", "--json"))["id"]
-    wrong = {str(tmp_path / "secret"): "outside", "link": "outside", "picture": "no text", "latin": "no text"}
+    wrong = {
+        str(tmp_path / "secret"): "outside",
+        "link": "outside",
+        "picture": "not UTF-8 text",
+        "latin": "not UTF-8 text",
+    }
     for spec, said in {**wrong, "long": "longer than 200,000", "nope": "no file"}.items():
         for words in (["task", "add", "x"], ["task", "edit", task]):
             done = learnt(*words, "--spec", spec)

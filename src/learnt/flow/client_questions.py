@@ -25,7 +25,7 @@ def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any
     program = shutil.which(question.words[0])
     if program is None or sys.platform == "win32":
         return None
-    output = _Output(question.reply_id)
+    output = _ReplyReader(question.reply_id)
     reading, writing = os.pipe()
     # The program would stop at the end of its input, so the pipe stays open until the reply is there.
     with open(reading, "rb") as stdin, open(writing, "wb", buffering=0) as pipe:
@@ -41,7 +41,7 @@ def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any
     return output.reply
 
 
-class _Output:
+class _ReplyReader:
     """Reads what the program prints, line by line, until the reply is there."""
 
     def __init__(self, reply_id: int) -> None:
