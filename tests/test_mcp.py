@@ -333,7 +333,7 @@ def test_prompts_begin_and_end_a_task(sqlite_memory: Memory, project: Path) -> N
     async def ask(client: Client) -> list[str]:
         with pytest.raises(MCPError, match="task"):
             await client.get_prompt("brief")
-        with pytest.raises(MCPError, match="the task says nothing"):
+        with pytest.raises(MCPError, match="the task has no text"):
             await client.get_prompt("brief", {"task": " "})
         asked = [
             await client.get_prompt("brief", {"task": "Commit after make lint"}),

@@ -179,7 +179,7 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Task:
     task = find(database, id, for_update=for_update)
     if task is None:
         raise NotFound(
-            f"no task `{id[:100]}`", hint="`learnt task list --all` shows the ids; `learnt task add` creates one"
+            f"no task `{id[:100]}`", hint="`learnt task list --all` shows the ids; `learnt task add` makes one"
         )
     return task
 
