@@ -126,8 +126,8 @@ def _age_learning(store: Store, learning: Learning, now: int) -> tuple[bool, boo
     stays = after.pinned or after.origin == "person" or stage(after) == "proven"
     if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
         return has_decayed, False
-    cared_at = max(event.at for event in learnings.history(store.database, after.id) if event.who != PROGRAM)
-    if cared_at >= now - _OLD_MS:
+    by_others = [event.at for event in learnings.history(store.database, after.id) if event.who != PROGRAM]
+    if max(by_others, default=0) >= now - _OLD_MS:
         return has_decayed, False
     change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")
     learnings.change(store.database, after.id, lambda _: {"status": "archived"}, change)
