@@ -311,7 +311,7 @@ def test_what_a_learning_says_is_data(memory: Memory) -> None:
         ("{{ ''.__class__.__mro__ }}", "attribute '__class__' of 'str' object is unsafe", "a template may only read"),
         ("{{ cycler.__init__.__globals__ }}", "unsafe", "a template may only read"),
         ("{{ xs.append(1) }}", "attribute 'append' of 'list' object is unsafe", "a template may only read"),
-        ("{% include 'other' %}", "no loader", "a template includes no others"),
+        ("{% include 'other' %}", "no loader", "a template cannot include others"),
         ("x\n{{ 1 / 0 }}", "line 2 of the template: division by zero", "correct what it does with its values"),
         ("{{ 'a' + 1 }}", "can only concatenate str", "correct what it does with its values"),
         ("{% for a in range(10**9) %}{% endfor %}", "Range too big", "make it simpler"),

@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
 from learnt.brief.render import Content, Loop, Past, Shown, fit, render
 from learnt.debrief.tags import find_tags
-from learnt.model import Failure
-from learnt.store import migrate
+from learnt.model import PROGRAM, Failure
+from learnt.store import learnings, migrate
 from learnt.store.database import MIGRATIONS
+from learnt.store.learnings import Change
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
 from learnt.weigh.confidence import impact
@@ -764,6 +765,17 @@ def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memo
     assert memory.get(hand_made.id).status == "active", "a person's own words stay"
     assert memory.undo(old.id).status == "active"
     assert memory.tidy().archived == 0, "somebody cares for it"
+
+
+def test_an_old_learning_that_only_the_program_ever_touched_is_archived(memory: Memory, clock: Clock) -> None:
+    now = clock()
+    learning = Learning(id="learn_1", title="Found by a model", origin="model", created_at=now, updated_at=now)
+    with memory.context.store.transaction():
+        learnings.add(memory.context.store.database, learning, Change(what="add", who=PROGRAM, at=now))
+    clock.advance(days=100)
+
+    assert memory.tidy().archived == 1
+    assert memory.get(learning.id).status == "archived"
 
 
 def test_what_was_brought_along_lately_is_not_put_away_for_its_age(memory: Memory, clock: Clock) -> None:

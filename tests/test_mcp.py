@@ -275,7 +275,7 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
         assert "`query`: " in wrong
         assert "`limit`: " in wrong
         assert tells(wrong, "`recall`", "query, limit, paths, command")
-        assert tells(await refusal(client, "brief", text="  "), "task", "nothing")
+        assert tells(await refusal(client, "brief", text="  "), "task", "no text")
         assert "hint: " in await refusal(client, "brief", text="lint", task="no id")
         assert "hint: " in await refusal(client, "brief", text="lint", goal="../../etc")
         assert "hint: " in await refusal(client, "debrief", output="done", result="splendid")
@@ -333,7 +333,7 @@ def test_prompts_begin_and_end_a_task(sqlite_memory: Memory, project: Path) -> N
     async def ask(client: Client) -> list[str]:
         with pytest.raises(MCPError, match="task"):
             await client.get_prompt("brief")
-        with pytest.raises(MCPError, match="the task says nothing"):
+        with pytest.raises(MCPError, match="the task has no text"):
             await client.get_prompt("brief", {"task": " "})
         asked = [
             await client.get_prompt("brief", {"task": "Commit after make lint"}),

@@ -5,7 +5,7 @@
     …the agent works…
     memory.debrief("task_1", output, result="done")
 
-What the verbs do stands in `flow/`. What a hook never needs is loaded when it is first asked for.
+The verbs are implemented in `flow/`. Modules that hooks do not need are loaded on first use.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class _Room:
-    """Loads a part of the flow when it is first asked for, and keeps it."""
+    """Loads a part of the flow on first access."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module = module
@@ -71,11 +71,11 @@ class Memory:
     """What a project has learnt."""
 
     tasks: Tasks = _room("tasks", "Tasks")
-    """Tasks by hand, and what only a person may decide about them."""
+    """Tasks by hand, and escalations."""
     work: Work = _room("claims", "Work")
     """The loop's side: claims, the choice of a model, stuck runs."""
     review: Review = _room("review", "Review")
-    """What waits for a person's decision."""
+    """Items that a person has to decide."""
     file: LearningsFile = _room("learnings_file", "LearningsFile")
     """learnings.md: update, merge, clear."""
     reports: Reports = _room("reports", "Reports")
@@ -83,13 +83,13 @@ class Memory:
     transfer: Transfer = _room("transfer", "Transfer")
     """Export, import, templates, backups."""
     transcripts: Transcripts = _room("history", "Transcripts")
-    """Learning from transcripts and commits that exist already."""
+    """Learning from existing transcripts and commits."""
     agents: AgentTemplates = _room("agent_templates", "AgentTemplates")
     """Templates of agents' prompts."""
     hooks: Hooks = _room("hook_events", "Hooks")
     """The events of a client's conversation."""
     worker: Worker = _room("worker", "Worker")
-    """What is done in the background."""
+    """Background work."""
     warnings: Warnings = _room("purge", "Warnings")
     """Warnings that a person dismisses or deletes."""
     _learnings: Learnings = _room("learnings", "Learnings")
@@ -112,26 +112,26 @@ class Memory:
     ) -> Self:
         """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one.
 
-        `wait_ms`: how long to wait for other writers, instead of as long as the settings say.
+        `wait_ms`: how long to wait for other writers; by default, as set in the settings.
         """
         return cls(open_project(os.fspath(path_or_url), create=create, clock=clock, wait_ms=wait_ms))
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
-        """Open the store of the project around a folder without ever waiting for a server: a mirror replaces it.
+        """Open the store of the project around a folder for a hook, with the mirror of a server.
 
-        Where there is no mirror yet, what happens is kept for the server, and reading raises NoStore.
+        If there is no mirror yet, records are spooled for the server, and reading raises NoStore.
         """
         return cls(open_for_hook(os.fspath(path), clock=clock))
 
     @classmethod
     def open_user(cls, *, create: bool = True, clock: Callable[[], int] | None = None) -> Self:
-        """Open the user-wide store alone: what is true across all projects."""
+        """Open only the user-wide store, for learnings that apply to all projects."""
         return cls(open_user(create=create, clock=clock))
 
     @staticmethod
     def load_configuration(path: str | os.PathLike[str] = ".") -> Configuration:
-        """Return the settings for a folder, and where each of them comes from, without opening a store."""
+        """Return the settings for a folder and the source of each, without opening a store."""
         return load_configuration(os.fspath(path))
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class Memory:
         try:
             is_due = is_upkeep_due(self.context)
         except (LearntError, OSError):
-            return  # the command that it follows must not fail because of it
+            return  # the command must not fail because of it
         if is_due:
             self._upkeep.tidy_beside_a_command()
 
@@ -170,12 +170,12 @@ class Memory:
 
     @property
     def configuration(self) -> Configuration:
-        """The settings in force, and where each of them comes from."""
+        """The settings in force, and the source of each."""
         return self.context.configuration
 
     @property
     def person(self) -> str:
-        """Who is asking."""
+        """The name of the person who uses this memory."""
         return self.context.person
 
     @person.setter
@@ -184,7 +184,7 @@ class Memory:
 
     @property
     def folder(self) -> str:
-        """Where the store keeps its files: `.learnt` of the project."""
+        """The folder of the store's files: `.learnt` of the project."""
         return self.context.store.place.folder
 
     @property
@@ -205,7 +205,7 @@ class Memory:
 
     @property
     def report(self) -> Callable[[str], None] | None:
-        """Is called with what was done beside what was asked for: tidying, for example."""
+        """Called with messages about additional work, such as tidying."""
         return self.context.report
 
     @report.setter
@@ -217,17 +217,17 @@ class Memory:
 
     @property
     def remarks(self) -> list[str]:
-        """What a person should know, though nothing failed."""
+        """Notes for a person, for example about a missing source."""
         return self.context.remarks
 
     @property
     def mistake(self) -> str:
-        """What is wrong with the settings, if the last valid ones are used instead."""
+        """The fault in the settings, if the last valid ones are used instead."""
         return self.context.mistake
 
     @property
     def redactions(self) -> int:
-        """How many secrets were redacted from what people typed, and from names."""
+        """How many secrets were redacted from input and from names."""
         return self.context.redactions
 
     def add(
@@ -253,7 +253,7 @@ class Memory:
         pinned: bool = False,
         created_at: int | None = None,
     ) -> Learning:
-        """Add a learning. Only the title is needed; equal learnings are not merged."""
+        """Add a learning. Only the title is required; equal learnings are not merged."""
         record = {
             "title": title,
             "context": context,
@@ -281,9 +281,9 @@ class Memory:
         return self._learnings.add_all(records, created_at=created_at)
 
     def learn(self, title: str, *, task: str = "", **fields: Any) -> tuple[Learning, bool]:
-        """Add what an agent found out while it works, and say whether it is new; the fields are those of `add`.
+        """Add a learning of a working agent, and say whether it is new; the fields are those of `add`.
 
-        What is known already recurs instead: once for each task but the one that taught it first.
+        A known learning recurs instead, once per task, except for the task that taught it first.
         """
         return self._learnings.learn({"title": title, "task": task, **fields})
 
@@ -305,7 +305,7 @@ class Memory:
         limit: int | None = None,
         offset: int = 0,
     ) -> LearningsPage:
-        """Return the fitting learnings, newest first; `status=None` means any."""
+        """Return the matching learnings, newest first; `status=None` means any."""
         which = Filter(
             status=status,
             domain=domain,
@@ -318,7 +318,7 @@ class Memory:
         return self._learnings.page(which, scope=scope, limit=limit, offset=offset)
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the present titles of learnings, as far as they still exist."""
+        """Return the current titles of learnings that still exist, by id."""
         return self.context.titles(ids)
 
     def edit(
@@ -332,7 +332,7 @@ class Memory:
         return self._learnings.archive(id, reason=reason)
 
     def restore(self, id: str, *, reason: str = "") -> Learning:
-        """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
+        """Make an archived, hidden, proposed or superseded learning active; a proposal then supersedes its members."""
         return self._learnings.restore(id, reason=reason)
 
     def hide(self, id: str, *, reason: str = "") -> Learning:
@@ -344,7 +344,7 @@ class Memory:
         return self._learnings.like(id, reason=reason)
 
     def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
-        """Let a learning come first where it is relevant, whatever its confidence."""
+        """Show a learning first where it is relevant, whatever its confidence."""
         return self._learnings.pin(id, pinned=pinned, reason=reason)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
@@ -364,9 +364,9 @@ class Memory:
         return self._learnings.undo(id, reason=reason)
 
     def purge(self, id: str) -> int:
-        """Really delete a learning: rows, history, spool, backups, log, and the learnings files of this worktree.
+        """Delete a learning permanently: rows, history, spool, backups, log, and the learnings files of this worktree.
 
-        Return how many backups held it. Interrupted, it can be repeated. No file or branch brings it back.
+        Return how many backups held it. An interrupted purge can be repeated. No file or branch brings it back.
         """
         return self._purge.learning(id)
 
@@ -387,10 +387,10 @@ class Memory:
         task_type: str = "",
         asked_by: str = "",
     ) -> list[Hit]:
-        """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words.
+        """Return the learnings that match a text, best first: those whose triggers hold, then those that share words.
 
-        `paths`, `command`, `tools` and `task_type` tell what is about to happen, as far as it is known. `asked_by`:
-        count who searched, a `person` or an agent's `tool`, if the database has time for it.
+        `paths`, `command`, `tools` and `task_type` describe what is about to happen. `asked_by`: count the search as by
+        a `person` or an agent's `tool`.
         """
         request = SearchRequest(
             query=query,
@@ -433,14 +433,14 @@ class Memory:
         client: str = "",
         began_ns: int | None = None,
     ) -> Brief:
-        """Return what an agent should know before this task, and keep the receipt; the text may be empty.
+        """Return what an agent should know before this task, and store the receipt; the text may be empty.
 
-        `paths`, `command` and `tools` tell what is about to happen, as far as it is known. `only_new`: leave out what
-        the task was given before, and keep no record of having nothing to say. `beside`: learnings that the prompt
-        gives otherwise: left out here, and recorded as given. `model` and `model_reason`: who will work, for the
-        loop's status. `keep=False`: leave no record. `max_chars`: another limit beside the budget, for a client that
-        takes no more. `asked_by`, `occasion`, `client`: who asked, what for (ASKERS, OCCASIONS), and in which program.
-        `began_ns`: since when its making is timed, by `time.perf_counter_ns`; else since this call.
+        `paths`, `command` and `tools` describe what is about to happen. `only_new`: leave out learnings that the task
+        was given before, and record nothing if none are left. `beside`: learnings that the prompt contains elsewhere;
+        they are left out and recorded as given. `model` and `model_reason`: shown in the status of the loop.
+        `keep=False`: record nothing. `max_chars`: a limit in addition to the budget. `asked_by`, `occasion`, `client`:
+        who asked, for what (ASKERS, OCCASIONS), and in which program. `began_ns`: when work on the brief began, by
+        `time.perf_counter_ns`; by default, now.
         """
         request = BriefRequest(
             text=task_text,
@@ -467,15 +467,15 @@ class Memory:
         return briefs.brief(self.context, request)
 
     def explain(self, id: str) -> Brief:
-        """Return a brief with its receipt, rendered again from the history as far as that still exists."""
+        """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
         return briefs.explain(self.context, id)
 
     def is_as_sent(self, brief: Brief) -> bool:
-        """Say whether the text of a brief is, byte for byte, what the agent was given."""
+        """Say whether the text of a brief is byte for byte the text that the agent was given."""
         return briefs.is_as_sent(brief)
 
     def is_of_another_version(self, brief: Brief) -> bool:
-        """Say whether a brief was rendered by another version, which may use other words."""
+        """Say whether a brief was rendered by another version, whose wording may differ."""
         return briefs.is_of_another_version(brief)
 
     def debrief(
@@ -498,11 +498,11 @@ class Memory:
         claim: Claim | None = None,
         ended_at: int | None = None,
     ) -> Debrief:
-        """Read an agent's output: keep its learnings, its failure report, its marks and its figures.
+        """Read an agent's output: store its learnings, its failure report, its marks and its figures.
 
-        `tokens`: all of them, if input and output are not counted apart. `failure`: what somebody else than the agent
-        found wrong, such as a verification. `claim`: of an attempt that the loop made; it counts only while the claim
-        is held, and the loop goes on from it. `ended_at`: when the agent was done, if that is some time ago.
+        `tokens`: the total, if input and output are not counted separately. `failure`: a failure that was found by
+        other means, such as a verification. `claim`: the claim of the loop's attempt, which counts only while the claim
+        is held. `ended_at`: when the agent finished; by default, now.
         """
         return self._debriefs.debrief(
             text=output,
@@ -524,7 +524,7 @@ class Memory:
         )
 
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
-        """Say whether a learning helped with a task that was given it; counts once for each pair."""
+        """Record whether a learning helped with a task that was given it; it counts once per learning and task."""
         return self._learnings.mark(learning, task, helpful)
 
     def render_agent(
@@ -536,18 +536,18 @@ class Memory:
         inject_learnings: bool = True,
         task: str | None = None,
     ) -> str:
-        """Return a Jinja2 template, a text or the path of one, filled in with `learnings` and what `context` holds.
+        """Fill in a Jinja2 template, a text or a path, with `learnings` and the variables in `context`.
 
-        `learnings` is what the agent should always know, fenced like a brief, and empty when there is nothing; where
-        the text carries it, that is kept as a brief of the task. `context` comes last, and may give another.
+        `learnings` is the agent's standing learnings, fenced like a brief, or empty. If the result contains it, it is
+        recorded as a brief of the task. `context` may override it.
         """
         return self.agents.render(
             template, agent=agent, variables=context, inject_learnings=inject_learnings, task=task
         )
 
     def tidy(self, *, limit_s: float = 3_600.0) -> TidyReport:
-        """Let unused learnings lose confidence, archive old ones, and propose to merge many that are alike.
+        """Decrease the confidence of unused learnings, archive old ones, and propose to merge similar ones.
 
-        What the time limit does not allow is left for the next time.
+        Work beyond the time limit is left for the next run.
         """
         return self._upkeep.tidy(limit_s=limit_s)

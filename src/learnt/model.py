@@ -1,7 +1,7 @@
 """The nouns of learnt as frozen, self-checking values.
 
-A value that exists is valid: nobody needs to check it again. Values compare by content, have no subclasses and change
-only by `replace`, which checks again. Times are UTC milliseconds, texts are never None.
+A value that exists is valid and needs no further checks. Values compare by content, cannot be subclassed and change
+only by `replace`, which checks again. Times are UTC milliseconds; texts are never None.
 
 The values are plain slotted classes: importing `dataclasses` alone costs more than starting Python, and a hook starts
 with every prompt. To a type checker they look like keyword-only frozen dataclasses.
@@ -25,7 +25,7 @@ else:
         return lambda decorated: decorated
 
 
-# The texts of a learning beside its title, in the order in which they are told.
+# The texts of a learning besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT = 100
@@ -38,7 +38,7 @@ LEAST_CONFIDENCE = 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
 NO_REPORT = ", without a report"  # ends the reason of a failure that the agent did not explain
-PROGRAM = "learnt"  # who changed a learning, where no person and no agent did
+PROGRAM = "learnt"  # the author of changes by the program itself
 
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")
 ASKERS = ("", "hook", "prompt", "tool", "person")
@@ -66,7 +66,7 @@ class _ValueType(type):
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _ValueType:
         if any(base.__base__ is not object for base in bases):
-            raise TypeError(f"{name} is derived from a value; values have no heirs")
+            raise TypeError(f"{name} is derived from a value; values cannot be subclassed")
         fields = tuple(namespace.get("__annotations__", ()))
         namespace["defaults"] = {field: namespace.pop(field) for field in fields if field in namespace}
         namespace["fields"] = fields
@@ -74,7 +74,7 @@ class _ValueType(type):
 
 
 class Value(metaclass=_ValueType):
-    """A frozen record of named fields; `check` refuses what must not exist."""
+    """A frozen record of named fields; `check` raises for invalid ones."""
 
     def __init__(self, **given: Any) -> None:
         kind = type(self)
@@ -89,16 +89,16 @@ class Value(metaclass=_ValueType):
         self.check()
 
     def check(self) -> None:
-        """Raise InvalidValue when the fields do not fit each other or the rules."""
+        """Raise InvalidValue if a field is invalid or contradicts another."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields in their order; the values are shared, not copied."""
+        """Return the fields in order; the values are shared, not copied."""
         values = self.__dict__
         return {field: values[field] for field in type(self).fields}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], **changes: Any) -> Self:
-        """Return the value of a row, which may have more columns; `changes` are taken instead of its own."""
+        """Return the value of a row, which may have more columns; `changes` override its columns."""
         return cls(**{field: row[field] for field in cls.fields if field not in changes}, **changes)
 
     def replace(self, **changes: Any) -> Self:
@@ -134,14 +134,14 @@ _last_id = (0, 0, 0)
 
 
 def new_id(prefix: str, now_ms: int) -> str:
-    """Return a fresh id: sortable by time, letters and digits only after the underscore.
+    """Return a new id: sortable by time, with only letters and digits after the underscore.
 
-    Eight digits of milliseconds and six of chance; within one process ids never repeat and always grow.
+    Eight digits are the milliseconds, six are random. Within a process, ids never repeat and always grow.
     """
-    global _last_id  # noqa: PLW0603 - the one place that must remember what it gave out
+    global _last_id  # noqa: PLW0603 - the last id must be remembered
     with _ids_lock:
         process, last_ms, last_chance = _last_id
-        if now_ms > last_ms or process != os.getpid():  # a fork must not go on where its parent was
+        if now_ms > last_ms or process != os.getpid():  # a fork must not continue its parent's sequence
             _last_id = (os.getpid(), max(now_ms, last_ms), int.from_bytes(os.urandom(4), "big") % (36**6 // 2))
         else:
             _last_id = (process, last_ms, last_chance + 1)
@@ -179,7 +179,7 @@ def is_id(prefix: str, text: str) -> bool:
 
 
 def check_goal(name: str) -> None:
-    """Raise unless the name can be a goal's, or is empty: a goal also names a file."""
+    """Raise unless the name is empty or can be a goal's name, which is also the name of a file."""
     _check_length("goal", name, TITLE_LIMIT)
     if name and not (name[0].isalnum() and all(letter.isalnum() or letter in "._-" for letter in name)):
         raise InvalidValue(
@@ -230,12 +230,12 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def is_figure(value: object) -> bool:
-    """Say whether a value is a number from 0 on that every database can hold."""
+    """Say whether a value is a number that is not negative and fits into every database."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST_NUMBER
 
 
 class Triggers(Value):
-    """Where a learning must be shown: exact matches, tried before any similarity."""
+    """Exact matches for showing a learning, tried before any similarity."""
 
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
@@ -252,7 +252,7 @@ class Triggers(Value):
 
 
 class Learning(Value):
-    """A statement learnt from work: what to do or avoid, where it holds, and what speaks for it."""
+    """A statement learnt from work: what to do or avoid, where it applies, and its evidence."""
 
     id: str
     title: str
@@ -284,14 +284,14 @@ class Learning(Value):
     status: str = "active"
     superseded_by: str = ""
     replaces: tuple[str, ...] = ()
-    """The learnings that it supersedes once it is accepted, while it is proposed."""
+    """Of a proposal: the learnings that it supersedes when it is accepted."""
     pinned: bool = False
     version: int = 1
     scope: str = "project"
-    """Not stored: "project", "user", or the name of the other project that it was read from."""
+    """Not stored: "project", "user", or the name of another project."""
 
     def advise(self, text: str) -> str:
-        """Return a text of the learning with `Avoid: ` before what is to be avoided."""
+        """Return a text of the learning, with `Avoid: ` in front if its polarity is `avoid`."""
         return AVOID + text if self.polarity == "avoid" else text
 
     def check(self) -> None:
@@ -327,12 +327,12 @@ class Learning(Value):
                 raise InvalidValue(f"{field} is {getattr(self, field)}", hint=f"{field} cannot be below 0")
         if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
             raise InvalidValue(
-                "a learning is superseded exactly when it names another that supersedes it",
+                "a learning is superseded if and only if another one supersedes it",
                 hint="set both `status` and `superseded_by`, or neither",
             )
 
 
-# What a learning says, as opposed to what the store keeps count of: the one list, in the order of the fields.
+# The fields with the content of a learning, as opposed to its counters, in order. This is the only such list.
 CONTENT = Learning.fields[Learning.fields.index("title") : Learning.fields.index("confidence")]
 
 
@@ -343,17 +343,17 @@ class Hit(Value):
     score: float
     matched_fields: tuple[str, ...] = ()
     relevance: float = 0.0
-    """From 0 to 1: how much of what the text is about was found."""
+    """From 0 to 1: the share of the text's weight that was found."""
     words: Mapping[str, float] = {}
-    """What each found word adds to the score."""
+    """The score of each found word."""
     trigger: str = ""
-    """The trigger that holds, if one does: it comes before any likeness of words."""
+    """The trigger that holds, if any; it ranks before any similarity."""
     highlights: Mapping[str, str] = {}
     """The matched fields with the found words in `<mark>`."""
 
 
 class Event(Value):
-    """One change to a learning: who did what when, from which values to which."""
+    """A change of a learning: who did what and when, with the old and new values."""
 
     id: str
     subject: str
@@ -372,7 +372,7 @@ class Event(Value):
 
 
 class Task(Value):
-    """One piece of work for an agent."""
+    """A piece of work for an agent."""
 
     id: str
     title: str
@@ -391,9 +391,9 @@ class Task(Value):
     branch: str = ""
     fresh_since: int = 0
     client: str = ""
-    """Of a conversation: the client in which it is held."""
+    """The client of a conversation."""
     queued: bool = False
-    """Whether `learnt work` may take it; a task that a brief or a debrief created belongs to its caller."""
+    """Whether `learnt work` may claim it; a task that a brief or a debrief created belongs to its caller."""
     created_at: int = 0
     updated_at: int = 0
 
@@ -413,7 +413,7 @@ class Task(Value):
 
 
 class Claim(Value):
-    """A worker holds a task for one attempt."""
+    """The claim of a worker on a task, for one attempt."""
 
     attempt: str
     worker: str
@@ -433,7 +433,7 @@ class Claim(Value):
 
 
 class Attempt(Value):
-    """One run of an agent at a task, with its figures."""
+    """A run of an agent on a task, with its figures."""
 
     id: str
     task: str
@@ -450,7 +450,7 @@ class Attempt(Value):
     summary: str = ""
     transcript: str = ""
     branch: str = ""
-    """What was checked out when it ended, if anything was."""
+    """The branch that was checked out at its end."""
 
     def check(self) -> None:
         check_id("attempt", self.id)
@@ -469,7 +469,7 @@ class Attempt(Value):
 
 
 class Failure(Value):
-    """The report on a failed attempt: what the next one must know."""
+    """The report on a failed attempt, for the next one."""
 
     attempt: str
     task: str
@@ -485,7 +485,7 @@ class Failure(Value):
 
     @property
     def symptom(self) -> str:
-        """What two failures are compared by: the error, or the reason where no error is known."""
+        """The error, or if it is unknown, the reason; failures are compared by it."""
         return self.error or self.reason
 
     def check(self) -> None:
@@ -494,7 +494,7 @@ class Failure(Value):
 
 
 class Injection(Value):
-    """The record that one learning stood in one brief of a task, or was held out of it."""
+    """The record that a brief of a task contained a learning, or held it out."""
 
     learning: str
     task: str
@@ -517,11 +517,11 @@ class Discovery(Value):
     failed: str = ""
     """The command or the file that failed."""
     error: str = ""
-    """The line that tells why."""
+    """The line with the reason."""
     worked: str = ""
-    """What worked then."""
+    """The command that worked instead."""
     excerpt: str = ""
-    """The words of the source that it rests on."""
+    """The words of the source that support it."""
     files: tuple[str, ...] = ()
     task: str = ""
     attempt: str = ""
@@ -534,7 +534,7 @@ class Discovery(Value):
 
 
 class Brief(Value):
-    """What an agent was given before it worked: the receipt, not the text."""
+    """The brief that an agent was given. The receipt is stored, not the text."""
 
     id: str
     created_at: int
@@ -544,7 +544,7 @@ class Brief(Value):
     text_hash: str = ""
     client: str = ""
     occasion: str = "task"
-    """What it was given for; see OCCASIONS."""
+    """Its occasion; see OCCASIONS."""
     asked_by: str = ""
     """Who asked for it; see ASKERS."""
     duration_ms: int | None = None
@@ -554,7 +554,7 @@ class Brief(Value):
 
     @property
     def learning_ids(self) -> tuple[str, ...]:
-        """The learnings that stand in it, in their order; not those that were given beside it."""
+        """The learnings in its text, in order, without those that the prompt contained elsewhere."""
         if not self.injections:  # read from the database: the receipt has them
             return tuple(shown["id"] for shown in self.receipt.get("shown", ()))
         beside = self.receipt.get("beside", ())
@@ -570,27 +570,27 @@ class Brief(Value):
 
 
 class Debrief(Value):
-    """What an agent's output said, and what became of it."""
+    """The outcome of reading an agent's output."""
 
     task: str
     attempt: str
     result: str = ""
     learnings: tuple[str, ...] = ()
-    """Learnings that are new."""
+    """New learnings."""
     repeated: tuple[str, ...] = ()
-    """Learnings that were known already, and came again."""
+    """Known learnings that recurred."""
     failure: Failure | None = None
     helpful: tuple[str, ...] = ()
     not_helpful: tuple[str, ...] = ()
     refused_marks: tuple[str, ...] = ()
-    """Marks that do not count: on learnings that the task was not given, given twice, or contradicting each other."""
+    """Marks that do not count: on learnings that the task was not given, repeated, or contradictory."""
     refusals: Mapping[str, str] = {}
-    """Why each of them does not count."""
+    """The reason for each refused mark."""
     next_model: str = ""
     ignored: tuple[str, ...] = ()
-    """What looked like a sigil and was none, each with the reason."""
+    """Text that looked like a sigil but is not one, each with the reason."""
     redactions: int = 0
     spooled: bool = False
-    """The database could not take it yet; it is kept, and taken up later."""
+    """Whether the database was not available; the output is in the spool and is applied later."""
     new_task: bool = False
-    """The task was not known before."""
+    """Whether the task is new."""

@@ -1,12 +1,12 @@
-"""Which categories of learnings an agent sees, and which few learnings a brief carries.
+"""Which categories of learnings an agent sees, and which few learnings a brief contains.
 
-A learning without a category is `general`, and so is one whose category is named for no agent: otherwise it would reach
-nobody. Every agent sees what is general. An agent that is not named sees everything, and so does a person.
+A learning counts as `general` if it has no category, or one that is assigned to no agent; otherwise no agent would see
+it. Every agent sees general learnings. People, and agents without assigned categories, see everything.
 
-A brief stays silent rather than guess: a learning must have a trigger that holds, or share enough of the task's telling
-words. Pinned ones come first, then triggers, then what fits and is trusted. Of several that tell the same, the newest
-stands for all. A slot is kept for a doubtful learning that fits well and is little tried, so that it can ever prove
-itself.
+A brief does not guess: a learning must have a trigger that holds, or share enough significant words with the task.
+Pinned learnings come first, then those with triggers, then by relevance and confidence. Of several learnings that say
+the same, only the newest is shown. One slot is reserved for a relevant learning of low confidence that was rarely
+shown, so that it can prove itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TRIAL_SHOWINGS = 10
 
 
 class Rules(Value):
-    """What may stand in a brief."""
+    """The limits for the learnings in a brief."""
 
     max_learnings: int = 5
     min_confidence: float = 0.6
@@ -38,7 +38,7 @@ class Rules(Value):
 
 
 class Choice(Value):
-    """One learning that was considered: chosen, or left out for a reason."""
+    """A learning that was chosen for a brief, or left out for a reason."""
 
     hit: Hit
     on_trial: bool = False
@@ -46,12 +46,12 @@ class Choice(Value):
 
 
 def assigned_categories(agents: Mapped) -> set[str]:
-    """Return the categories that are named for an agent, beside the general one."""
+    """Return the categories that are assigned to any agent, without the general one."""
     return {category for categories in agents.values() for category in categories} - {GENERAL, EVERYTHING}
 
 
 def visible_categories(agent: str, agents: Mapped) -> tuple[str, ...]:
-    """Return the categories that an agent sees, in the order of its entry, the general one last unless it is named."""
+    """Return the categories that an agent sees, in the order of the settings; `general` is last unless it is listed."""
     categories = agents.get(key_of(agent), (EVERYTHING,))
     if EVERYTHING in categories:
         return (*sorted(assigned_categories(agents)), GENERAL)
@@ -59,18 +59,18 @@ def visible_categories(agent: str, agents: Mapped) -> tuple[str, ...]:
 
 
 def hidden_categories(agent: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
-    """Return those of some categories, as learnings spell them, that an agent does not see."""
+    """Return the categories that an agent does not see, in the spelling of the learnings."""
     hidden = assigned_categories(agents) - set(visible_categories(agent, agents))
     return tuple(category for category in categories if key_of(category) in hidden)
 
 
 def is_restricted(agent: str, agents: Mapped) -> bool:
-    """Say whether there is something that an agent does not see."""
+    """Say whether there are categories that an agent does not see."""
     return bool(assigned_categories(agents) - set(visible_categories(agent, agents)))
 
 
 def spellings(category: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
-    """Return how learnings spell a category, given all categories that they have; some have an empty one."""
+    """Return the spellings of a category among all categories of learnings; `general` includes the empty one."""
     if category == GENERAL:
         others = assigned_categories(agents)
         return ("", *(spelling for spelling in categories if key_of(spelling) not in others))
@@ -78,7 +78,7 @@ def spellings(category: str, agents: Mapped, categories: Iterable[str]) -> tuple
 
 
 def unassigned_categories(agents: Mapped, categories: Iterable[str]) -> list[str]:
-    """Return those of some categories that count as general because they are named for no agent."""
+    """Return the categories that count as general because they are assigned to no agent."""
     return [category for category in categories if key_of(category) not in assigned_categories(agents) | {GENERAL}]
 
 
@@ -97,7 +97,7 @@ def choose(
 ) -> list[Choice]:
     """Return every hit, the chosen ones first and in the order of the brief.
 
-    `known` gives a reason against those that the agent need not be told; `impact` decides between equals.
+    `known`: reasons to leave out learnings, by id. `impact` decides between equally good learnings.
     """
     ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
     reasons = {hit.learning.id: known.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
@@ -151,13 +151,13 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
 
 
 def _is_tried(learning: Learning) -> bool:
-    """Say whether a doubtful learning was marked, or shown without helping, often enough: a trial must end."""
+    """Say whether a learning on trial was marked, or shown without a helpful mark, often enough to end the trial."""
     marks = learning.times_helpful + learning.times_not_helpful
     return marks >= _TRIAL_MARKS or (learning.times_injected >= _TRIAL_SHOWINGS and not learning.times_helpful)
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
-    """Return the hits without repetitions; where two tell the same, the newer takes the better place."""
+    """Return the hits without repetitions; of two that say the same, the newer one gets the better position."""
     kept: list[Hit] = []
     words_by_id = {hit.learning.id: LearningWords(hit.learning) for hit in (*before, *hits)}
     for hit in hits:
@@ -165,20 +165,21 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
         if any(mine.repeats(words_by_id[other.learning.id]) for other in before):
             reasons[hit.learning.id] = "repeats another"
             continue
-        place = next((place for place, other in enumerate(kept) if mine.repeats(words_by_id[other.learning.id])), None)
-        if place is None:
+        same = (number for number, other in enumerate(kept) if mine.repeats(words_by_id[other.learning.id]))
+        position = next(same, None)
+        if position is None:
             kept.append(hit)
             continue
-        other = kept[place]
+        other = kept[position]
         is_newer = hit.learning.created_at > other.learning.created_at
         takes_over = is_newer and hit.learning.pinned == other.learning.pinned
-        kept[place] = hit if takes_over else other
+        kept[position] = hit if takes_over else other
         reasons[(other if takes_over else hit).learning.id] = "repeats another"
     return kept
 
 
 class LearningWords:
-    """The words of a learning, to compare it by; cut when they are first needed."""
+    """The words of a learning for comparisons, split on first use."""
 
     def __init__(self, learning: Learning) -> None:
         self._learning = learning
@@ -192,9 +193,9 @@ class LearningWords:
         return self._words
 
     def repeats(self, other: LearningWords) -> bool:
-        """Say whether two learnings tell the same: most words are the same, and so are most beyond the titles.
+        """Say whether two learnings say the same: most of their words are equal, also without those of the titles.
 
-        A title is often but the first sentence of what follows; what follows makes the difference.
+        Titles often repeat the first sentence of the text, so the rest of the text makes the difference.
         """
         mine, theirs = self._learning, other._learning
         if (mine.polarity, mine.category) != (theirs.polarity, theirs.category):

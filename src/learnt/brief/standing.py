@@ -1,8 +1,9 @@
-"""Choose the learnings that an agent is given where no task says what matters: the standing ones.
+"""Choose standing learnings: those that an agent is given independently of a task.
 
-Of each category a few, in this order: pinned, proven, then by impact (marks, and how often the same was learnt again),
-the newest first. This is the rule; the store only offers a bounded number of candidates. Below the confidence gate none
-is taken that is not pinned. The categories are served in turn, so that none starves another, and nothing is said twice.
+A few of each category, in this order: pinned, proven, by impact (marks and recurrences), newest. The store preselects
+a limited number of candidates. Learnings below the confidence gate are left out unless they are pinned. The categories
+take turns, so that none crowds out another. Titles with equal letters are shown once: only titles are compared, because
+equal ones may come from different categories and stores.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_MOST_LEFT_OUT = 20
+_MAX_LEFT_OUT = 20
 
 
 class StandingRules(Value):
-    """What may stand there."""
+    """The limits for standing learnings."""
 
     per_category: int = 5
     min_confidence: float = 0.6
     most: int | None = None
     proven_only: bool = False
-    """Only what is pinned or proven."""
+    """Only pinned or proven learnings."""
 
 
 class Considered(Value):
@@ -42,17 +43,17 @@ def choose(
     impact: Callable[[Learning], float],
     is_proven: Callable[[Learning], bool],
 ) -> list[Considered]:
-    """Return the chosen learnings in the order in which they are given, then the foremost of those that are left out.
+    """Return the chosen learnings in their order, then the first of those that are left out.
 
-    `groups` holds the learnings of each category, the categories in the order in which they are served; `known` gives a
-    reason against those that the agent need not be told.
+    `groups`: the learnings of each category, in the order of the categories. `known`: reasons to leave out learnings,
+    by id.
     """
 
     def rank(learning: Learning) -> tuple[object, ...]:
         return (not learning.pinned, not is_proven(learning), -impact(learning), -learning.created_at, learning.id)
 
     left_out: list[Considered] = []
-    told: set[str] = set()
+    titles: set[str] = set()
     queues = []
     for learnings in groups.values():
         queue: list[Learning] = []
@@ -61,30 +62,30 @@ def choose(
                 continue
             if rules.proven_only and not (learning.pinned or is_proven(learning)):
                 continue
-            reason = known.get(learning.id) or _reason_against(learning, told, full=len(queue) >= rules.per_category)
+            reason = known.get(learning.id) or _reason_against(learning, titles, full=len(queue) >= rules.per_category)
             if reason:
                 left_out.append(Considered(learning=learning, left_out=reason))
             else:
-                told.add(_title_key(learning))
+                titles.add(_title_key(learning))
                 queue.append(learning)
         queues.append(queue)
     chosen = [Considered(learning=learning) for learning in _in_turn(queues)]
     most = len(chosen) if rules.most is None else rules.most
     left_out += [considered.replace(left_out="enough others come first") for considered in chosen[most:]]
-    return [*chosen[:most], *left_out[:_MOST_LEFT_OUT]]
+    return [*chosen[:most], *left_out[:_MAX_LEFT_OUT]]
 
 
-def _reason_against(learning: Learning, told: set[str], *, full: bool) -> str:
-    if _title_key(learning) in told:
+def _reason_against(learning: Learning, titles: set[str], *, full: bool) -> str:
+    if _title_key(learning) in titles:
         return "repeats another"
     return "enough others of its category come first" if full else ""
 
 
 def _title_key(learning: Learning) -> str:
-    """Return what two learnings are compared by: a title of the same letters, and the same polarity."""
+    """Return a key that is equal for learnings with the same polarity and the same letters in their titles."""
     return learning.polarity + letters_key(learning.title)
 
 
 def _in_turn(queues: Sequence[Sequence[Learning]]) -> Iterable[Learning]:
-    for place in range(max(map(len, queues), default=0)):
-        yield from (queue[place] for queue in queues if place < len(queue))
+    for position in range(max(map(len, queues), default=0)):
+        yield from (queue[position] for queue in queues if position < len(queue))

@@ -1,4 +1,4 @@
-"""Check whether the categories that settings give to agents fit the agents and the learnings that there are."""
+"""Check whether the categories of agents in the settings match the known agents and learnings."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from learnt.store.happened import agents as briefed_agents
 from learnt.text.titles import key_of
 
 _BRIEFS_CONSIDERED = 1_000
-_EVER = 1_000_000_000
-_MOST_NAMED = 10
-_ALIKE = 0.8
+_ALL_BRIEFS = 1_000_000_000
+_MAX_NAMES = 10
+_MIN_LIKENESS = 0.8
 
 
 class Remark(Value):
-    """What was found, and what to do about it; if it is `fine`, nothing needs to be done."""
+    """A finding and its remedy; `fine`: nothing needs to be done."""
 
     detail: str
     remedy: str = ""
@@ -29,11 +29,11 @@ class Remark(Value):
 
 
 def check_categories(database: Database, configuration: Configuration) -> Iterator[Remark]:
-    """Yield remarks on the categories of agents; mistakes are looked for only in entries that somebody wrote."""
+    """Yield remarks on the categories of agents; only entries that a person wrote are checked for mistakes."""
     agents = configuration.settings.agents
     present = _one_spelling_each(learnings.categories(database))
-    # Agents that surely exist: those of the defaults, and those that were ever briefed.
-    known = {*AGENTS, *map(key_of, briefed_agents(database, limit=_EVER))} if configuration.agents_from else set()
+    # Agents that are known to exist: those of the defaults, and those that were briefed.
+    known = {*AGENTS, *map(key_of, briefed_agents(database, limit=_ALL_BRIEFS))} if configuration.agents_from else set()
     for name, where in configuration.agents_from.items():
         if name not in known:
             yield _remark_on_stranger(name, where, known)
@@ -75,7 +75,7 @@ def _remark_on_missing(missing: Sequence[str], present: Sequence[str], detail: s
 
 
 def _ask_whether_meant(names: Iterable[str], known: Iterable[str]) -> str:
-    """Return the question whether known names that are close to these were meant; empty if none is close."""
+    """Return the question whether similar known names were meant; empty if there are none."""
     known = sorted(known)
     near = {name: _find_near(key_of(name), known) for name in names}
     meant = [f"`{match}` by {name}" for name, match in near.items() if match]
@@ -83,7 +83,7 @@ def _ask_whether_meant(names: Iterable[str], known: Iterable[str]) -> str:
 
 
 def _find_near(key: str, known: Iterable[str]) -> str:
-    return next(iter(difflib.get_close_matches(key, sorted(known), n=1, cutoff=_ALIKE)), "")
+    return next(iter(difflib.get_close_matches(key, sorted(known), n=1, cutoff=_MIN_LIKENESS)), "")
 
 
 def _one_spelling_each(names: Iterable[str]) -> list[str]:
@@ -95,5 +95,5 @@ def _one_spelling_each(names: Iterable[str]) -> list[str]:
 
 
 def _join(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

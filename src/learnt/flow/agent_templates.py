@@ -1,8 +1,8 @@
-"""Fill in the template of an agent's prompt with what that agent should always know, and keep that as a brief.
+"""Fill in the template of an agent's prompt with its standing learnings, and record them as a brief.
 
-Templates run in Jinja2's own immutable sandbox: they cannot reach Python's internals, change what they are given or
-include other files. The length of the output is limited; how long a template runs is not, because templates come from
-the caller's own code. Every mistake is a WrongRequest that names the line and says what to do.
+Templates run in Jinja2's immutable sandbox: they cannot reach Python's internals, change their variables or include
+files. The length of the output is limited. The run time is not, because templates come from the caller's own code.
+Every mistake raises a WrongRequest with the line and a hint.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
 
 LEARNINGS = "learnings"
 _LONGEST_PATH = 4_096
-_MOST_OUTPUT = 1_000_000
+_LONGEST_OUTPUT = 1_000_000
 _TEMPLATE = "<template>"
-# What Python raises for mistakes that Jinja2 itself does not notice.
+# Errors that Python raises for mistakes in a template.
 _ERRORS = (
     ArithmeticError,
     AttributeError,
@@ -53,7 +53,7 @@ class AgentTemplates:
         return cache_state(self._context)
 
     def standing(self, agent: str) -> list[Learning]:
-        """Return what an agent should always know, from the cache if it is fresh."""
+        """Return the standing learnings of an agent, from the cache if it is fresh."""
         return standing(self._context, agent=agent, cached=True)
 
     def remarks(self) -> list[Remark]:
@@ -69,7 +69,7 @@ class AgentTemplates:
         inject_learnings: bool = True,
         task: str | None = None,
     ) -> str:
-        """Return the template filled in; what it shows of the learnings is recorded before it is returned."""
+        """Return the filled-in template; if it shows the learnings, they are recorded first."""
         began_ns = time.perf_counter_ns()
         text = _read_template(template)
         given = _check_variables(variables)
@@ -77,7 +77,7 @@ class AgentTemplates:
             return fill_template(text, {LEARNINGS: "", **given})
         known, brief = self._brief(self._context.redact_line(agent), task)
         filled = fill_template(text, {LEARNINGS: brief.text, **given})
-        # A filter may change how it is written; what names the brief survives most of them.
+        # Filters may change the text, but most of them keep the id of the brief.
         if brief.text and brief.id in filled.casefold():
             record(self._context, known, brief, began_ns=began_ns)
         return filled
@@ -86,7 +86,7 @@ class AgentTemplates:
         """Return the standing brief of an agent, not recorded yet, and its task."""
         context = self._context
         now = context.clock()
-        # Several agents may share a task: until a brief says what it is about, its id is its title.
+        # Several agents may share a task; its id is its title until a brief gives another.
         title = task or (f"Prompt of {agent}" if agent else "Prompt")
         known = task_for(context, BriefRequest(text=title, task=task, agent=agent), now=now)
         choice = self._choose(known, agent)
@@ -125,15 +125,15 @@ class AgentTemplates:
 
 
 def _read_template(template: str | os.PathLike[str]) -> str:
-    """Return the text of a template, or of the file that a path names.
+    """Return the text of a template, or of the file at a path object.
 
-    A file that a text names is never read: the text may come from elsewhere.
+    A text that is a path is never read as a file, because it may come from an untrusted source.
     """
     if isinstance(template, str):
         text = template
         if len(text) <= _LONGEST_PATH and os.path.isfile(text):
             raise WrongRequest(
-                f"the template is the name of a file, {text}", hint="pass pathlib.Path(…) to have the file filled in"
+                f"the template is the name of a file, {text}", hint="pass pathlib.Path(…) to fill in the file"
             )
     elif isinstance(template, os.PathLike):
         path = os.fspath(template)
@@ -184,14 +184,14 @@ def _join_within_limit(pieces: Iterable[str]) -> str:
     length = 0
     for piece in pieces:
         length += len(piece)
-        if length > _MOST_OUTPUT:
-            raise _OutputTooLong(f"it makes more than {_MOST_OUTPUT:,} characters")
+        if length > _LONGEST_OUTPUT:
+            raise _OutputTooLong(f"it makes more than {_LONGEST_OUTPUT:,} characters")
         kept.append(piece)
     return "".join(kept)
 
 
 def _explain(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
-    """Return the error that names the line of a mistake and says what to do about it."""
+    """Return the error for a mistake, with its line and a hint."""
     line = error.lineno if isinstance(error, TemplateSyntaxError) else _find_line(error)
     place = f"line {line} of the template" if line else "the template"
     message = " ".join(str(error).split()) or type(error).__name__
@@ -200,11 +200,11 @@ def _explain(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest
 
 def _choose_hint(error: BaseException, message: str, variables: Mapping[str, Any]) -> str:
     if isinstance(error, _OutputTooLong | MemoryError | RecursionError | OverflowError):
-        return "make it simpler: a prompt is read by a model, and has to be short"
+        return "make it simpler: a prompt has to be short"
     if "no loader" in message:
-        return "a template includes no others; give their text in `context`"
+        return "a template cannot include others; give their text in `context`"
     if isinstance(error, SecurityError):
-        return "a template may only read what it is given"
+        return "a template may only read its variables"
     if isinstance(error, TemplateSyntaxError):
         return "templates are written in Jinja2; correct that line"
     if isinstance(error, UndefinedError):
@@ -214,7 +214,7 @@ def _choose_hint(error: BaseException, message: str, variables: Mapping[str, Any
 
 
 def _find_line(error: BaseException) -> int:
-    """Return the line of the template in which an error was raised; 0 when it is not known."""
+    """Return the line of the template that raised an error; 0 if it is unknown."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == _TEMPLATE:

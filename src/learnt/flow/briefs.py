@@ -1,7 +1,7 @@
-"""Before a task: recall what matters, brief the agent, keep the receipt, and render it again on demand.
+"""Before a task: recall learnings, brief the agent, store the receipt, and render it again on demand.
 
-Every brief, for a task, a hook event or a template, is put together by `assemble` and kept by `record`, which makes it
-durable before anybody sees its text.
+Every brief, for a task, a hook event or a template, is built by `assemble` and stored by `record` before its text is
+used.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ if TYPE_CHECKING:
     from learnt.model import Failure
     from learnt.store import Store
 
-STRATEGIES = ("hybrid", "words")  # by words alone, as long as there is no other way
-_TRUSTED_CONSIDERED = 20
-_DOUBTED_CONSIDERED = 10
-_OWN_CONSIDERED = 10
-_TRUSTED_SUFFICING = 10
-_LEFT_OUT_LISTED = 5
+STRATEGIES = ("hybrid", "words")  # both search by words; there is no other way yet
+_MAX_TRUSTED = 20
+_MAX_DOUBTED = 10
+_MAX_OWN = 10
+_ENOUGH_TRUSTED = 10
+_MAX_LEFT_OUT = 5
 _RECENT_MS = 2 * HOUR_MS
 
 
 class SearchRequest(Value):
-    """What is searched for, where, and what is about to happen; the fields are the keywords of `Memory.search`."""
+    """A search; the fields are the keywords of `Memory.search`."""
 
     query: str
     limit: int = 10
@@ -75,7 +75,7 @@ class SearchRequest(Value):
 
 
 class BriefRequest(Value):
-    """What a brief is asked for; the fields are the keywords of `Memory.brief`."""
+    """A request for a brief; the fields are the keywords of `Memory.brief`."""
 
     text: str
     agent: str = ""
@@ -100,15 +100,15 @@ class BriefRequest(Value):
 
 
 class Draft(Value):
-    """All that could stand in a brief, and what it is for; `assemble` cuts it to its budget."""
+    """The full content of a brief before `assemble` cuts it to its budget."""
 
     task: Task
     content: Content
     choices: Sequence[Choice]
     settings: Mapping[str, Any]
-    """What governed the choice, for the receipt; `budget_tokens` among it."""
+    """The settings of the choice for the receipt, including `budget_tokens`."""
     asked: Mapping[str, Any]
-    """What was asked for beside the text, for the receipt."""
+    """The request apart from its text, for the receipt."""
     query: str = ""
     beside: Sequence[str] = ()
     max_chars: int | None = None
@@ -119,7 +119,7 @@ class Draft(Value):
 
 
 def search(context: Context, request: SearchRequest) -> list[Hit]:
-    """Return the learnings that fit a text, best first: those whose triggers hold, then those that share words."""
+    """Return the learnings that match a text, best first: those whose triggers hold, then those that share words."""
     if request.strategy not in STRATEGIES:
         raise WrongRequest(f"there is no strategy `{request.strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
     check_rows(limit=request.limit)
@@ -138,7 +138,7 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
 
 
 def brief(context: Context, request: BriefRequest) -> Brief:
-    """Return what an agent should know before this task, and keep the receipt; the text may be empty."""
+    """Return what an agent should know before this task, and store the receipt; the text may be empty."""
     request = _without_secrets(context, request)
     now = context.clock()
     task = task_for(context, request, now=now)
@@ -171,7 +171,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
 
 
 def assemble(draft: Draft) -> Brief:
-    """Return the brief of a draft: what there is room for, with its receipt and its injections."""
+    """Return the brief of a draft, cut to its budget, with its receipt and its injections."""
     content, no_room = fit(draft.content, draft.settings["budget_tokens"], max_chars=draft.max_chars)
     receipt = write_receipt(
         query=draft.query,
@@ -232,13 +232,13 @@ def record(
 
 
 def explain(context: Context, id: str) -> Brief:
-    """Return a brief with its receipt, rendered again from the history as far as that still exists."""
+    """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
     brief = happened.get_brief(context.store.database, id)
     reports = tasks.failures(context.store.database, brief.task)
 
     def failure_of(attempt: str) -> Failure:
         if attempt not in reports:
-            raise NotFound(f"no report on `{attempt}`", hint="it is not in this store any more")
+            raise NotFound(f"no report on `{attempt}`", hint="it is no longer in this store")
         return reports[attempt]
 
     def learning_at(id: str, version: int, scope: str) -> Learning:
@@ -247,22 +247,22 @@ def explain(context: Context, id: str) -> Brief:
     try:
         content = read_receipt(id, dict(brief.receipt), learning_at=learning_at, failure_of=failure_of)
     except NotFound:
-        return brief  # something in it is gone: the receipt remains, the text cannot be rendered any more
+        return brief  # something in it was deleted: the receipt remains, but the text cannot be rendered
     return brief.replace(text=render(content))
 
 
 def is_as_sent(brief: Brief) -> bool:
-    """Say whether the text of a brief is, byte for byte, what the agent was given."""
+    """Say whether the text of a brief is byte for byte the text that the agent was given."""
     return digest(brief.text) == brief.text_hash
 
 
 def is_of_another_version(brief: Brief) -> bool:
-    """Say whether a brief was rendered by another version, which may use other words."""
+    """Say whether a brief was rendered by another version, whose wording may differ."""
     return bool(brief.receipt.get("render", 1) != RENDERER)
 
 
 def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
-    """Return the task of a brief: the known one, or a new one made of the text."""
+    """Return the task of a brief: the stored one, or a new one from the text."""
     id = request.task or new_id("task", now)
     known = tasks.find(context.store.database, id)
     title = fold(request.text)[:TITLE_LIMIT]
@@ -282,17 +282,17 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
 
 def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
     """Return the learnings that a task was given since a moment, and whether each was held out."""
-    # The spool first: it may be brought into the database at this very moment.
-    waiting = context.store.pending_briefs(task) if task else ()
+    # Read the spool first, because a replay may move records to the database meanwhile.
+    pending = context.store.pending_briefs(task) if task else ()
     given = happened.injected(context.store.database, task, since=since)
-    for record in waiting:
+    for record in pending:
         injections = record.given.brief.injections
         given |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return given
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
-    """Return what other agents were given for the same task; a brief for no agent in particular counts for none."""
+    """Return the learnings that other agents were given for the same task; briefs without an agent do not count."""
     if not agent:
         return {}
     return {
@@ -303,7 +303,7 @@ def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
 
 
 def asked(situation: Situation, **also: Any) -> dict[str, Any]:
-    """Return what a brief was asked for beside the text, for its receipt: without secrets."""
+    """Return the request for a brief apart from its text, without secrets, for the receipt."""
     return {
         **also,
         "paths": [redact(clean(path))[0] for path in situation.paths],
@@ -316,7 +316,7 @@ def asked(situation: Situation, **also: Any) -> dict[str, Any]:
 def _without_secrets(context: Context, request: BriefRequest) -> BriefRequest:
     text = redact(clean(check_text("task_text", request.text)))[0]
     if not text.strip():
-        raise WrongRequest("the task says nothing", hint="say in a few words what is to be done")
+        raise WrongRequest("the task has no text", hint="say in a few words what to do")
     return request.replace(
         text=text,
         command=redact(clean(request.command))[0],
@@ -340,7 +340,7 @@ def _situation(request: SearchRequest | BriefRequest, text: str, task_type: str)
 def _budget(context: Context, tokens: int | None) -> int:
     budget = context.settings.brief_tokens if tokens is None else tokens
     if budget < 0:
-        raise WrongRequest(f"a budget of {budget} tokens cannot be kept", hint="give a number from 0 on")
+        raise WrongRequest(f"the budget cannot be {budget} tokens", hint="give 0 or a positive number")
     return budget
 
 
@@ -355,7 +355,7 @@ def _rules(context: Context) -> Rules:
 
 
 def _content(context: Context, task: Task, choices: Sequence[Choice], request: BriefRequest, *, now: int) -> Content:
-    """Return all that could be said before a task."""
+    """Return the full content of a brief for a task."""
     shown = [Shown(learning=choice.hit.learning, on_trial=choice.on_trial) for choice in choices if not choice.left_out]
     past, loop = _past_attempts(context, task, now=now)
     return Content(
@@ -375,7 +375,7 @@ def _is_stuck(context: Context, task: Task) -> bool:
 
 
 def _find_everywhere(context: Context, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
-    """Return the best hits of all stores, for each part of what is looked for."""
+    """Return the best hits of all stores for each part of the search."""
     seen: set[str] = set()
     hits_by_part: list[list[Hit]] = [[] for _ in parts]
     for store in context.sound_stores():
@@ -390,27 +390,27 @@ def _find_everywhere(context: Context, situation: Situation, which: Filter, part
 def _recall(
     context: Context, situation: Situation, task: Task, known: dict[str, str], request: BriefRequest
 ) -> tuple[list[Hit], dict[str, str]]:
-    """Return what could stand in a brief, and why the agent need not be told some of it.
+    """Return the candidates for a brief, and the reasons to leave some of them out.
 
-    Trusted and doubtful learnings are looked for apart, so that neither crowds out the other; so are those of other
-    agents' categories. A conversation is not given back what it taught itself; a retry is given what the earlier
-    attempts taught, and what fits the way in which the last one failed.
+    Trusted learnings, doubted ones and those of other agents' categories are searched for separately, so that none
+    crowds out the others. A conversation does not get its own learnings back. A retry gets the learnings of the earlier
+    attempts, and those that match the last failure.
     """
     if task.skip_learnings:
         return [], {}
     exclude_goal, agent = request.exclude_goal, request.agent
     which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
-    told = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(known)))
+    unknown = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(known)))
     gate, hidden = context.settings.brief_confidence, _hidden_categories(context, agent)
-    visible = told.replace(not_in_categories=hidden) if hidden else told
-    trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_TRUSTED_CONSIDERED, least=_TRUSTED_SUFFICING)
-    doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_DOUBTED_CONSIDERED, least=1)
-    excluded = Wanted(which=told.replace(only_excluded=True), limit=_LEFT_OUT_LISTED)
-    of_others = [Wanted(which=told.replace(in_categories=hidden), limit=_LEFT_OUT_LISTED)] if hidden else []
+    visible = unknown.replace(not_in_categories=hidden) if hidden else unknown
+    trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED)
+    doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_MAX_DOUBTED, least=1)
+    excluded = Wanted(which=unknown.replace(only_excluded=True), limit=_MAX_LEFT_OUT)
+    of_others = [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT)] if hidden else []
     *fresh, left_out = _find_everywhere(context, situation, which, [*of_others, trusted, doubted, excluded])
     others = fresh.pop(0) if hidden else []
     hits = {hit.learning.id: hit for part in fresh for hit in part}
-    for hit in _taught_by_failures(context, task, told, [trusted, doubted]):
+    for hit in _taught_by_failures(context, task, unknown, [trusted, doubted]):
         better = hits.get(hit.learning.id)
         if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
             hits[hit.learning.id] = hit
@@ -421,13 +421,13 @@ def _recall(
 
 
 def _taught_by_failures(context: Context, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:
-    """Return what earlier attempts at a task taught, and what fits the way in which the last one failed."""
+    """Return the learnings of earlier attempts at a task, and those that match the last failure."""
     database = context.store.database
     attempts = tasks.attempts(database, task.id) if task.type != "session" else []
     report = tasks.failures(database, task.id).get(attempts[0].id) if attempts else None
     if report is None or report.archived_at:
         return []
-    own = learnings.page(database, which.replace(task=task.id), limit=_OWN_CONSIDERED)
+    own = learnings.page(database, which.replace(task=task.id), limit=_MAX_OWN)
     hits = [
         Hit(learning=learning, score=0.0, relevance=1.0, trigger="an earlier attempt at this task") for learning in own
     ]
@@ -440,7 +440,7 @@ def _taught_by_failures(context: Context, task: Task, which: Filter, parts: Sequ
 
 
 def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Past, ...], Loop]:
-    """Return the failed attempts at a task, newest first, and how its loop goes; a conversation has neither."""
+    """Return the failed attempts at a task, newest first, and the state of its loop; a conversation has neither."""
     database = context.store.database
     attempts = tasks.attempts(database, task.id)
     if not attempts or task.type == "session":
@@ -465,7 +465,7 @@ def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Pas
 
 
 def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
-    """Count uses in another store of ours; a brief neither waits for it nor fails with it."""
+    """Count uses in another writable store; a brief neither waits for it nor fails because of it."""
     wait_ms = store.database.wait_at_most(PATIENCE_MS)
     try:
         with store.transaction():
@@ -478,7 +478,7 @@ def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: 
 
 
 def _count_search(context: Context, asker: str) -> None:
-    """Count a search; the search neither waits for this nor fails with it."""
+    """Count a search; the search neither waits for it nor fails because of it."""
     if asker not in ("person", "tool"):
         raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
     database = context.store.database
@@ -495,14 +495,14 @@ def _count_search(context: Context, asker: str) -> None:
 
 
 def _known_before(context: Context, task: Task | None, beside: Sequence[str]) -> dict[str, str]:
-    """Return what an agent need not be told, each with the reason."""
+    """Return the learnings that the agent already has, each with the reason to leave it out."""
     seen = injected(context, task.id, since=task.fresh_since) if task else ()
     given = dict.fromkeys(seen, "shown before in this conversation")
     return given | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
 
 def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
-    """Return the categories, as learnings spell them, that an agent does not see."""
+    """Return the categories that an agent does not see, in the spelling of the learnings."""
     agents = context.settings.agents
     if not agent or not is_restricted(agent, agents):
         return ()
@@ -511,12 +511,12 @@ def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
 
 
 def _learning_at(context: Context, id: str, version: int, scope: str) -> Learning:
-    """Return a learning as it was at one of its versions, in the store that it was read from."""
+    """Return an earlier version of a learning from the store of this scope."""
     fields: dict[str, Any] = {}
     stores = [store for store in context.sound_stores() if store.place.scope == scope]
     history = [event for store in stores for event in learnings.history(store.database, id)]
     if not history:
-        raise NotFound(f"no history of `{id}`", hint="it was purged, or its store is not read along any more")
+        raise NotFound(f"no history of `{id}`", hint="it was purged, or its store is no longer configured")
     for event in history:
         if event.version <= version:
             fields.update(event.new)

@@ -1,7 +1,7 @@
-"""The loop's side: claim a task, choose its model, and settle how the attempt ended.
+"""Tasks for the loop: claim a task, choose its model, and end the attempt.
 
-What a worker reports counts only while it holds its claim: the claim, the attempt and the task's new status change in
-one transaction, so that a task is done once, no matter how many workers die.
+A worker's report counts only while it holds its claim: the claim, the attempt and the task's status change in one
+transaction, so a task is done once, however many workers die.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from learnt.strategy.stuck import Stuck, find_stuck_run
 from learnt.text.titles import normalised_error
 from learnt.text.words import words
 
-# How far back the record is read for a choice; older attempts say little about today's models.
-_RECORD = 2_000
-_RECENT = 20
-_SIMILAR = 0.2
+# How many past attempts a choice considers; older ones say little about today's models.
+_MAX_ATTEMPTS = 2_000
+_RECENT_ATTEMPTS = 20
+_MIN_LIKENESS = 0.2
 
 
 class Picture(Value):
-    """What the record says of each model, and what would be chosen now."""
+    """The figures of each model, and the model that would be chosen now."""
 
     figures: tuple[Figure, ...]
     by_type: tuple[Figure, ...]
@@ -43,7 +43,7 @@ class Work:
         self._settings = context.settings
 
     def claims(self) -> list[Claim]:
-        """Return which worker holds which task now."""
+        """Return the current claims."""
         return tasks.claims(self._store.database)
 
     def has_store(self) -> bool:
@@ -51,15 +51,15 @@ class Work:
         return self._store.place.exists()
 
     def replay_spool(self) -> None:
-        """Bring what waits in the spool into the database, if it can take it now."""
+        """Apply spooled records, if the database is available."""
         self._store.replay_spool(wait=True)
 
     def were_given_learnings(self, tasks: Sequence[str], *, since: int) -> bool:
-        """Say whether a brief of one of these tasks carried a learning since a moment."""
+        """Say whether a brief of one of these tasks contained a learning since a moment."""
         return happened.any_injected(self._store.database, tasks, since=since)
 
     def claim(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
-        """Hold the task that has been ready longest, of all or of some, for one attempt; None when there is none."""
+        """Claim the task that has been ready longest, among all or some, for one attempt; None if there is none."""
         now = self._now()
         claim = Claim(
             attempt=new_id("attempt", now),
@@ -73,13 +73,13 @@ class Work:
             return tasks.claim_oldest_ready(self._store.database, claim, only=only)
 
     def keep(self, claim: Claim) -> Claim | None:
-        """Give a sign of life, with what is known of the agent; None when the claim is lost."""
+        """Renew a claim and store facts about its agent; None if the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
             return renewed if tasks.update_claim(self._store.database, renewed) else None
 
     def hand_over(self, claim: Claim, reason: str) -> Escalation:
-        """Release a task that cannot be begun, and ask a person to look at it."""
+        """Release a task that cannot be started, and escalate it to a person."""
         now = self._context.clock()
         escalation = Escalation(
             id=text_id("esc", claim.attempt),
@@ -96,24 +96,24 @@ class Work:
         return escalation
 
     def renew(self, claim: Claim) -> Claim | None:
-        """Give a sign of life; None when the claim is lost."""
+        """Renew a claim; None if it is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
             return renewed if tasks.renew_claim(self._store.database, renewed) else None
 
     def note_branch(self, task: str, branch: str) -> None:
-        """Keep on which branch the work at a task is."""
+        """Store the branch on which a task is worked on."""
         with self._store.transaction():
             known = tasks.get(self._store.database, task, for_update=True)
             tasks.change(self._store.database, known.replace(branch=branch))
 
     def lapsed(self) -> list[Claim]:
-        """Return the claims whose workers have given no sign of life for a whole lease."""
+        """Return the claims that were not renewed for a whole lease."""
         now = self._now()
         return [claim for claim in self.claims() if claim.held_until < now]
 
     def end(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
-        """Record an interrupted attempt and release its task; False when the claim is not held."""
+        """Record an interrupted attempt and release its task; False if the claim is not held."""
         now = self._now()
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
@@ -145,12 +145,12 @@ class Work:
             return ModelChoice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
         strategy = "fixed" if task.model else self._settings.strategy
-        # A person's choice counts, and a hint at a model that has failed already does not.
+        # A model that a person chose overrides the hint, and so does a failure of the hinted model.
         hint = "" if task.model or task.next_model in facts.failures else task.next_model
         return choose(strategy, self._settings.models, record, facts, hint=hint, fixed=fixed)
 
     def picture(self, *, types: Sequence[str] = ()) -> Picture:
-        """Return the figures of each model, and what would be chosen now for a fresh task of each type."""
+        """Return the figures of each model, and the choice for a new task of each type."""
         outcomes = self._outcomes()
         kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
         fresh = [Task(id=new_id("task", self._context.clock()), title="-", type=kind) for kind in kinds]
@@ -161,7 +161,7 @@ class Work:
         )
 
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
-        """Say why a run should stop, if it should: the same error in several tasks, and the learnings they share."""
+        """Return why a run should stop, if several tasks had the same error, and the learnings that they share."""
         wanted = set(attempts)
         outcomes = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
         outcomes = [outcome.replace(error=normalised_error(outcome.said)) for outcome in outcomes]
@@ -172,7 +172,7 @@ class Work:
         return find_stuck_run(outcomes, given, times=self._settings.stuck_after)
 
     def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
-        """Ask a person whether a learning that failing tasks share should be hidden."""
+        """Ask a person whether to hide a learning that failing tasks share."""
         title = self._context.get(learning).title
         escalation = Escalation(
             id=text_id("esc", f"{learning} {error} {' '.join(sorted(task_ids))}"),
@@ -193,23 +193,23 @@ class Work:
         return self._store.database.now_ms(self._context.clock())
 
     def _facts(self, task: Task) -> tuple[TrackRecord, Facts]:
-        """Return the record of past attempts, and what is known of the task at hand."""
+        """Return the record of past attempts, and the facts about this task."""
         outcomes = self._outcomes(like=task)
         own = [outcome for outcome in outcomes if outcome.task == task.id]
-        recent = outcomes[:_RECENT]
+        recent = outcomes[:_RECENT_ATTEMPTS]
         facts = Facts(
             task=task.id,
             type=task.type,
             difficulty=next((outcome.difficulty for outcome in own if outcome.difficulty), ""),
             failures=tuple(failure.model for failure in failed_attempts(self._context, task)),
-            similar=tuple(other for other in outcomes if other.task != task.id and other.likeness >= _SIMILAR),
+            similar=tuple(other for other in outcomes if other.task != task.id and other.likeness >= _MIN_LIKENESS),
             recent=Share(done=sum(outcome.done for outcome in recent), attempts=len(recent)) if recent else None,
         )
         return TrackRecord(outcomes), facts
 
     def _outcomes(self, *, like: Task | None = None) -> list[PastAttempt]:
-        """Return past attempts, the newest first, each with how much its task is like this one."""
-        record = tasks.latest_attempts(self._store.database, limit=_RECORD)
+        """Return past attempts, newest first, each with the likeness of its task to this one."""
+        record = tasks.latest_attempts(self._store.database, limit=_MAX_ATTEMPTS)
         own_words = set(words(f"{like.title} {like.goal}")) if like else set()
         failed: dict[str, int] = {}
         outcomes = []

@@ -1,6 +1,6 @@
-"""What every part of the flow works with: the opened stores, the settings, the clock, and who is asking.
+"""The context of every part of the flow: the open stores, the settings, the clock and the person.
 
-Reading looks into the project's store, then the user-wide one, then other projects that are named as sources. A change
+Reads search the project's store, then the user-wide one, then other projects that are configured as sources. A change
 goes to the store that holds the learning; sources are never changed.
 """
 
@@ -51,13 +51,13 @@ def now_ms() -> int:
 
 
 def check_rows(*, limit: int, offset: int = 0) -> None:
-    """Raise unless this many rows can be asked for."""
+    """Raise unless limit and offset are valid."""
     if not (0 <= limit <= _MOST_ROWS and 0 <= offset <= _MOST_ROWS):
-        raise WrongRequest(f"limit and offset go from 0 to {_MOST_ROWS:,}", hint="leave them out for the first page")
+        raise WrongRequest(f"limit and offset are from 0 to {_MOST_ROWS:,}", hint="leave them out for the first page")
 
 
 class Context:
-    """Opened stores, the settings, the clock, the person and the project's folder."""
+    """The open stores, the settings, the clock, the person and the project's folder."""
 
     def __init__(
         self,
@@ -68,20 +68,20 @@ class Context:
         mirrored: bool = False,
         root: str = "",
     ) -> None:
-        """`mirrored`: read a server's mirror instead of the server, as hooks do."""
+        """`mirrored`: use the mirror of a server instead of the server, as hooks do."""
         self.clock = clock or now_ms
         self.configuration = configuration
         self.settings = configuration.settings
         self.root = root
-        """The folder of the project, where its settings are; empty for the user-wide store."""
+        """The project's folder; empty for the user-wide store."""
         self.remarks: list[str] = []
-        """What a person should know, though nothing failed: a source that is missing, for example."""
+        """Notes for a person, for example about a missing source."""
         self.mistake = ""
-        """What is wrong with the settings, if the last valid ones are used instead."""
+        """The fault in the settings, if the last valid ones are used instead."""
         self.redactions = 0
-        """How many secrets were redacted from what people typed, and from names."""
+        """How many secrets were redacted from input and from names."""
         self.report: Callable[[str], None] | None = None
-        """Is told what was done beside what was asked for."""
+        """Called with a message about additional work, such as tidying."""
         self.settings_files: Sequence[str] = ()
         self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
         if not self.store.place.exists():
@@ -101,18 +101,18 @@ class Context:
         return kind(place, version=__version__, clock=self.clock, appliers={"debrief": self._apply_debrief})
 
     def _apply_debrief(self, database: Database, body: dict[str, Any]) -> object:
-        """Within a transaction: let a debrief take effect, which asks for more than the store's own rules."""
-        from learnt.flow.debriefs import apply  # most processes apply none
+        """Within a transaction: apply a debrief."""
+        from learnt.flow.debriefs import apply  # rarely needed
 
         return apply(self, database, body)
 
     @property
     def store(self) -> Store:
-        """The project's own store, which takes what is new."""
+        """The project's own store, which receives new data."""
         return self.stores[0]
 
     def close(self, *, completed: bool = False) -> None:
-        """Close all connections; after a `completed` piece of work, keep valid settings in their compiled form."""
+        """Close all connections; if the work is `completed`, save the settings in compiled form."""
         folder = self.store.place.folder
         if completed and self.settings_files and not self.mistake and os.path.isdir(folder):
             keep_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
@@ -120,7 +120,7 @@ class Context:
             store.close()
 
     def sound_stores(self) -> tuple[Store, ...]:
-        """Return the own store and the other readable ones; leave out the rest with a remark."""
+        """Return the own store and the readable others; add a remark for each unreadable one."""
         for store in self.stores[1:]:
             try:
                 _ = store.database
@@ -150,7 +150,7 @@ class Context:
         )
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the present titles of learnings, as far as they still exist."""
+        """Return the current titles of learnings that still exist, by id."""
         titles: dict[str, str] = {}
         for store in self.sound_stores():
             for id, learning in learnings.get_all(store.database, ids).items():
@@ -158,11 +158,11 @@ class Context:
         return titles
 
     def change(self, what: str, *, at: int, reason: str = "", undoes: str = "") -> Change:
-        """Return the event of a change that this person makes."""
+        """Return a change by this person."""
         return Change(what=what, who=self.person, at=at, reason=self.redact_line(reason, TEXT_LIMIT), undoes=undoes)
 
     def redact_line(self, text: str, limit: int = TITLE_LIMIT) -> str:
-        """Return a short text that came in: cleaned, on one line, without secrets."""
+        """Return an input text on one line, cleaned and without secrets."""
         if not text:
             return ""
         line, count = redact_line(text, limit)
@@ -170,7 +170,7 @@ class Context:
         return line
 
     def redact_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields of a learning as they came in, without secrets."""
+        """Return the input fields of a learning without secrets."""
         safe, count = without_secrets(record)
         self.redactions += count
         return safe
@@ -186,7 +186,7 @@ def open_project(
 ) -> Context:
     """Open the stores of the project around a folder, or at a PostgreSQL address.
 
-    `wait_ms`: how long to wait for other writers, instead of as long as the settings say.
+    `wait_ms`: how long to wait for other writers; by default, as set in the settings.
     """
     is_address = start.startswith(("postgresql://", "postgres://"))
     here = _find_project("." if is_address else start, create=create or is_address)
@@ -201,7 +201,7 @@ def open_project(
     others, remarks = _other_places(settings)
     places = [own, *(place for place in others if place.folder != own.folder)]
     if wait_ms is not None:
-        # Beside a mirror there is no spool to turn to: waiting for it may take the whole deadline of a hook.
+        # Writes to a mirror cannot be spooled instead, so they may wait for the whole deadline of a hook.
         patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
         places = [place.replace(wait_ms=patience[bool(place.address)], skip_long_spool=mirrored) for place in places]
     context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=here.root)
@@ -212,10 +212,7 @@ def open_project(
 
 
 def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Context:
-    """Open the stores of a project without ever waiting for a server: a mirror replaces it.
-
-    What the database cannot take quickly goes to the spool.
-    """
+    """Open the stores of a project for a hook: with the mirror of a server, and with a short wait before spooling."""
     return open_project(start, create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
 
 
@@ -229,15 +226,15 @@ def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Contex
 
 
 def load_configuration(start: str) -> Configuration:
-    """Return the settings for a folder, inside a project or not."""
+    """Return the settings for a folder, which need not be in a project."""
     here = find_project(start)
     return load(settings_files(here.root if here else None), dict(os.environ))
 
 
 def is_upkeep_due(context: Context) -> bool:
-    """Say whether a day has passed since the last upkeep, and start the next day: of two processes, one tidies.
+    """Say whether the last upkeep was a day ago, and claim the next one, so that only one process does it.
 
-    A store that was never tidied starts to count now.
+    For a store without any upkeep so far, the first day starts now.
     """
     place = context.store.place
     if not os.path.isdir(place.folder) or context.store.database.read_only:
@@ -253,14 +250,14 @@ def is_upkeep_due(context: Context) -> bool:
 
 
 def settings_files(root: str | None) -> list[str]:
-    """Return the files that hold settings for a project; later ones overrule earlier ones."""
+    """Return the settings files of a project; later files override earlier ones."""
     files = [user_settings_file(dict(os.environ))]
     return files if root is None else [*files, os.path.join(root, SETTINGS_FILE)]
 
 
 def _find_project(start: str, *, create: bool) -> Project:
     if not os.path.exists(start):
-        raise WrongRequest(f"there is no folder {start}", hint="name an existing one: a store is made inside it")
+        raise WrongRequest(f"there is no folder {start}", hint="give an existing folder: the store is created in it")
     here = find_project(start)
     if here is None and not create:
         raise NoStore(
@@ -271,7 +268,7 @@ def _find_project(start: str, *, create: bool) -> Project:
 
 
 def own_place(here: Project, settings: Settings) -> Place:
-    """Return where a project's own store is."""
+    """Return the place of a project's own store."""
     return Place(
         folder=here.folder,
         address=settings.database,
@@ -281,13 +278,13 @@ def own_place(here: Project, settings: Settings) -> Place:
 
 
 def user_place(settings: Settings) -> Place:
-    """Return where the user-wide store is."""
+    """Return the place of the user-wide store."""
     folder = user_data_folder(dict(os.environ))
     return Place(folder=folder, scope="user", wait_ms=settings.wait_ms)
 
 
 def _other_places(settings: Settings) -> tuple[list[Place], list[str]]:
-    """Return the stores that are read beside the project's, the user's first, and why others cannot be."""
+    """Return the places of the additional stores, the user-wide one first, and remarks on unreadable sources."""
     user = user_place(settings)
     places = [user] if settings.user_store and user.exists() else []
     remarks = []
@@ -300,7 +297,7 @@ def _other_places(settings: Settings) -> tuple[list[Place], list[str]]:
 
 
 def source_place(path: str) -> Place:
-    """Return where the store of another project is that `sources` names."""
+    """Return the place of another project's store that `sources` names."""
     source = find_project(path) if os.path.isdir(path) else None
     if source is None:
         raise WrongRequest(

@@ -1,7 +1,7 @@
-"""After a task: read the agent's output, and keep its learnings, its report, its marks and its figures.
+"""After a task: read the agent's output, and store its learnings, its failure report, its marks and its figures.
 
-The redacted output is on the disk before anything is read from it. It takes effect in one transaction, exactly once:
-`apply` returns what came of it to the caller whose output it is; a later replay of the spool throws that away.
+The redacted output is on the disk before it is parsed. It is applied in one transaction, exactly once: `apply` returns
+the outcome to the process that brought the output; a later replay of the spool ignores it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LONGEST_MATERIAL = 40_000
 
 
 class AgentOutput(Value):
-    """An agent's output and what is known of the attempt; the fields are the keywords of `Memory.debrief`."""
+    """An agent's output and facts about the attempt; the fields are the keywords of `Memory.debrief`."""
 
     task: str
     text: str
@@ -75,7 +75,7 @@ class AgentOutput(Value):
 
 
 class Debriefs:
-    """Reads what agents said after a task."""
+    """Reads the output of agents after a task."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -86,7 +86,7 @@ class Debriefs:
 
 
 def debrief(context: Context, output: AgentOutput) -> Debrief:
-    """Read an agent's output: keep its learnings, its failure report, its marks and its figures."""
+    """Read an agent's output: store its learnings, its failure report, its marks and its figures."""
     now, claim = context.clock(), output.claim
     text, redactions = redact(clean(check_text("output", output.text)))
     attempt = Attempt(
@@ -125,7 +125,7 @@ def debrief(context: Context, output: AgentOutput) -> Debrief:
 
 
 def keep(context: Context, record: DebriefRecord) -> Debrief:
-    """Put a debrief on the disk, let it take effect if it can, and return what came of it."""
+    """Spool a debrief, apply it if possible, and return the outcome."""
     op, outcome = context.store.spool_and_apply(record)
     debrief = outcome if isinstance(outcome, Debrief) else _read_back(context, op, record.attempt)
     if not debrief.spooled:
@@ -134,7 +134,7 @@ def keep(context: Context, record: DebriefRecord) -> Debrief:
 
 
 def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief | None:
-    """Within a transaction: let an agent's output take effect; None for a turn that says nothing new."""
+    """Within a transaction: apply an agent's output; None for a turn without anything new."""
     record = DebriefRecord.from_body(body)
     reading = _Reading(record)
     attempt = record.attempt
@@ -142,7 +142,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     tasks.ensure(database, known or record.task)
     task = tasks.get(database, attempt.task, for_update=True)  # attempts are counted one after the other
     if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
-        # The claim has lapsed, and how this attempt ended was recorded then. What it learnt counts.
+        # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings still count.
         tasks.fill_figures(database, attempt)
         return _learn_and_mark(context, database, reading, task).replace(result="interrupted")
     earlier = None if record.turn is None else tasks.find_attempt(database, attempt.id)
@@ -164,7 +164,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
 
 
 class _Reading:
-    """What an agent's output says, before anything is made of it."""
+    """The parsed output of an agent, before it is applied."""
 
     def __init__(self, record: DebriefRecord) -> None:
         self.record = record
@@ -174,7 +174,7 @@ class _Reading:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """What the output says that does not count."""
+        """The statements of the output that do not count, each with the reason."""
         stated = self.sigils.result
         is_overruled = stated not in ("", self.result)
         overruled = (f"<task-{stated}>, as the result was given: {self.result}",) if is_overruled else ()
@@ -182,7 +182,7 @@ class _Reading:
 
 
 def _learn_and_mark(context: Context, database: Database, reading: _Reading, task: Task) -> Debrief:
-    """Within a transaction: keep what the agent says it learnt, and count its marks."""
+    """Within a transaction: store the learnings that the agent reports, and count its marks."""
     at, once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
     added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, once=once)
     marks = reading.marks
@@ -225,7 +225,7 @@ def _learn(
 def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
     discovery = discovery_of(sigil.category)
     kind = sigil.kind or kind_of(discovery)
-    # A gotcha is shown at the files that it names first.
+    # A gotcha is triggered by the files that it mentions.
     files = find_files(" ".join((*sigil.tags, sigil.title))) if kind == "gotcha" else ()
     return Learning(
         id=new_id("learn", at),
@@ -247,15 +247,15 @@ def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
 
 
 def _tags(own: Sequence[str], detected: Sequence[str]) -> tuple[str, ...]:
-    """Return the agent's own tags in their normal form and, as far as there is room, the detected ones."""
+    """Return the agent's own tags in normal form, and as many detected ones as the limit allows."""
     own = [tag for tag in read_fields({"tags": own})["tags"] if tag]
     return tuple(sorted(list(dict.fromkeys((*own, *detected)))[:TAG_LIMIT]))
 
 
 def _report(reading: _Reading, task: Task) -> Failure | None:
-    """Return the report on a failed attempt; what a verification found overrules what the agent says."""
+    """Return the report on a failed attempt; findings of a verification override the agent's words."""
     if task.type == "session" and reading.sigils.failure is None and reading.result != "failed":
-        return None  # a turn of a conversation is no failed attempt
+        return None  # a turn of a conversation is not a failed attempt
     record = reading.record
     failure = make_report(
         reading.sigils, record.output, attempt=record.attempt.id, task=task.id, result=reading.result, at=record.at
@@ -264,17 +264,17 @@ def _report(reading: _Reading, task: Task) -> Failure | None:
 
 
 def _redact_failure(failure: Failure) -> Failure:
-    """Return what a verification found, without secrets."""
+    """Return the failure that a verification found, without secrets."""
     texts = {name: getattr(failure, name) for name in ("tried", "reason", "error", "avoid", "suggestion")}
     return failure.replace(**{name: redact(clean(text))[0] for name, text in texts.items()})
 
 
 def _keep_material(context: Context, before: Task, attempt: Attempt, record: DebriefRecord, *, is_new: bool) -> None:
-    """Within a transaction: keep what can be mined for learnings, and count the finished tasks."""
+    """Within a transaction: store the output as material to be mined, and count finished tasks."""
     database, output = context.store.database, record.output
     if record.turn is not None:
         _keep_turn(database, before, attempt, record.turn)
-        # What is said on the way is mostly a plan or a guess; what is said last is what was found out.
+        # Earlier messages are mostly plans or guesses; the last one says what was found.
         output = output if record.turn.last is None else record.turn.last
     if before.skip_learnings or not context.settings.learnings_enabled:
         return
@@ -293,14 +293,14 @@ def _keep_material(context: Context, before: Task, attempt: Attempt, record: Deb
 
 
 def _keep_transcript(database: Database, earlier: Attempt, transcript: str) -> None:
-    """Within a transaction: leave a conversation's debrief as it is, and keep where its transcript is."""
+    """Within a transaction: store the path of a conversation's transcript, and leave the rest unchanged."""
     if transcript and transcript != earlier.transcript:
         report = tasks.failures(database, earlier.task).get(earlier.id)
         tasks.replace_attempt(database, earlier.replace(transcript=transcript), report)
 
 
 def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> None:
-    """Within a transaction: keep what a turn says about its conversation."""
+    """Within a transaction: store the facts that a turn gives about its conversation."""
     known = tasks.get(database, task.id)
     changed = known.replace(
         title=(turn.asked if known.title == known.id else "") or known.title,
@@ -317,15 +317,13 @@ def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> 
 
 
 def _read_back(context: Context, op: str, attempt: Attempt) -> Debrief:
-    """Return what the store knows of a debrief that another process applied, or that waits in the spool."""
+    """Return the outcome of a debrief that another process applied, or that is still in the spool."""
     if any(record.op == op for record in context.store.spool.pending()):
         return Debrief(task=attempt.task, attempt=attempt.id, spooled=True)
     database = context.store.database
     applied = tasks.find_attempt(database, attempt.id)
     if applied is None:
-        raise LearntError(
-            "the output was kept, but nothing could be made of it", hint="`learnt doctor` says where it is"
-        )
+        raise LearntError("the output was stored, but could not be applied", hint="`learnt doctor` says where it is")
     marks = activity.marked(database, attempt.id)
     return Debrief(
         task=applied.task,

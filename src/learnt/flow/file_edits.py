@@ -1,7 +1,7 @@
-"""Edits of the learnings files: what people, or an agent, did to the files since they were written.
+"""Edits of the learnings files by people or an agent.
 
-A file is compared with what was last written to it. What a person added, changed, moved or removed is done to the
-learnings, within one transaction. What an agent adds is on trial; what it changes or removes is put back.
+A file is compared with its last rendering. Additions, changes, moves and removals by a person are applied to the
+learnings in one transaction. Additions by an agent are on trial; its other edits are reverted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from learnt.text.redact import redact
 
 
 class FileEdit(Value):
-    """An edit that was taken over from a file: a bullet was `added`, `changed`, `moved` or `hidden`."""
+    """An edit in a file that was applied to the learnings: a bullet was `added`, `changed`, `moved` or `hidden`."""
 
     what: str
     id: str
@@ -35,37 +35,37 @@ class FileEdit(Value):
 
 
 class FileOnDisk:
-    """A learnings file as it was read, and what was done to it."""
+    """A learnings file as read from the disk, its last rendering, and the edits in it."""
 
     def __init__(self, goal: str, path: str, content: bytes | None) -> None:
         self.goal = goal
         self.path = path
         self.content = content
-        """What was read; None if there was no file."""
+        """The bytes; None if there was no file."""
         self.text = (content or b"").decode("utf-8")
-        # What is stored has no secrets: only without them are texts the same.
+        # Stored texts have no secrets, so the file is compared without its secrets, too.
         self.safe, self.redactions = redact(self.text)
         self.parsed: ParsedFile = parse(self.safe)
         self.base: Rendering | None = None
-        """What was last written to it, as far as that is recorded."""
+        """Its last recorded rendering."""
         self.edits = Edits()
         self.taken: list[FileEdit] = []
 
     def is_as_written(self, database: Database) -> bool:
-        """Say whether the file is what an update wrote."""
+        """Say whether the file is unchanged since an update wrote it."""
         written = _find_regeneration(database, self)
         return written is not None and written.text == self.text
 
 
 def read_files(context: Context) -> list[FileOnDisk]:
-    """Return the files that exist, and the project's own in any case, as people left them."""
+    """Read the learnings files that exist; the project's own is always included."""
     files = []
     for goal in ("", *disk.goals(context.root)):
         path = disk.path_of(context.root, goal)
         file = FileOnDisk(goal, path, disk.read(path, context.root))
         if file.parsed.conflict:
             raise WrongRequest(
-                f"{path} holds the markers of a merge conflict", hint="resolve it, keeping either of two last lines"
+                f"{path} holds the markers of a merge conflict", hint="resolve it and keep one of the two last lines"
             )
         disk.check_not_in_editor(path)
         files.append(file)
@@ -73,12 +73,12 @@ def read_files(context: Context) -> list[FileOnDisk]:
 
 
 def has_goal_files(context: Context) -> bool:
-    """Say whether the files of goals are written; those that exist are read in any case."""
+    """Say whether files of goals are written; existing ones are always read."""
     return context.settings.learnings_injection_strategy in ("task_group", "both")
 
 
 def take_over(context: Context, files: Sequence[FileOnDisk], *, agent: str = "") -> list[str]:
-    """Within a transaction: do to the learnings what was done to the files; return what people should know."""
+    """Within a transaction: apply the edits in the files to the learnings; return remarks for people."""
     database = context.store.database
     remarks: list[str] = []
     goals = {bullet.id: file.goal for file in files for bullet in file.parsed.bullets if bullet.id}
@@ -116,7 +116,7 @@ def _add_bullets(context: Context, file: FileOnDisk, *, agent: str) -> None:
 
 
 def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> None:
-    """Do what a person did to the bullets of a file; `goals`: in whose file each learning now is."""
+    """Apply a person's edits of the bullets in a file; `goals`: the goal of the file that now shows each learning."""
     now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
     edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
     edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
@@ -128,7 +128,7 @@ def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> N
         base = file.base.id if file.base else ""
         verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
         if what == "hidden" and any(event.reason == reason for event in learnings.history(database, id)):
-            continue  # taken over before the file could be written, and restored since
+            continue  # applied before, and restored since
         before, after = learnings.change(database, id, decide, context.change(verb, at=now, reason=reason))
         if after.version != before.version:
             file.taken.append(FileEdit(what=what, id=id, text=line_of(after)))
@@ -139,7 +139,7 @@ def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
 
 
 def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change to what a bullet says; advice that belonged to another statement goes."""
+    """Return the change of a learning to the text of a bullet; advice for the old text is removed."""
 
     def decide(learning: Learning) -> dict[str, Any]:
         changes: dict[str, Any] = dict(edit_fields(learning, text))
@@ -151,12 +151,12 @@ def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
 
 
 def _find_regeneration(database: Database, file: FileOnDisk) -> Regeneration | None:
-    """Return the record of what was last written to a file."""
+    """Return the last recorded regeneration of a file."""
     return regenerations.find(database, file.parsed.rendering) if file.parsed.rendering else None
 
 
 def _rendering_of(regeneration: Regeneration) -> Rendering:
-    """Return a rendering as it was recorded."""
+    """Return the rendering of a recorded regeneration."""
     return Rendering(
         id=regeneration.id,
         goal=regeneration.goal,
@@ -167,7 +167,7 @@ def _rendering_of(regeneration: Regeneration) -> Rendering:
 
 
 def _find_by_line(database: Database, text: str) -> Learning | None:
-    """Return a learning whose line in a file is this text, an active one first."""
+    """Return a learning that a file would show as this line, preferably an active one."""
     wanted = bullet_key(text)
     titles = dict.fromkeys(fields_of(line)["title"] for line in (text, text.removeprefix(AVOID)) if line.strip())
     candidates = [learning for title in titles for learning in learnings.with_title(database, title)]

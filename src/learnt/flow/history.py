@@ -1,7 +1,7 @@
-"""Learning from what exists already: the transcripts that clients wrote, and the history of the project in git.
+"""Learn from existing transcripts of clients and from the git history of the project.
 
-Each source is read once. A transcript that has grown since is read again, and what was learnt from it before is known.
-A conversation is one task; its agent's own words are debriefed like any other output.
+Each source is read once; a transcript that has grown is read again. A conversation is one task; its agent's own words
+are debriefed like any other output.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ _LETTERS_OF_A_TOKEN = 4
 
 
 class UnreadHistory(Value):
-    """What could be learnt from, and what that would cost."""
+    """Transcripts and commits that were not read yet, and the cost of reading them."""
 
     transcripts: tuple[TranscriptFile, ...] = ()
-    """Those that were not read yet, or have grown since; the oldest first."""
+    """Transcripts that are new or have grown, oldest first."""
     commits: tuple[Commit, ...] = ()
     read_before: int = 0
     """How many transcripts were read already."""
     calls: int = 0
     """How many times the model would be asked."""
     forecast_usd: float | None = None
-    """About what that would cost; None if that is unknown."""
+    """The estimated cost; None if it is unknown."""
 
 
 class Transcripts:
@@ -68,7 +68,7 @@ class Transcripts:
         self._store = context.store
 
     def find(self, *, since_ms: int) -> UnreadHistory:
-        """Return the transcripts and commits since a moment that were not mined yet, and what that would cost."""
+        """Return the transcripts and commits since a moment that were not mined yet, and the cost of mining them."""
         refuse_without_project(self._context)
         database, root = self._store.database, self._context.root
         places = {name: os.environ[name] for name in FOLDER_VARIABLES if name in os.environ}
@@ -89,7 +89,7 @@ class Transcripts:
     def debrief(
         self, path: str, *, task: str = "", result: str | None = None, agent: str = "", model: str = ""
     ) -> tuple[Debrief, MiningReport]:
-        """Debrief the agent's own words in a transcript, and learn from what it did."""
+        """Debrief the agent's words in a transcript, and mine its steps."""
         context, database = self._context, self._store.database
         header = self._read_header(path)
         size, source = size_of(path), transcript_source(path)
@@ -105,7 +105,7 @@ class Transcripts:
         reading = TaskReading(task=known)
         if not known.skip_learnings:
             reading = read_conversation(context, known, path, messages, folder=header.folder)
-            # First what may fail: then nothing is kept, and the transcript is read the next time.
+            # Steps that may fail come first: then nothing is stored, and the transcript is read again.
             reading = ask_about(context, reading, limit_s=LONG_LIMIT_S)
         with self._store.transaction():
             tasks.ensure(database, known)
@@ -122,7 +122,7 @@ class Transcripts:
         return outcome, learn_from_transcript(context, reading, outcome.attempt, source, size)
 
     def learn_from_commit(self, commit: Commit) -> MiningReport:
-        """Learn from what a commit says: what was taken back and why, and lessons in its own words."""
+        """Learn from a commit message: reverts with their reasons, and lessons in its own words."""
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         discovery = observe_commit(commit.subject, commit.body, commit.files)
         reading = TaskReading(task=task)
@@ -135,7 +135,7 @@ class Transcripts:
         return report
 
     def _read_header(self, path: str) -> About:
-        """Return what a transcript says about itself; what is no transcript is not tried again until it changes."""
+        """Return the header of a transcript; a file that is not a transcript is not tried again until it changes."""
         try:
             return about(path, session_database)
         except WrongRequest:
@@ -153,7 +153,7 @@ def size_of(path: str) -> int:
 
 
 def read_words(path: str) -> tuple[str, list[str]]:
-    """Return what a person asked first, and the agent's own messages (of very many, the last), without secrets."""
+    """Return the first prompt and the agent's messages without secrets; of very many, only the last."""
     question = ""
     own, aside = _LastMessages(), _LastMessages()
     for step in steps(path, session_database):
@@ -161,14 +161,14 @@ def read_words(path: str) -> tuple[str, list[str]]:
             question = question or step.text[:_LONGEST_QUESTION]
         elif step.kind == "said":
             (aside if step.aside else own).add(step.text)
-    # If a sub-agent said it all, the conversation is its own.
+    # If all messages are by a sub-agent, it is the sub-agent's conversation.
     messages = own.messages if own.messages or question else aside.messages
     safe = [redact(clean(text))[0] for text in (question, *messages)]
     return safe[0], safe[1:]
 
 
 def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
-    """Return what rules find in a transcript and in the agent's last message.
+    """Apply the rules to a transcript and to the agent's last message.
 
     Earlier messages are mostly plans or guesses; the last one says what was found.
     """
@@ -179,7 +179,7 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
 
 
 def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:
-    """Keep what a reading of a transcript teaches, and how much of it was read."""
+    """Store the learnings of a transcript, and how much of it was read."""
     with context.store.transaction():
         discoveries = [
             discovery.replace(attempt=attempt) for discovery in reading.discoveries if _may_be_kept(context, discovery)
@@ -190,13 +190,13 @@ def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, 
 
 
 def _may_be_kept(context: Context, discovery: Discovery) -> bool:
-    """Say whether a discovery is new, or still kept: a transcript never brings back what was purged."""
+    """Say whether a discovery is new or still stored; a transcript never restores a purged one."""
     is_new = context.store.claim_operation(text_id("op", f"found {discovery.task} {mined.discovery_key(discovery)}"))
     return is_new or mined.is_stored(context.store.database, discovery)
 
 
 def _forecast_usd(context: Context, sizes: Sequence[int]) -> float | None:
-    """Return about what it costs to let the model read transcripts of these sizes; None if that is unknown."""
+    """Return the estimated cost of asking the model about transcripts of these sizes; None if it is unknown."""
     if not sizes:
         return 0.0
     provider = get_provider(context)
@@ -207,7 +207,7 @@ def _forecast_usd(context: Context, sizes: Sequence[int]) -> float | None:
 
 
 class _LastMessages:
-    """Messages in their order; of very many, the last."""
+    """Messages in order; of very many, only the last."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []

@@ -1,7 +1,7 @@
-"""What learnt says while a conversation goes on in a client: at its start, at a prompt, at a call, after a failure.
+"""Answer the hook events of a client's conversation: its start, prompts, tool calls, failures and ends of turns.
 
-Record, then speak: what is said is durable before it is returned, and an event without an answer leaves no record. A
-conversation is told nothing twice; when the client compacts or clears it, it may be told the same again.
+An answer is stored before it is returned; an event without an answer leaves no record. A conversation is given each
+learning once, and again after the client has compacted or cleared it.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store.database import Database
 
-# An answer has at most 9,500 characters, some of them in the frame around the text: clients cut at 10,000.
+# Clients cut answers at 10,000 characters. An answer has at most 9,500, including the JSON around the text.
 LONGEST_TEXT = 9_200
 LONGEST_COMMAND = 500
-_MOST_READ = 20_000  # a hook has little time
+_LONGEST_INPUT = 20_000  # a hook has little time
 _MOST_UNFINISHED = 3
 _BETWEEN_MIRRORS_S = 60.0
 _UNFINISHED_MS = 14 * DAY_MS
 _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
 AT_CALL = ("files", "commands", "tools")
-_LOCKS, _MOST_LOCKS = "conversations", 64
+_LOCKS_FOLDER, _NUMBER_OF_LOCKS = "conversations", 64
 _STOPPED = (
     "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
     "not be stopped."
@@ -54,11 +54,11 @@ _STOPPED = (
 
 
 class Reply(Value):
-    """What a client is told."""
+    """The answer to a client."""
 
     text: str = ""
     denies: bool = False
-    """Whether the call is not to be made."""
+    """Whether the call is stopped."""
 
 
 class Hooks:
@@ -68,7 +68,7 @@ class Hooks:
         self._context = context
 
     def check_mirror(self) -> None:
-        """Raise NoStore if the store is on a server and has no readable mirror, and let the worker make one."""
+        """Raise NoStore if the store is on a server and has no readable mirror, and start the worker to create it."""
         if not self._context.store.place.address:
             return
         try:
@@ -81,9 +81,9 @@ class Hooks:
             ) from None
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
-        """Do what an event asks for, and return what the client is told.
+        """Handle an event and return the answer.
 
-        `loop_task`: the task that `learnt work` runs the agent for, which it briefs and debriefs itself.
+        `loop_task`: the task that `learnt work` runs the agent for; `learnt work` briefs and debriefs it itself.
         """
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
         if event.kind == "result" and not self._context.store.spool.is_empty():
@@ -99,30 +99,30 @@ class Hooks:
         fired.note(folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
     def end_turn(self, task: str, said: str, **known: Any) -> str:
-        """Keep the agent's last words in a turn of a conversation, to be read later by the worker.
+        """Store the agent's last words in a turn, for the worker to debrief; return the id of the attempt.
 
         `known`: `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
-        works for. Each turn replaces the debrief of the conversation. Return the id of its attempt.
+        works for. Each turn replaces the debrief of the conversation.
         """
         return _end_turn(self._context, task, said, **known)
 
 
 class Conversation:
-    """One event of a conversation, and what is known of the conversation."""
+    """A conversation during one of its events."""
 
     def __init__(self, context: Context, event: HookEvent, *, loop_task: str, began_ns: int) -> None:
         self.context = context
         self.event = event
         self._loop_task = loop_task
         self._began_ns = began_ns
-        # A sub-agent has not seen the prompt of the loop: its conversation is its own there, too.
+        # A sub-agent has not seen the prompt of the loop, so it has its own conversation.
         self._is_of_loop = bool(loop_task) and not event.agent_id
         self.id = loop_task if self._is_of_loop else text_id("task", event.conversation)
         self.now = context.clock()
         self._task: Task | None = None
 
     def serve(self) -> Reply:
-        """Do what the event asks for, and return what the client is told."""
+        """Handle the event and return the answer."""
         handlers = {
             "session": self._start_session,
             "prompt": self._brief_prompt,
@@ -137,7 +137,7 @@ class Conversation:
         handler = handlers.get(kind) if kind in _SERVED_IN_LOOP or not self._loop_task else None
         if handler is None or self.event.is_end:
             return handler() if handler else Reply()
-        # Calls are made in parallel: what one of them is told, the others must know.
+        # Calls may run in parallel: a lock keeps them from being given the same learning.
         with Locked(self._lock_path()):
             return handler()
 
@@ -148,11 +148,11 @@ class Conversation:
 
     @property
     def task(self) -> Task:
-        """The task of the conversation: the known one, or a new one."""
+        """The task of the conversation: the stored one, or a new one."""
         if self._task is None:
             self._task = tasks.find(self.database, self.id) or self._new_task()
             if self._is_of_loop:
-                # Each attempt is a conversation of its own, which begins with its claim.
+                # Each attempt is a new conversation, which begins with its claim.
                 started = [claim.started_at for claim in tasks.claims(self.database) if claim.task == self.id]
                 self._task = self._task.replace(fresh_since=max((*started, self._task.fresh_since)))
         return self._task
@@ -166,7 +166,7 @@ class Conversation:
         unfinished: tuple[Unfinished, ...] = (),
         notes: tuple[str, ...] = (),
     ) -> Reply:
-        """Make a brief of what there is to say, keep it, and return it."""
+        """Store a brief with this content and return its text."""
         if not (warning or hits or unfinished or notes):
             return Reply()
         content = Content(
@@ -183,16 +183,16 @@ class Conversation:
         return Reply(text=brief.text)
 
     def redact_line(self, text: str, longest: int) -> str:
-        """Return a text on one line, without secrets, and only then cut: part of a secret is not recognised as one."""
-        return self.context.redact_line(first_words(text, _MOST_READ), longest)[:longest].rstrip()
+        """Return a text on one line without secrets. It is cut last, because part of a secret is not recognised."""
+        return self.context.redact_line(first_words(text, _LONGEST_INPUT), longest)[:longest].rstrip()
 
     def seen_ids(self, task: Task) -> list[str]:
-        """Return the ids of what the conversation was given since it was last compacted, the oldest first."""
+        """Return the ids of the learnings that the conversation was given since its last compaction, oldest first."""
         return list(injected(self.context, task.id, since=task.fresh_since))
 
     def _draft(self, content: Content, hits: Sequence[Hit], occasion: str) -> Draft:
         event = self.event
-        # A warning states the command itself, and a purge must find it there.
+        # A warning contains the command itself, where a purge finds it.
         command = self.redact_line(event.command, LONGEST_COMMAND) if event.command and not content.failed else ""
         tools = (self.context.redact_line(event.tool),) if event.tool else ()
         return Draft(
@@ -209,10 +209,10 @@ class Conversation:
         )
 
     def _lock_path(self) -> str:
-        """Return the file that the hooks of a conversation lock; conversations may share one."""
-        folder = os.path.join(self.context.store.place.folder, _LOCKS)
+        """Return the lock file of the conversation, which others may share."""
+        folder = os.path.join(self.context.store.place.folder, _LOCKS_FOLDER)
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        return os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _MOST_LOCKS:02x}.lock")
+        return os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _NUMBER_OF_LOCKS:02x}.lock")
 
     def _new_task(self) -> Task:
         return Task(
@@ -228,13 +228,13 @@ class Conversation:
 
     @property
     def _parent(self) -> str:
-        """What a sub-agent works for, a conversation or a task of the loop; empty for a conversation with a person."""
+        """The conversation or the task that a sub-agent works for; empty for a conversation with a person."""
         if not self.event.agent_id:
             return ""
         return self._loop_task or text_id("task", self.event.replace(agent_id="").conversation)
 
     def _start_session(self) -> Reply:
-        """A conversation begins, goes on, or goes on without what it knew."""
+        """Brief a conversation that begins, resumes, or was compacted or cleared."""
         before: dict[str, Learning] = {}
         known = tasks.find(self.database, self.id)
         forgets = self.event.source in _FORGETTING_SOURCES
@@ -274,7 +274,7 @@ class Conversation:
         return Reply(text=brief(self.context, request).text)
 
     def _warn_before_call(self) -> Reply:
-        """Before a call: say what it did the last time."""
+        """Before a call: warn if it failed the last time, and show learnings about it."""
         mode = self.context.settings.before_tool
         if mode == "off":
             return Reply()
@@ -282,14 +282,14 @@ class Conversation:
         warning = call.find_warning()
         if warning is not None and mode == "stop_once":
             reply = self.reply("tool", warning=warning.replace(denies=True))
-            # What had no room was neither recorded nor said: such a call would be denied again and again.
+            # A warning without room is not recorded, so stopping the call would repeat for ever.
             return reply.replace(text=reply.text + _STOPPED, denies=True) if reply.text else reply
         if not hears_before_call(self.event):
             return Reply()
         return self.reply("tool", warning=warning, hits=call.triggered(AT_CALL))
 
     def _learn_from_result(self) -> Reply:
-        """After a call: remember how it ended and, if it failed, say what helped."""
+        """After a call: record whether it failed, and show what helps after a failure."""
         event, call = self.event, self._call()
         late = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
         if not event.failed:
@@ -301,7 +301,7 @@ class Conversation:
         return self.reply("failure", warning=warning, hits=call.triggered((*late, "errors")))
 
     def _keep_in_summary(self) -> Reply:
-        """Before a conversation is compacted: what its summary should keep."""
+        """Before a compaction: ask for the given learnings to be kept in the summary."""
         known = tasks.find(self.database, self.id)
         given = self._given_before(known) if known else {}
         if not given:
@@ -315,7 +315,7 @@ class Conversation:
         return Reply(text=text)
 
     def _end_turn(self) -> Reply:
-        """A turn is over, or the conversation: perhaps within a turn whose end no event reported."""
+        """Spool the end of a turn. The end of a conversation may also end a turn that no event reported."""
         event = self.event
         if event.said is None and not has_words(event.transcript):
             _start_worker(self.context)
@@ -342,13 +342,13 @@ class Conversation:
         return standing(self.context, agent=self.event.agent, proven_only=proven_only)
 
     def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
-        """Return the learnings that the conversation was not given yet, and did not teach itself."""
+        """Return the learnings that the conversation was not given yet and that are not its own."""
         seen = self.seen_ids(self.task)
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 
     def _given_before(self, task: Task) -> dict[str, Learning]:
-        """Return what the conversation was given and is still active, as it is now."""
+        """Return the current versions of the learnings that the conversation was given, if they are active."""
         given = self.seen_ids(task)
         active: dict[str, Learning] = {}
         for store in self.context.sound_stores():
@@ -358,7 +358,7 @@ class Conversation:
         return {id: active[id] for id in given if id in active}
 
     def _unfinished(self) -> tuple[Unfinished, ...]:
-        """Return what failed on the branch that is checked out, and was not finished."""
+        """Return the unfinished tasks on the current branch."""
         branch = head_branch(self.context.root) if self.context.root else ""
         if not branch:
             return ()
@@ -369,12 +369,12 @@ class Conversation:
                 task=task.id, title=task.title, reason=report.reason, suggestion=report.suggestion, at=report.created_at
             )
             for task, report in failed
-            # If nobody knows the first words of a conversation, a failure without a reason says nothing.
+            # A failure without a reason in a conversation without a title says nothing.
             if task.id != self.id and not (task.title == task.id and report.reason.endswith(NO_REPORT))
         )
 
     def _notes(self) -> tuple[str, ...]:
-        """Return what the person should hear of."""
+        """Return the notes for the user."""
         waiting = learnings.count(self.database, Filter(status="proposed"))
         if not waiting or learnings.count(self.database, Filter()) <= self.context.settings.summarise_above:
             return ()

@@ -1,6 +1,6 @@
-"""Learnings by hand: add, list, change, undo; and learnings that an agent reports while it works.
+"""Learnings by hand: add, list, change and undo them; and learnings that an agent reports while it works.
 
-Text is cleaned and its secrets are redacted here, where it comes in, so that every store holds the same.
+Input is cleaned and redacted here, so that every store holds the same text.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 
-# The fields that say what was learnt, and where it holds.
+# The fields that say what was learnt and where it applies.
 STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
 
 
 class LearningsPage(Value):
-    """Some learnings of a longer list, and how many there are in all."""
+    """A page of a list of learnings, and the total number."""
 
     learnings: tuple[Learning, ...]
     total: int
@@ -57,11 +57,11 @@ class Learnings:
         return added
 
     def learn(self, record: dict[str, Any]) -> tuple[Learning, bool]:
-        """Add what an agent found out, and say whether it is new; what is known already recurs instead."""
+        """Add a learning of an agent and say whether it is new; a known one recurs instead."""
         now, database, task_id = self._context.clock(), self._context.store.database, record.get("task", "")
         task = tasks.find(database, task_id) if task_id else None
         if task is not None and task.skip_learnings:
-            raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="say it to a person instead")
+            raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="tell a person instead")
         origin = {"goal": task.goal if task else "", "origin": "agent"}
         learning = new_learning(self._context, {**origin, **record}, created_at=now)
         with self._context.store.transaction():
@@ -72,7 +72,7 @@ class Learnings:
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
     ) -> LearningsPage:
-        """Return the fitting learnings of all stores, newest first; `scope`: of one store only."""
+        """Return the matching learnings of all stores, newest first; `scope`: of one store only."""
         limit = self._context.settings.page_size if limit is None else limit
         check_rows(limit=limit, offset=offset)
         which = which.replace(
@@ -117,14 +117,14 @@ class Learnings:
         return alter(self._context, id, "hide", to_status("hidden"), reason=reason)
 
     def restore(self, id: str, *, reason: str = "") -> Learning:
-        """Make an archived, hidden, proposed or superseded learning active; a proposal then replaces what it names."""
+        """Make an archived, hidden, proposed or superseded learning active; a proposal then supersedes its members."""
         store, _ = self._context.locate(id, writable=True)
         with store.transaction():
             activate(self._context, store, id, self._context.change("restore", at=self._context.clock(), reason=reason))
             return learnings.get(store.database, id).replace(scope=store.place.scope)
 
     def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
-        """Let a learning come first where it is relevant, whatever its confidence."""
+        """Show a learning first where it is relevant, whatever its confidence."""
         return alter(self._context, id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
 
     def like(self, id: str, *, reason: str = "") -> Learning:
@@ -139,7 +139,7 @@ class Learnings:
 
     def superseded_by(self, id: str) -> list[str]:
         """Return the ids of the learnings that this one replaced."""
-        self._context.get(id)  # or raise that there is none
+        self._context.get(id)  # raises NotFound
         replaced = [
             old for store in self._context.sound_stores() for old in learnings.superseded_by(store.database, id)
         ]
@@ -198,7 +198,7 @@ def add_or_recur(
 
 
 def activate(context: Context, store: Store, id: str, change: Change) -> None:
-    """Within a transaction: make a learning active; a proposal then replaces what it names."""
+    """Within a transaction: make a learning active; a proposal then supersedes its members."""
     before, _ = learnings.change(store.database, id, to_status("active"), change)
     for member in before.replaces if before.status == "proposed" else ():
         if learnings.find(store.database, member):
@@ -250,7 +250,7 @@ def refuse_circle(context: Context, id: str, successor: str) -> None:
 
 
 def to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change to a status, by a person."""
+    """Return the change to a status."""
     return lambda _: {"status": status, "superseded_by": ""}
 
 
@@ -273,7 +273,7 @@ def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, A
 
 
 def revert(event: Event, learning: Learning) -> dict[str, Any]:
-    """Return the changes that undo an event; raise if the same fields were changed again since."""
+    """Return the changes that undo an event; raise if its fields were changed again since."""
     if not event.old:
         return {"status": "archived", "superseded_by": ""}  # an addition is archived: nothing is deleted
     present = as_record(learning)
@@ -287,7 +287,7 @@ def revert(event: Event, learning: Learning) -> dict[str, Any]:
 
 
 def new_learning(context: Context, record: dict[str, Any], *, created_at: int) -> Learning:
-    """Return a learning made of the fields that came in, without secrets."""
+    """Return a learning from input fields, without secrets."""
     fields = read_fields(context.redact_record(record))
     fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
     times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
@@ -295,7 +295,7 @@ def new_learning(context: Context, record: dict[str, Any], *, created_at: int) -
 
 
 def _merge_pages(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:
-    """Return a page of the learnings of several stores as if they were one, newest first."""
+    """Return a page of the learnings of several stores together, newest first."""
     if len(stores) == 1:
         pages = [(stores[0], learnings.page(stores[0].database, which, limit=limit, offset=offset))]
         offset = 0
@@ -317,7 +317,7 @@ def _find_event(context: Context, id: str) -> Event:
 
 
 def _resolve_undos(context: Context, event: Event) -> tuple[Event, bool]:
-    """Return the change at the end of a chain of undos, and whether undoing this event undoes it."""
+    """Return the original change of a chain of undos, and whether undoing this event undoes that change."""
     undone = True
     while event.undoes:
         event, undone = _find_event(context, event.undoes), not undone
@@ -325,12 +325,12 @@ def _resolve_undos(context: Context, event: Event) -> tuple[Event, bool]:
 
 
 def _valid_changes(history: list[Event]) -> list[Event]:
-    """Return the changes that are in force: without undone ones, and without the undos."""
+    """Return the changes in force, without undone changes and without undos."""
     undone: set[str] = set()
     valid = []
     for event in reversed(history):
         if event.id in undone:
-            continue  # an undo that was itself undone puts its event back in force
+            continue  # the undo of an undo restores the original change
         if event.undoes:
             undone.add(event.undoes)
         else:
@@ -339,7 +339,7 @@ def _valid_changes(history: list[Event]) -> list[Event]:
 
 
 def _last_undoable(history: list[Event]) -> Event:
-    """Return the latest change in force, so that repeated undos walk back."""
+    """Return the latest change in force, so that repeated undos go back in time."""
     valid = _valid_changes(history)
     if valid:
         return valid[-1]

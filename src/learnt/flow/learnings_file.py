@@ -1,10 +1,10 @@
-"""learnings.md: what the project has learnt, in a file that people and the program share.
+"""learnings.md: the learnings of the project in a file that people and the program share.
 
-An update mines what finished tasks left, each in a transaction of its own; then, in one more, it takes over what people
-did to the files. They are written after that, whole or not at all, and never over something that was not read. Killed
-at any point, the next update finds the same file, or the new one, and repeats nothing.
+An update mines each finished task in its own transaction. Then one more transaction applies people's edits of the
+files. After that, the files are replaced atomically, and never if they changed since they were read. If an update is
+killed, the next one finds the old or the new file and repeats nothing.
 
-In the background the same happens in a process of its own: detached, one at a time, with a time limit.
+A background update runs in a detached process, one at a time, with a time limit.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ from learnt.weigh.confidence import impact, stage
 
 _TRIES_TO_WRITE = 5
 _ALL_TASKS = 1_000_000
-# What was not mined, for lack of a model or of time, is kept for so many tasks, and at most a month.
-_KEPT_TASKS = 100
-# How much longer than its limit an update on another machine may be believed to run.
+# Material that could not be mined is kept for this many tasks, and at most a month.
+_MAX_UNMINED_TASKS = 100
+# How long after its time limit an update on another machine still counts as running.
 _LEASE_S = 120
 _CROWDED = "{} holds so much text beside its bullets that there is no room for any"
 
 
 class FileUpdate(Value):
-    """One learnings file: as it was read, and as it is now."""
+    """One learnings file: as it was read, and as it should be."""
 
     goal: str
     path: str
     content: bytes | None
-    """What was read; None if there was no file."""
+    """The old content; None if there was no file."""
     before: str
     after: str
     delta: Delta = Delta()
     left_out: tuple[str, ...] = ()
-    """Learnings for which there was no room."""
+    """Learnings without room."""
     crowded: bool = False
-    """Whether the text of people alone is more than there is room for."""
+    """Whether the text of people alone exceeds the limit."""
 
     @property
     def is_new(self) -> bool:
-        """Whether it is to be written."""
+        """Whether it has to be written."""
         return self.after != self.before
 
     @property
     def diff(self) -> str:
-        """What changed, as a unified diff."""
+        """The change as a unified diff."""
         return diff(self.before, self.after, name=os.path.basename(self.path))
 
 
@@ -74,15 +74,15 @@ class Update(Value):
     files: tuple[FileUpdate, ...] = ()
     mined: tuple[MiningReport, ...] = ()
     taken: tuple[FileEdit, ...] = ()
-    """The edits of people that were taken over from the files."""
+    """People's edits of the files that were applied to the learnings."""
     waiting: int = 0
-    """How many tasks a model would read; only a preview counts them."""
+    """How many tasks a model would read; only set in a preview."""
     cost_usd: float | None = None
     remarks: tuple[str, ...] = ()
 
 
 class _Preview(Exception):
-    """Ends the transaction of a preview, so that nothing of it stays."""
+    """Rolls back the transaction of a preview."""
 
 
 class LearningsFile:
@@ -95,7 +95,7 @@ class LearningsFile:
         self._root = context.root
 
     def path(self, goal: str = "") -> str:
-        """Return where the file of the project, or of a goal, is: each worktree has its own."""
+        """Return the path of the file of the project or of a goal in this worktree."""
         return disk.path_of(self._root, goal)
 
     def read(self, goal: str = "") -> str | None:
@@ -105,7 +105,7 @@ class LearningsFile:
         return None if content is None else content.decode("utf-8")
 
     def state(self) -> background.State:
-        """Return how old the learnings files are, and whether an update is due or running."""
+        """Return the age of the learnings files, and whether an update is due or running."""
         return background.state(self._store, self._settings)
 
     def regenerations(self, *, limit: int = 50) -> list[Regeneration]:
@@ -115,7 +115,7 @@ class LearningsFile:
     def is_updating(self) -> bool:
         """Say whether an update runs at this moment.
 
-        This takes the update lock for an instant: ask only if the state says that one is running.
+        It holds the update lock for a moment, so call it only if the state says that an update is running.
         """
         return background.is_updating(self._store)
 
@@ -126,10 +126,10 @@ class LearningsFile:
     def update(
         self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = LONG_LIMIT_S
     ) -> Update:
-        """Mine what finished tasks left, take over what people did to the files, and write them again.
+        """Mine finished tasks, apply people's edits of the files, and write the files.
 
-        `window`: how many recent tasks count. `dry_run`: only look; a model is then not asked. When a model fails,
-        the file and what is known stay as they are, the reason is kept, and what it said of other tasks before as well.
+        `window`: how many recent tasks count. `dry_run`: change nothing and do not ask a model. If a model fails, the
+        reason is recorded and the files stay unchanged; learnings from tasks before that are kept.
         """
         background.refuse_without_project(self._context)
         if window is not None and not 1 <= window <= _ALL_TASKS:
@@ -139,10 +139,9 @@ class LearningsFile:
             return self._preview(window, deadline) if dry_run else self._update(window, cause, deadline)
 
     def take_over(self, *, agent: str = "") -> Update | None:
-        """Take over what was done to the files since they were written; None if nothing was.
+        """Apply the edits of the files since they were written; None if there are none.
 
-        `agent`: who did it, if it was no person. What an agent adds is on trial; what it changes or removes is put
-        back.
+        `agent`: who made the edits, if not a person. An agent's additions are on trial; its other edits are reverted.
         """
         if not self._root or not any(os.path.lexists(path) for path in disk.paths(self._root)):
             return None
@@ -153,7 +152,7 @@ class LearningsFile:
             return self._write(self._begin("edit"), agent=agent)
 
     def clear(self) -> list[str]:
-        """Delete the learnings files, after taking over what people did to them; return which there were.
+        """Delete the learnings files after applying people's edits; return the deleted paths.
 
         The learnings stay: the next update writes them again.
         """
@@ -164,15 +163,15 @@ class LearningsFile:
                 with self._store.transaction():
                     take_over(self._context, files)
                 for file in files:
-                    if disk.read(file.path, self._root) == file.content:  # else it was saved meanwhile: once more
+                    if disk.read(file.path, self._root) == file.content:  # else it was saved meanwhile: repeat
                         os.unlink(file.path)
                         deleted.append(file.path)
         return deleted
 
     def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the text of the learnings files that the prompt of a task carries, and the ids of what it gives.
+        """Return the text of the learnings files for the prompt of a task, and the ids of the learnings in it.
 
-        What is not active any more is left out, also while a file still shows it. Two files share the bound.
+        Learnings that are no longer active are left out, even if a file still shows them. All files share one limit.
         """
         strategy = self._settings.learnings_injection_strategy
         if strategy == "none" or task.skip_learnings or not self._root:
@@ -185,18 +184,18 @@ class LearningsFile:
         def is_given(bullet: Bullet) -> bool | None:
             if bullet.id in known:
                 return known[bullet.id].status == "active"
-            # Otherwise it was purged, or it is of another store and was not taken over yet.
+            # Otherwise it was purged, or it comes from another store and was not applied yet.
             return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
         files = [lines_for_prompt(text, is_given) for text in texts if text.strip()]
-        files = _cut_to_bound(files, self._settings.learnings_max_tokens)
+        files = _cut_to_limit(files, self._settings.learnings_max_tokens)
         parts = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
         text = "\n\n".join(part for part in parts if part)
         given = dict.fromkeys(id for lines in files for _, id in lines if id)
         return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given)
 
     def _preview(self, window: int | None, deadline: float) -> Update:
-        """Return what an update would do: everything is done in a transaction that is rolled back."""
+        """Return what an update would do, by running it in a transaction that is rolled back."""
         context, asks = self._context, asks_a_model(self._context)
         unmined = self._unmined_tasks(window)
         files = read_files(context)
@@ -212,7 +211,7 @@ class LearningsFile:
         begun = self._begin(cause)
         counted = self._store.database.counter(regenerations.TASKS_SINCE_UPDATE)
         try:
-            read_files(self._context)  # what prevents writing them must not cost a call to a model
+            read_files(self._context)  # fail before a model is paid, if the files cannot be updated
             reports = self._mine(window, begun, deadline)
             cost = calls.spent_on(self._store.database, begun.id)
             begun = begun.replace(cost_usd=cost, skipped=sum(len(report.skipped) for report in reports))
@@ -222,7 +221,7 @@ class LearningsFile:
             raise
 
     def _mine(self, window: int | None, begun: Regeneration, deadline: float) -> list[MiningReport]:
-        """Mine the tasks that wait, one after the other: the next one knows what the last one taught."""
+        """Mine the pending tasks one after the other, so that each knows the learnings of those before."""
         context = self._context
         reports = []
         for id in self._unmined_tasks(window):
@@ -243,16 +242,18 @@ class LearningsFile:
                 database.lock_spending()
                 since = begun.started_at - (self._settings.learnings_time_limit_s + _LEASE_S) * 1000
                 if regenerations.is_running_elsewhere(database, host=platform.node(), since=since):
-                    raise TryAgain("the learnings files are being made on another machine", hint="wait, then try again")
+                    raise TryAgain(
+                        "the learnings files are being updated on another machine", hint="wait, then try again"
+                    )
             regenerations.end_running(database, at=begun.started_at, reason=background.KILLED)
             regenerations.put(database, begun.replace(reason=platform.node()))
         return begun
 
     def _record_failure(self, begun: Regeneration, error: LearntError, counted: int) -> None:
-        """Record why an update failed; it is tried again after as many tasks."""
+        """Record why an update failed; it is retried after the usual number of tasks."""
         try:
             with self._store.transaction():
-                # What is in the store already stays: a file that was written before the failure names it.
+                # Keep the record if it is stored: a file that was written before the failure refers to it.
                 reached = regenerations.find(self._store.database, begun.id) or begun
                 failed = reached.replace(
                     result="failed",
@@ -267,12 +268,12 @@ class LearningsFile:
             return  # the first error is the one to report
 
     def _count_down(self, counted: int) -> None:
-        """Within a transaction: start to count tasks again, but keep those that were finished meanwhile."""
+        """Within a transaction: reset the count of tasks, except those that finished meanwhile."""
         self._store.database.count(regenerations.TASKS_SINCE_UPDATE, -counted)
         regenerations.release_update(self._store.database)
 
     def _write(self, begun: Regeneration, window: int | None = None, counted: int = 0, *, agent: str = "") -> Update:
-        """Change the store and write the files; begin again if somebody changes a file meanwhile."""
+        """Change the store and write the files; retry if a file changes meanwhile."""
         for _ in range(_TRIES_TO_WRITE):
             files = read_files(self._context)
             with self._store.transaction():
@@ -289,9 +290,9 @@ class LearningsFile:
     def _make_update(
         self, files: Sequence[FileOnDisk], begun: Regeneration, window: int | None, *, agent: str = ""
     ) -> tuple[Update, list[Regeneration]]:
-        """Within a transaction: take over what was done to the files; return them as they should be, and records."""
+        """Within a transaction: apply the edits of the files; return the new files, and the records to store."""
         database, settings = self._store.database, self._settings
-        longest = max(_KEPT_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
+        longest = max(_MAX_UNMINED_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
         kept = mined.recent_tasks(database, limit=longest)
         mined.drop_older_material(database, kept, before=begun.started_at - MONTH_MS)
         remarks = take_over(self._context, files, agent=agent)
@@ -306,7 +307,7 @@ class LearningsFile:
         return update, [record for file, record in results if file.is_new or not file.goal]
 
     def _make_file(self, file: FileOnDisk, begun: Regeneration, window: int | None) -> tuple[FileUpdate, Regeneration]:
-        """Within a transaction: return a file as it should be, and what is to be recorded of it."""
+        """Within a transaction: return the new state of a file, and its record."""
         rendering, tasks = self._render(file, begun, window)
         is_new = self._is_new(file, rendering)
         delta = compare_renderings(file.base, rendering)
@@ -334,14 +335,14 @@ class LearningsFile:
             churn=delta.churn,
             finished_at=self._context.clock(),
         )
-        # What the whole update cost and skipped is recorded once, with the project's file.
+        # The cost of the update and its skipped discoveries are recorded once, with the project's file.
         return update, record.replace(cost_usd=None, skipped=0) if file.goal else record
 
     def _is_new(self, file: FileOnDisk, rendering: Rendering) -> bool:
-        """Say whether a file is to be written."""
+        """Say whether a file has to be written."""
         if file.content is None and not rendering.bullets:
             return False  # there is nothing to show yet
-        # A file must name what it shows: with an older rendering, the same removals would be taken over again.
+        # A file must refer to its own rendering: with an older one, the same removals would be applied again.
         if file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text:
             return True
         if parse(rendering.text).replace(rendering="") != file.parsed.replace(rendering=""):
@@ -376,7 +377,7 @@ class LearningsFile:
         return rendering, len(tasks)
 
     def _unmined_tasks(self, window: int | None) -> list[str]:
-        """Return the recent tasks that were not mined yet, the oldest first."""
+        """Return the recent tasks that were not mined yet, oldest first."""
         database = self._store.database
         recent = self._recent_tasks(window, None)
         if has_goal_files(self._context):
@@ -384,13 +385,13 @@ class LearningsFile:
         return [id for id in reversed(dict.fromkeys(recent)) if mined.material_of(database, id)]
 
     def _recent_tasks(self, window: int | None, goal: str | None) -> list[str]:
-        """Return the recent tasks that count; `goal`: for the file of a goal, or with an empty one, of none."""
+        """Return the recent tasks that count; `goal`: only of this goal, or if it is empty, without a goal."""
         settings = self._settings
         size = window or (settings.learnings_goal_window_size or _ALL_TASKS if goal else settings.learnings_window_size)
         return mined.recent_tasks(self._store.database, limit=size, goal=goal)
 
     def _add_goal_files(self, files: Sequence[FileOnDisk]) -> list[FileOnDisk]:
-        """Within a transaction: return the files, with one for each goal that has learnings and none yet."""
+        """Within a transaction: return the files, plus a new one for each goal with learnings but no file."""
         if not has_goal_files(self._context):
             return [file for file in files if not file.goal]
         present = {file.goal for file in files}
@@ -402,8 +403,8 @@ def _new_regeneration(cause: str, now: int) -> Regeneration:
     return Regeneration(id=new_id("r", now), cause=cause, started_at=now)
 
 
-def _cut_to_bound(files: Sequence[list[tuple[str, str]]], max_tokens: int) -> list[list[tuple[str, str]]]:
-    """Return as many of the first lines of each file as the bound for all allows: an equal share, or what is left."""
+def _cut_to_limit(files: Sequence[list[tuple[str, str]]], max_tokens: int) -> list[list[tuple[str, str]]]:
+    """Return the first lines of each file within the common limit: an equal share each, plus unused room."""
     costs = [[estimate_tokens(f"{line}\n") for line, _ in lines] for lines in files]
     room, kept = max_tokens - len(files), []  # an empty line separates the files
     for place, lines in enumerate(files):

@@ -1,7 +1,7 @@
-"""Marks: whether a learning helped with a task that was given it.
+"""Marks: whether a learning helped with a task.
 
-A mark counts once for each pair of learning and task, and only for what stood in a brief of the task. It moves the
-confidence of the learning in the store that holds it, and can be undone.
+A mark counts once per learning and task, and only if a brief of the task contained the learning. It changes the
+confidence of the learning in its store, and can be undone.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _REPEATED = "marked for this task already"
 
 
 def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
-    """Take a person's mark of a learning; raise if it does not count."""
+    """Count a person's mark on a learning; raise if it does not count."""
     store, _ = context.locate(learning, writable=True)
     with context.store.transaction():
         if injected(context, task).get(learning) is not False:
             raise WrongRequest(
-                f"`{learning}` was not given to `{task}`", hint="only what stood in a brief of a task can be marked"
+                f"`{learning}` was not given to `{task}`", hint="only learnings in a brief of the task can be marked"
             )
         mark = Mark(learning=learning, task=task, helpful=helpful, at=context.clock(), who=context.person)
         if not _add_mark(context, mark):
@@ -47,7 +47,7 @@ def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
 def apply_marks(context: Context, marks: Marks, task: str, *, at: int, who: str, once: bool = False) -> dict[str, str]:
     """Within a transaction: count the marks of an agent's output; return those that do not count, and why.
 
-    `once`: what the same task said before does not count again, even if a person undid it.
+    `once`: a mark that the same task gave before does not count again, even if a person undid it.
     """
     refusals = dict.fromkeys(marks.contradicting, "marked both ways")
     for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
@@ -65,7 +65,7 @@ def apply_marks(context: Context, marks: Marks, task: str, *, at: int, who: str,
 def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> None:
     """Within the transaction of an undo: remove the mark that a change came from, or add it again.
 
-    `undone`: the change, and whether it is undone or put in force again.
+    `undone`: the change, and whether it is undone (or restored).
     """
     event, is_undone = undone
     if event.what != "mark":
@@ -84,7 +84,7 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
 
 
 def _reason_against_mark(context: Context, id: str, task: str) -> str:
-    """Say why no mark of this task on this learning can count, if that is so."""
+    """Return why a mark of this task on this learning cannot count; empty if it can."""
     holding = [store for store in context.sound_stores() if learnings.find(store.database, id)]
     held_out = injected(context, task).get(id)
     checks = {
@@ -97,7 +97,7 @@ def _reason_against_mark(context: Context, id: str, task: str) -> str:
 
 
 def _add_mark(context: Context, mark: Mark) -> bool:
-    """Within a transaction of the own store: record a mark and let it move the learning's confidence."""
+    """Within a transaction of the own store: store a mark and change the learning's confidence."""
     database = context.store.database
     if not happened.add_mark(database, mark):
         return False
@@ -113,7 +113,7 @@ def _add_mark(context: Context, mark: Mark) -> bool:
 
 
 def _operation_id(context: Context, mark: Mark) -> str:
-    """Return the id under which a mark of this project takes effect in another store of ours."""
+    """Return the operation's id for applying a mark of this project in another store."""
     place = context.store.place
     return text_id("op", f"mark {place.folder} {place.address} {place.project} {mark.learning} {mark.task}")
 

@@ -1,9 +1,9 @@
-"""Permanent deletion, when a person asks for it: of a learning, or of the command that a brief warned of.
+"""Permanent deletion of a learning, or of the command that a brief warned of, on a person's request.
 
-Nothing of it is left in the store, its history, the spool, the backups, the log, or the learnings files of this
-worktree. Copies go first: as long as the store itself holds it, an interrupted purge can be repeated.
+It is removed from the store, its history, the spool, the backups, the log, and the learnings files of this worktree.
+Copies are deleted first, so that an interrupted purge can be repeated as long as the store itself holds it.
 
-A person may also only dismiss a warning: it is shown again only if the command fails and another one replaces it again.
+A person may also just dismiss a warning. It returns only if the command fails and is replaced again.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ _MOST_TRIES = 5
 
 
 class Purge:
-    """Deletes learnings for good."""
+    """Deletes learnings permanently."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
 
     def learning(self, id: str) -> int:
-        """Delete a learning for good; return how many backups held it.
+        """Delete a learning permanently; return how many backups held it.
 
-        Interrupted, it can be repeated: traces are looked for even when the learning itself is gone. No file or
+        An interrupted purge can be repeated: traces are searched for even if the learning itself is gone. No file or
         branch brings it back.
         """
         own = [store for store in self._context.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
-            self._context.locate(id, writable=True)  # raises, with what is wrong
-        with disk.locked(self._store):  # an update that has read the files would write the learning again
+            self._context.locate(id, writable=True)  # raises with the reason
+        with disk.locked(self._store):  # a running update would write the learning again
             return sum(self._purge_from(store, id) for store in holding)
 
     def _purge_from(self, store: Store, id: str) -> int:
-        """Delete a learning from the files, then from its store: only the store knows which texts it had."""
+        """Delete a learning from the files, then from its store, which knows all its texts."""
         root = self._context.root
         with store.scrubbing(id):
             if root:
@@ -63,13 +63,13 @@ class Purge:
 
 
 class Warnings:
-    """Dismisses or deletes what is known of a command that a brief warned of."""
+    """Dismisses or deletes the commands that briefs warned of."""
 
     def __init__(self, context: Context) -> None:
         self._store = context.store
 
     def purge(self, brief: str) -> int:
-        """Delete all that is kept of the command that a brief warned of; return how many backups held it."""
+        """Delete all data about the command that a brief warned of; return how many backups held it."""
         store, warning = self._store, _get_warning(self._store, brief)
         commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
         signs = signs_in(store.database, warning)
@@ -84,11 +84,11 @@ class Warnings:
             with store.transaction():
                 purge_missteps(store.database, signs, commands)
             if store.place.address:
-                mirror.discard(store.place)  # a worker may have made it again while the server still had it
+                mirror.discard(store.place)  # a worker may have rebuilt it before the server was purged
         return backups
 
     def dismiss(self, brief: str) -> Misstep | None:
-        """Dismiss the command that a brief warned of; None if that was done before."""
+        """Dismiss the command that a brief warned of; None if it was dismissed before."""
         store, warning = self._store, _get_warning(self._store, brief)
         with store.transaction():
             signs = signs_in(store.database, warning)
@@ -103,7 +103,7 @@ class Warnings:
 
 
 def _delete(database: Database, id: str) -> bool:
-    """Delete a learning; say whether it was there."""
+    """Delete a learning; return whether it existed."""
     if learnings.find(database, id) is None:
         return False
     purge_learning(database, id)
@@ -116,13 +116,13 @@ def _get_warning(store: Store, id: str) -> Brief:
     if not brief.receipt.get("failed"):
         raise WrongRequest(
             f"`{id}` warned of no command",
-            hint="`learnt activity --what warning --ids` shows those that did; a learning has an id of its own",
+            hint="`learnt activity --what warning --ids` shows those that did; to purge a learning, give its own id",
         )
     return brief
 
 
 def _purge_from_files(root: str, id: str, texts: Collection[str]) -> list[str]:
-    """Take a learning out of the learnings files; return which could not be read, and why."""
+    """Remove a learning from the learnings files; return remarks on files that could not be read."""
     flaws = []
     for path in disk.paths(root):
         try:

@@ -1,6 +1,7 @@
-"""What a person reads about learnt at work: what it did lately, what it costs, and what it achieves.
+"""Reports for people: recent activity, costs and statistics.
 
-All figures are of the project's own store. The database sums, `weigh/statistics` judges what may be said.
+All figures are from the project's own store. The database adds them up; `weigh.statistics` rejects those of too few
+cases.
 """
 
 from __future__ import annotations
@@ -24,41 +25,41 @@ from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
 # How many failed attempts are compared: more would be slow, and older ones say little about today.
-_SIGNS_READ = 2_000
+_MAX_FAILURES_READ = 2_000
 
 
 class Activity(Value):
-    """What was done last, and totals."""
+    """The latest activity, and totals."""
 
     entries: tuple[Entry, ...]
     used: Mapping[str, int]
-    """By who asked (ASKERS): how often learnings were asked for in the last 30 days."""
+    """How often learnings were requested in the last 30 days, by asker (ASKERS)."""
     prevented: Mapping[str, int]
-    """By agent: how many errors were prevented: not repeated after a warning."""
+    """How many errors were prevented (not repeated after a warning), by agent."""
     fired: Mapping[str, Fired] = {}
-    """By client: the last event of its hooks that was served, whether or not there was something to say."""
+    """The last served hook event of each client, with or without an answer."""
     clients: tuple[str, ...] = ()
-    """If there are no entries, the clients that exist; likewise the agents."""
+    """If there are no entries, the known clients; likewise the agents."""
     agents: tuple[str, ...] = ()
 
 
 class AttemptReport(Value):
-    """An attempt and what came of it, as far as the store knows."""
+    """An attempt and its outcome."""
 
     attempt: Attempt
     title: str
-    """Of its task."""
+    """The title of its task."""
     client: str
     agent: str
     learnings: Mapping[str, str]
-    """Those that it taught, with their titles; likewise those that it marked."""
+    """The learnings from it, with their titles; likewise the learnings that it marked."""
     helpful: Mapping[str, str]
     not_helpful: Mapping[str, str]
     failure: Failure | None
 
 
 class Usage(Value):
-    """What model calls cost, in three windows, and what the caps leave."""
+    """The cost of model calls in three periods, and the caps."""
 
     last_24_hours: tuple[Spent, ...]
     month: tuple[Spent, ...]
@@ -74,7 +75,7 @@ class Usage(Value):
 
 
 class GoneError(Value):
-    """An error that no longer occurs, and the learning that was learnt where it did."""
+    """An error that no longer occurs, and the learning from the tasks that had it."""
 
     gone: Gone
     learning: str = ""
@@ -82,30 +83,30 @@ class GoneError(Value):
 
 
 class Stats(Value):
-    """What the learnings did, as far as the record shows."""
+    """Statistics on the effect of the learnings."""
 
     helpful: tuple[Ranked, ...]
     not_helpful: tuple[Ranked, ...]
     recurring: tuple[Ranked, ...]
     task_tokens: tuple[Period, ...]
-    """By week: estimated tokens of the texts of new tasks."""
+    """Estimated tokens of the texts of new tasks, by week."""
     brief_tokens: tuple[Period, ...]
-    """By week: tokens of briefs."""
+    """Tokens of briefs, by week."""
     gone: tuple[GoneError, ...]
     cost: tuple[Period, ...]
-    """By month: model calls, and what they cost in USD."""
+    """Model calls and their cost in USD, by month."""
     before: Outcomes
-    """Tasks that were begun before there was a learning."""
+    """Outcomes of tasks that began before the first learning."""
     after: Outcomes
     by_month: Mapping[str, Outcomes]
     regenerations: Regenerated
     opinions: Mapping[str, int]
     prevented: Mapping[str, int]
-    """By agent: how many errors were not repeated after a warning."""
+    """How many errors were not repeated after a warning, by agent."""
 
     @property
     def cost_usd(self) -> float:
-        """What all model calls have cost."""
+        """The cost of all model calls."""
         return sum(month.total for month in self.cost)
 
 
@@ -118,9 +119,9 @@ class Reports:
         self._settings = context.settings
 
     def activity(self, *, limit: int = 20, what: str = "", client: str = "", agent: str = "") -> Activity:
-        """Return what was done last inside clients, the newest first, and totals.
+        """Return the latest activity inside clients, newest first, and totals.
 
-        `what`: only `brief`, `warning` or `debrief`; `client` and `agent`: only theirs.
+        `what`: only `brief`, `warning` or `debrief`; `client` and `agent`: only of these.
         """
         check_rows(limit=limit)
         if what and what not in activity.KINDS:
@@ -138,7 +139,7 @@ class Reports:
         )
 
     def attempt(self, attempt: str) -> AttemptReport:
-        """Return what came of an attempt: its result, what it taught, which learnings it marked, and its report."""
+        """Return the outcome of an attempt: its result, its learnings, its marks and its failure report."""
         database = self._store.database
         recorded = tasks.find_attempt(database, attempt)
         if recorded is None:
@@ -158,7 +159,7 @@ class Reports:
         )
 
     def latest_brief(self, *, task: str = "") -> str:
-        """Return the id of the latest brief, of a task if one is named; raise NotFound, with the reason, for none."""
+        """Return the id of the latest brief, of one task if given; raise NotFound with the reason if there is none."""
         id = activity.latest_brief(self._store.database, task)
         if id:
             return id
@@ -171,12 +172,12 @@ class Reports:
 
     @staticmethod
     def describe_fired(last: Mapping[str, Fired], now: int) -> str:
-        """Return in words when hooks of which client last fired."""
+        """Say when hooks of which client last fired."""
         events = (f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
         return ", ".join(events)
 
     def today(self) -> Today:
-        """Return how much was done since midnight, local time, and how much waits for a person."""
+        """Return how much was done since local midnight, and how much a person has to decide."""
         date = time.localtime(self._context.clock() / 1000)
         midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
         return activity.today(self._store.database, since=int(midnight * 1000))
@@ -186,12 +187,12 @@ class Reports:
         return missteps.prevented(self._store.database, since)
 
     def model_calls(self, *, limit: int) -> list[ModelCall]:
-        """Return the latest calls to models, the newest first."""
+        """Return the latest model calls, newest first."""
         check_rows(limit=limit)
         return calls.latest(self._store.database, limit=limit)
 
     def usage(self) -> Usage:
-        """Return what model calls cost, by purpose and model."""
+        """Return the cost of model calls by purpose and model."""
         database, now = self._store.database, self._context.clock()
         day, month = now - DAY_MS, now - MONTH_MS
         return Usage(
@@ -208,7 +209,7 @@ class Reports:
         )
 
     def stats(self, *, limit: int = 5, weeks: int = 12) -> Stats:
-        """Return what the learnings did: the leading ones, and how prompts, errors and attempts went over time."""
+        """Return statistics: the leading learnings, and the course of prompts, errors and attempts."""
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS
@@ -238,7 +239,7 @@ class Reports:
 
     def _find_gone_errors(self, now: int) -> tuple[GoneError, ...]:
         database = self._store.database
-        signs = statistics.failure_signs(database, limit=_SIGNS_READ)
+        signs = statistics.failure_signs(database, limit=_MAX_FAILURES_READ)
         starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
         errors = []
         for gone in rules.gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:

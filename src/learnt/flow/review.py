@@ -1,7 +1,7 @@
-"""What waits for a person's review, one decision at a time, each of which can be taken back.
+"""A person's review: one decision at a time, each of which can be undone.
 
-A decision counts only while its learning still waits: of two people who decide at once, the second gets an error.
-Each is one transaction, so that nothing is left half done.
+A decision counts only while its item is open: if two people decide at once, the second gets an error. Each decision is
+one transaction.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from learnt.store.mined import StoredDiscovery, evidence_for
 from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 
-# In the order in which they are walked through.
+# In the order of a review.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
 DECISIONS = ("accept", "reject", "edit")
 OPINIONS = ("yes", "no", "unsure")
@@ -31,48 +31,48 @@ _TEXTS = ("title", *PARAGRAPHS)
 
 
 class ReviewItem(Value):
-    """Something that waits for a person: a learning, and what is to be decided about it."""
+    """A learning, and the decision that a person has to make about it."""
 
     id: str
-    """The learning's id; of a removal, the escalation's."""
+    """The learning's id, or for a removal, the escalation's id."""
     kind: str
     learning: Learning
     replaces: tuple[Learning, ...] = ()
-    """What the learning would replace."""
+    """The learnings that it would replace."""
     question: str = ""
-    """Why it should be removed."""
+    """For a removal: the question to answer."""
     evidence: tuple[StoredDiscovery, ...] = ()
 
 
 class Decision(Value):
-    """A decision, with what is needed to take it back."""
+    """A decision, with what is needed to undo it."""
 
     item: str
     kind: str
     decision: str
     learning: Learning
-    """As it is now."""
+    """The learning after the decision."""
     events: tuple[str, ...]
-    """The changes that were made, in their order."""
+    """The events of the decision, in order."""
 
 
 class Review:
-    """What a person decides on what others learnt."""
+    """A person's decisions on proposals, removals and new learnings."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
 
     def evidence(self, id: str) -> list[StoredDiscovery]:
-        """Return the discoveries that support a learning, the oldest first."""
+        """Return the discoveries that support a learning, oldest first."""
         return evidence_for(self._store.database, id)
 
     def items(self, *, limit: int = 100, kinds: Sequence[str] = ()) -> list[ReviewItem]:
-        """Return what waits, in the order in which it is best looked at; `kinds`: only these."""
+        """Return the open items in the order of a review; `kinds`: only these kinds."""
         check_rows(limit=limit)
         unknown = [kind for kind in kinds if kind not in REVIEW_KINDS]
         if unknown:
-            raise WrongRequest(f"nothing of the kind `{unknown[0]}` waits", hint=f"kinds: {', '.join(REVIEW_KINDS)}")
+            raise WrongRequest(f"there is no kind `{unknown[0]}`", hint=f"kinds: {', '.join(REVIEW_KINDS)}")
         items: list[ReviewItem] = []
         for kind in REVIEW_KINDS:
             if not kinds or kind in kinds:
@@ -80,13 +80,13 @@ class Review:
         return items
 
     def counts(self) -> dict[str, int]:
-        """Return how much waits of each kind; of new ones, at most `MOST_COUNTED` are counted."""
+        """Return the number of open items by kind; new learnings are counted up to `MOST_COUNTED`."""
         counts = reviews.counts(self._store.database, most=MOST_COUNTED)
         counts["removed"] = len(self._removals())
         return {kind: counts[kind] for kind in REVIEW_KINDS if counts.get(kind)}
 
     def item(self, id: str) -> ReviewItem:
-        """Return one thing that waits."""
+        """Return an open item."""
         database = self._store.database
         if is_id("esc", id):
             escalation = reviews.get_escalation(database, id)
@@ -99,9 +99,9 @@ class Review:
     def decide(
         self, item_id: str, decision: str, *, changes: Mapping[str, Any] | None = None, version: int | None = None
     ) -> Decision:
-        """Accept or reject something that waits, or accept it with other words: `edit`, with the changed fields.
+        """Accept or reject an item, or accept it with changed fields (`edit`).
 
-        `version` is that of the learning which the person saw: if its text was changed since, the decision is refused.
+        `version`: the version of the learning that the person saw. If its text has changed since, raise WrongRequest.
         """
         if decision not in DECISIONS:
             raise WrongRequest(f"`{decision}` is not a decision", hint=f"decisions are: {', '.join(DECISIONS)}")
@@ -112,7 +112,7 @@ class Review:
             return self._decide_removal(item_id, decision, fields, version)
         store = self._store
         with store.transaction():
-            store.database.lock_words()  # of two that decide, the second must see what the first did
+            store.database.lock_words()  # so that the second of two deciders sees the first decision
             learning = _find_unchanged(store.database, item_id, version)
             kind = _kind_of(store.database, learning)
             subjects = (item_id, *learning.replaces)
@@ -125,7 +125,7 @@ class Review:
         return Decision(item=item_id, kind=kind, decision=decision, learning=learning, events=events)
 
     def take_back(self, decided: Decision) -> ReviewItem:
-        """Undo a decision; return what waits again."""
+        """Undo a decision; return the item, which is open again."""
         holder, _ = self._context.locate(decided.learning.id, writable=bool(decided.events))
         with self._store.transaction():
             if is_id("esc", decided.item):
@@ -140,7 +140,7 @@ class Review:
         return self.item(decided.item)
 
     def tell_opinion(self, answer: str) -> None:
-        """Keep a person's answer to whether the learnings helped."""
+        """Store a person's answer to whether the learnings helped."""
         if answer not in OPINIONS:
             raise WrongRequest(f"`{answer}` is not an answer", hint=f"answers are: {', '.join(OPINIONS)}")
         now, person = self._context.clock(), self._context.person
@@ -157,11 +157,11 @@ class Review:
         return [self._item(kind, learning) for learning in waiting]
 
     def _removals(self) -> list[Escalation]:
-        """Return the questions whether a learning is to be hidden, as long as it exists."""
-        every = reviews.escalations(self._store.database, status="open")
-        ids = [escalation.subject for escalation in every if is_id("learn", escalation.subject)]
+        """Return the open escalations about learnings that still exist."""
+        escalations = reviews.escalations(self._store.database, status="open")
+        ids = [escalation.subject for escalation in escalations if is_id("learn", escalation.subject)]
         known = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
-        return [escalation for escalation in every if escalation.subject in known]
+        return [escalation for escalation in escalations if escalation.subject in known]
 
     def _removal_item(self, escalation: Escalation) -> ReviewItem:
         store, learning = self._context.locate(escalation.subject)
@@ -183,7 +183,7 @@ class Review:
     def _settle(self, id: str, kind: str, *, accepts: bool) -> None:
         """Within a transaction: like or hide a new learning; activate or archive a proposal.
 
-        An activated proposal replaces what it names.
+        An activated proposal supersedes its members.
         """
         if not accepts:
             verb, status = ("hide", "hidden") if kind == "new" else ("archive", "archived")
@@ -194,7 +194,7 @@ class Review:
             activate(self._context, self._store, id, self._context.change("restore", at=self._context.clock()))
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
-        """Hide the learning that an escalation is about, or keep it, as it is or with other words."""
+        """Hide the learning that an escalation is about, or keep it, unchanged or edited."""
         subject = reviews.get_escalation(self._store.database, id).subject
         if not is_id("learn", subject):
             raise WrongRequest(f"`{id}` is about no learning", hint=f'`learnt resolve {id} "what to do"` answers it')
@@ -221,15 +221,15 @@ class Review:
         learnings.change(store.database, id, decide, self._context.change(verb, at=self._context.clock()))
 
     def _within(self, holder: Store) -> AbstractContextManager[object]:
-        """Within a transaction of the own store: return one of the store that holds a learning."""
+        """Within a transaction of the own store: return a transaction of the store that holds a learning."""
         return nullcontext() if holder is self._store else holder.transaction()
 
 
 def _find_unchanged(database: Database, id: str, version: int | None) -> Learning:
-    """Return a learning, unless its text is no longer what the person saw."""
+    """Return a learning; raise if its text has changed since the person saw it."""
     learning = learnings.find(database, id, for_update=version is not None) if is_id("learn", id) else None
     if learning is None:
-        raise NotFound(f"nothing that waits has the id `{id[:100]}`", hint="`learnt review --list` shows the ids")
+        raise NotFound(f"no open item has the id `{id[:100]}`", hint="`learnt review --list` shows the ids")
     if version is not None and version < learning.version:
         later = [event for event in learnings.history(database, id) if event.version > version]
         changed = [event for event in later if any(name in event.new for name in _TEXTS)]
@@ -241,7 +241,7 @@ def _find_unchanged(database: Database, id: str, version: int | None) -> Learnin
 
 
 def _kind_of(database: Database, learning: Learning) -> str:
-    """Return which kind of decision a learning waits for; raise if it waits for none."""
+    """Return the kind of decision that a learning needs; raise if it needs none."""
     if learning.status == "proposed":
         return ("proposed", "revised", "merged")[min(2, len(learning.replaces))]
     if reviews.is_untouched(database, learning.id):

@@ -1,8 +1,7 @@
-"""The standing learnings of an agent: what it is given if no task says what matters.
+"""The standing learnings of an agent: those that it is given independently of a task.
 
-They are read from every store, by category, and chosen by the rule in `brief/standing`. A long-lived process uses what
-it has cached; only how often the chosen ones were shown is read again each time, because a showing changes nothing else
-about them.
+They are read from every store by category and chosen by `brief.standing`. A long-lived process may use a cache. Only
+the number of uses of the chosen ones is read every time, because uses do not change the stamp of the cache.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from learnt.model import CONTENT, Value
 from learnt.store import learnings
 from learnt.store.index import Filter
 from learnt.text.records import as_record, read_fields, without_secrets
-from learnt.weigh.confidence import impact, stage
+from learnt.weigh.confidence import impact, is_proven
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store import Place, Store
 
-# So many times more are read than are shown: some were given to another agent of the same task, and some say the same.
-_SPARE = 4
+# How many candidates are read per learning shown: some were given to another agent, and some say the same.
+_CANDIDATES_PER_LEARNING = 4
 
 
 class StandingChoice(Value):
-    """What was considered, the chosen ones first, and what the cache contributed."""
+    """The learnings that were considered, chosen ones first, and the use of the cache."""
 
     considered: tuple[Considered, ...]
     hits: int = 0
@@ -39,16 +38,16 @@ class StandingChoice(Value):
 
     @property
     def chosen(self) -> list[Learning]:
-        """The learnings to show, in their order."""
+        """The learnings to show, in order."""
         return [entry.learning for entry in self.considered if not entry.left_out]
 
 
 def standing(
     context: Context, *, agent: str = "", limit: int | None = None, proven_only: bool = False, cached: bool = False
 ) -> list[Learning]:
-    """Return the learnings that an agent should always know, in the order in which they are shown.
+    """Return the standing learnings of an agent, in order.
 
-    `proven_only`: only what is pinned or proven. `cached`: use what this process has read before.
+    `proven_only`: only pinned or proven ones. `cached`: allow the cache of this process.
     """
     return choose_standing(context, agent=agent, limit=limit, proven_only=proven_only, cached=cached).chosen
 
@@ -63,20 +62,19 @@ def choose_standing(
     taught_in: str = "",
     cached: bool = False,
 ) -> StandingChoice:
-    """Return the standing learnings and all that were considered.
+    """Return the standing learnings and the others that were considered.
 
-    `known` gives the reason why an agent need not be shown a learning; `taught_in` is the conversation whose own
-    learnings are not given back to it.
+    `known`: reasons to leave out learnings, by id. `taught_in`: a conversation, whose own learnings are left out.
     """
     reasons = dict(known or {})
     known_already = Filter(exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None)
-    shelf = _Shelf(context, known_already, cached=cached and not proven_only, proven_only=proven_only)
+    reader = _CandidateReader(context, known_already, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
     for category in visible_categories(agent, context.settings.agents):
         groups[category] = []
         for store in context.sound_stores():
-            fresh = [learning for learning in shelf.read(store, category) if learning.id not in holders]
+            fresh = [learning for learning in reader.read(store, category) if learning.id not in holders]
             holders.update((learning.id, store) for learning in fresh)
             groups[category] += fresh
     for learning in [learning for group in groups.values() for learning in group]:
@@ -88,13 +86,13 @@ def choose_standing(
         most=limit,
         proven_only=proven_only,
     )
-    ranked = choose(groups, rules, known=reasons, impact=impact, is_proven=lambda known: stage(known) == "proven")
+    ranked = choose(groups, rules, known=reasons, impact=impact, is_proven=is_proven)
     considered = tuple(_with_present_uses(ranked, holders))
-    return StandingChoice(considered=considered, hits=shelf.hits, misses=shelf.misses, age_s=shelf.age_s)
+    return StandingChoice(considered=considered, hits=reader.hits, misses=reader.misses, age_s=reader.age_s)
 
 
 def cache_state(context: Context) -> CacheState:
-    """Return the figures of this process's caches for the stores, all together."""
+    """Return the total figures of this process's caches."""
     now, ttl_s = context.clock(), context.settings.cache_ttl_s
     stores = context.sound_stores() if ttl_s else ()
     states = [cache_of(store.place, ttl_s=ttl_s).state(now) for store in stores]
@@ -103,16 +101,13 @@ def cache_state(context: Context) -> CacheState:
     return CacheState(**totals, age_s=max((state.age_s for state in states), default=0.0), ttl_s=ttl_s)
 
 
-class _Shelf:
-    """Reads the foremost learnings of categories, from the cache if that is allowed.
-
-    `known` leaves out what the agent need not be shown.
-    """
+class _CandidateReader:
+    """Reads candidates by category, from the cache if that is allowed; `known` excludes learnings."""
 
     def __init__(self, context: Context, known: Filter, *, cached: bool, proven_only: bool) -> None:
         self._settings = context.settings
         self._known = known
-        self._most = _SPARE * context.settings.brief_per_category
+        self._max_candidates = _CANDIDATES_PER_LEARNING * context.settings.brief_per_category
         self._now_ms = context.clock()
         self._cached = cached and context.settings.cache_ttl_s > 0
         self._proven_only = proven_only
@@ -123,20 +118,20 @@ class _Shelf:
 
     @property
     def age_s(self) -> float:
-        """How long ago the oldest entry that was used was read."""
+        """The age of the oldest cache entry that was used."""
         return max((cache.state(self._now_ms).age_s for cache in self._caches), default=0.0)
 
     def read(self, store: Store, category: str) -> Sequence[Learning]:
-        """Return the foremost learnings of a category in a store, enough of them new to the agent."""
+        """Return the candidates of a category in a store, including enough that the agent does not have yet."""
         ids, task = self._known.exclude_ids, self._known.exclude_task
-        foremost = self._foremost(store, category)
-        new = [learning for learning in foremost if learning.id not in ids and learning.task != task]
-        if len(foremost) < self._most or len(new) >= self._settings.brief_per_category:
-            return foremost
-        passed_over = (*ids, *(learning.id for learning in foremost))
-        return [*foremost, *self._from_store(store, category, self._known.replace(exclude_ids=passed_over))]
+        candidates = self._candidates(store, category)
+        new = [learning for learning in candidates if learning.id not in ids and learning.task != task]
+        if len(candidates) < self._max_candidates or len(new) >= self._settings.brief_per_category:
+            return candidates
+        passed_over = (*ids, *(learning.id for learning in candidates))
+        return [*candidates, *self._from_store(store, category, self._known.replace(exclude_ids=passed_over))]
 
-    def _foremost(self, store: Store, category: str) -> Sequence[Learning]:
+    def _candidates(self, store: Store, category: str) -> Sequence[Learning]:
         if not self._cached:
             return self._from_store(store, category, Filter())
         cache = cache_of(store.place, ttl_s=self._settings.cache_ttl_s)
@@ -150,7 +145,7 @@ class _Shelf:
         return cached
 
     def _stamp(self, store: Store) -> tuple[object, ...]:
-        """Return what an entry is valid for: the state of the store, and the settings that decide what is read."""
+        """Return the stamp of a cache entry: the state of the store, and the settings that affect the selection."""
         if id(store) not in self._stamps:
             settings = self._settings
             rules = (
@@ -166,11 +161,13 @@ class _Shelf:
             self._spellings[id(store)] = learnings.categories(store.database)
         names = spellings(category, self._settings.agents, self._spellings[id(store)])
         which = which.replace(trusted_from=self._settings.brief_confidence, in_categories=names)
-        return learnings.standing_candidates(store.database, which, limit=self._most, helpful_only=self._proven_only)
+        return learnings.standing_candidates(
+            store.database, which, limit=self._max_candidates, helpful_only=self._proven_only
+        )
 
 
 def _with_present_uses(considered: Sequence[Considered], holders: Mapping[str, Store]) -> list[Considered]:
-    """Return what was considered, the chosen ones with their store's scope and how often they were shown by now."""
+    """Return the considered learnings, the chosen ones with their scope and their current number of uses."""
     chosen = [entry.learning.id for entry in considered if not entry.left_out]
     uses: dict[str, int] = {}
     for store in {id(holders[learning]): holders[learning] for learning in chosen}.values():
@@ -189,15 +186,15 @@ class CacheState(Value):
     hits: int = 0
     misses: int = 0
     categories: int = 0
-    """How many it holds at present."""
+    """How many categories it holds."""
     learnings: int = 0
     age_s: float = 0.0
-    """How long ago the oldest of them was read."""
+    """The age of the oldest entry."""
     ttl_s: int = 0
 
 
 class LearningsCache:
-    """The learnings of each category as they were read at one time, all under one stamp."""
+    """The learnings of each category, all with the same stamp."""
 
     def __init__(self, ttl_s: int = 300) -> None:
         self._ttl_ms = ttl_s * 1000
@@ -221,7 +218,7 @@ class LearningsCache:
     def set(
         self, category: str, learnings: Sequence[Learning], *, stamp: Hashable, now_ms: int
     ) -> tuple[Learning, ...]:
-        """Keep the learnings that were read after the stamp; return them as they are kept, without secrets."""
+        """Store the learnings that were read after the stamp; return them as stored, without secrets."""
         safe = tuple(map(_redact_learning, learnings))
         with self._lock:
             if stamp == self._stamp:  # otherwise another thread has a newer one
@@ -229,7 +226,7 @@ class LearningsCache:
         return safe
 
     def state(self, now_ms: int) -> CacheState:
-        """Return the figures so far, and what it holds."""
+        """Return the figures of the cache."""
         with self._lock:
             entries = list(self._entries.values())
             return CacheState(
@@ -254,7 +251,7 @@ def cache_of(place: Place, *, ttl_s: int) -> LearningsCache:
 
 
 def _redact_learning(learning: Learning) -> Learning:
-    """Return a learning without what is known as a secret by now; when it was stored, it may not have been."""
+    """Return a learning without secrets; newer rules may find some in an old learning."""
     record = as_record(learning)
     safe, count = without_secrets({name: record[name] for name in CONTENT})
     return learning.replace(**read_fields(safe)) if count else learning

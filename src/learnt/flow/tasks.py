@@ -1,6 +1,6 @@
-"""Tasks by hand: queue them, look at them, change what they wait for, and answer what only a person may decide.
+"""Tasks by hand: queue, show and change them, and answer escalations.
 
-Also what follows from an attempt: its result changes the status of its task here and nowhere else.
+Also the one place where the result of an attempt changes the status of its task.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 ENDED = ("done", "failed", "cancelled")
-# A task in one of these is not worked on, and will not be done unless a person decides so.
+# Nobody works on a task with one of these statuses until a person decides.
 IDLE = ("failed", "cancelled", "escalated")
-# What `edit` may change, beside what a task waits for.
+# The fields that `edit` may change, besides the prerequisites.
 EDITABLE = ("title", "text", "type", "goal", "agent", "spec", "verify", "model", "based_on", "skip_learnings")
 
 
@@ -40,11 +40,11 @@ class Tasks:
         self._store = context.store
 
     def __call__(self, **which: Any) -> list[Task]:
-        """Return the tasks that fit, as `Memory.tasks()` did before it was a room: for one release."""
+        """Return the matching tasks, as the former method `Memory.tasks()`; kept for one release."""
         return self.select(**which)
 
     def stuck(self, task: Task) -> Stuck | None:
-        """Say why a task is stuck, if it is."""
+        """Return why a task is stuck, or None."""
         return find_stuck(self._context, task)
 
     def new_id(self) -> str:
@@ -80,26 +80,26 @@ class Tasks:
     def select(
         self, *, statuses: Sequence[str] = (), goal: str = "", queued: bool = True, limit: int = 1_000_000
     ) -> list[Task]:
-        """Return the tasks that have one of these statuses, the oldest first; without any, all.
+        """Return the tasks with one of these statuses, oldest first; by default, with any status.
 
-        `queued=False`: also those that a brief or a debrief created, for other loops.
+        `queued=False`: also tasks outside the queue, which a brief or a debrief created.
         """
         return tasks.select(self._store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
 
     def counts(self) -> dict[str, int]:
-        """Return how many tasks there are in the queue, by status."""
+        """Return the number of queued tasks by status."""
         return tasks.counts(self._store.database)
 
     def needs(self) -> dict[str, list[str]]:
-        """Return what each task waits for, or waited for."""
+        """Return the prerequisites of each task, done or not."""
         return tasks.needs(self._store.database)
 
     def needed_by(self, task: str) -> list[Task]:
-        """Return the tasks that a task waits for, or waited for."""
+        """Return the prerequisites of a task, done or not."""
         return tasks.needed_by(self._store.database, task)
 
     def blocked(self) -> list[tuple[Task, list[Task]]]:
-        """Return each task that was given up or needs a person, with those that wait for it and cannot go on."""
+        """Return each failed, cancelled or escalated task that others wait for, with those tasks."""
         needs = tasks.needs(self._store.database)
         dependants: dict[str, list[Task]] = {}
         for task in self.select(statuses=["waiting"]):
@@ -117,26 +117,26 @@ class Tasks:
         return tasks.failures(self._store.database, task)
 
     def edit(self, id: str, *, after: Sequence[str] | None = None, **changes: Any) -> Task:
-        """Change fields of a task, and with `after` all that it waits for."""
+        """Change fields of a task; `after` replaces its prerequisites."""
         unknown = [name for name in changes if name not in EDITABLE]
         if unknown:
             raise WrongRequest(f"a task has no field `{unknown[0]}` to set", hint=f"there are: {', '.join(EDITABLE)}")
         with self._store.transaction():
-            self._store.database.lock_queue()  # of two that tie tasks together, the second must see what the first did
+            self._store.database.lock_queue()  # so that two processes cannot create a circle together
             task = tasks.get(self._store.database, id, for_update=True)
             changed = task.replace(**_read(self._context, changes), updated_at=self._context.clock())
             if changed.based_on != task.based_on:
                 self._check_base(changed)
             if after is not None:
                 tasks.remove_needs(self._store.database, id)
-                self._tie(id, after)
+                self._add_needs(id, after)
             if changed.status in ("waiting", "ready"):
                 changed = changed.replace(status=waiting_or_ready(self._store.database, id))
             tasks.change(self._store.database, changed)
         return changed
 
     def cancel(self, id: str) -> Task:
-        """Give a task up. Its worker stops the agent and releases the task; if it died, the next worker does."""
+        """Cancel a task. Its worker stops the agent and releases the task; if it died, the next worker does."""
         with self._store.transaction():
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("done", "cancelled"):
@@ -145,7 +145,7 @@ class Tasks:
             return set_status(self._context, task, "cancelled")
 
     def retry(self, id: str) -> Task:
-        """Let a task be worked on again, from the first step of the ladder."""
+        """Make a task ready again, starting from the first step of the ladder."""
         with self._store.transaction():
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status == "running":
@@ -158,7 +158,7 @@ class Tasks:
             return set_status(self._context, task.replace(queued=True), status, fresh=True)
 
     def split(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
-        """Split a task into smaller ones that it waits for; `in_order`: each after the one before."""
+        """Split a task into parts that it waits for; `in_order`: each part also waits for the one before."""
         if not titles:
             raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
         parts: list[Task] = []
@@ -168,7 +168,7 @@ class Tasks:
             if task.status in ("running", "done"):
                 raise WrongRequest(f"`{id}` is {task.status}", hint="only what is still to be done can be split")
             if task.status in ENDED:
-                raise WrongRequest(f"`{id}` is {task.status}", hint=f"take it up first: `learnt task retry {id}`")
+                raise WrongRequest(f"`{id}` is {task.status}", hint=f"make it ready first: `learnt task retry {id}`")
             before = [needed.id for needed in tasks.open_needs(self._store.database, id)]
             inherited = ("goal", "agent", "type", "spec", "model", "skip_learnings")
             fields = {"parent": id, **{name: getattr(task, name) for name in inherited}}
@@ -181,13 +181,13 @@ class Tasks:
         return parts
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
-        """Return what waits for a person; `status=None`: also what was answered."""
+        """Return the open escalations; `status=None`: also answered ones."""
         return reviews.escalations(self._store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
-        """Answer an escalation, by its id or its task's: the task goes on with it in the prompt, or is cancelled.
+        """Answer an escalation, by its id or its task's id.
 
-        `hide` is the answer to one about a learning.
+        The task continues with the answer in its prompt, or is cancelled. `hide`: hide the learning it is about.
         """
         answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self._store.transaction():
@@ -195,7 +195,7 @@ class Tasks:
             if escalation.status != "open":
                 raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
             if hide and not is_id("learn", escalation.subject):
-                raise WrongRequest(f"`{id}` is about no learning", hint="--hide is for a learning that misleads")
+                raise WrongRequest(f"`{id}` is not about a learning", hint="--hide is for a misleading learning")
             if not answer:
                 either = "--hide hides the learning" if is_id("learn", escalation.subject) else "--cancel gives it up"
                 raise WrongRequest(f"`{id}` needs an answer", hint=f'`learnt resolve {id} "what to do"`, or {either}')
@@ -209,7 +209,7 @@ class Tasks:
         return escalation
 
     def _escalation_id(self, id: str) -> str:
-        """Return the id of an escalation; for a task's id, that of the one that is open."""
+        """Return the id of an escalation; for a task's id, the id of its open escalation."""
         task = None if is_id("esc", id) else tasks.find(self._store.database, id)
         if task is None:
             return id
@@ -224,19 +224,19 @@ class Tasks:
             answer_escalation(self._context, escalation, answer)
 
     def _insert(self, after: Sequence[str], **fields: Any) -> Task:
-        """Within a transaction: put a new task into the queue, with what it waits for."""
+        """Within a transaction: add a task to the queue, with its prerequisites."""
         now = self._context.clock()
         task = Task(id=new_id("task", now), queued=True, created_at=now, updated_at=now, **fields)
         self._check_base(task)
         tasks.ensure(self._store.database, task)
-        self._tie(task.id, after)
+        self._add_needs(task.id, after)
         status = waiting_or_ready(self._store.database, task.id)
         if status != task.status:
             tasks.set_status(self._store.database, task.id, status, at=task.updated_at)
         return task.replace(status=status)
 
     def _check_base(self, task: Task) -> None:
-        """Raise if a task builds on one that does not exist, or that builds on it in turn."""
+        """Raise if a task is based on one that does not exist, or on itself through others."""
         way = [task.id]
         base = task.based_on
         while base and base not in way[1:]:
@@ -246,12 +246,12 @@ class Tasks:
                     f"`{task.id}` would go on with itself: {' goes on with '.join(way)}",
                     hint="choose another --based-on",
                 )
-            # Only the nearest one must exist: those behind it were checked when they were named.
+            # Only the direct base must exist; the others were checked when they were set.
             known = tasks.get(self._store.database, base) if len(way) == 2 else tasks.find(self._store.database, base)
             base = known.based_on if known else ""
 
-    def _tie(self, task: str, after: Sequence[str]) -> None:
-        """Within a transaction: let a task wait for others, unless that would be a circle."""
+    def _add_needs(self, task: str, after: Sequence[str]) -> None:
+        """Within a transaction: add prerequisites to a task; raise if that would be a circle."""
         known = tasks.needs(self._store.database)
         for needed in after:
             try:
@@ -268,9 +268,9 @@ class Tasks:
 
 
 def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool) -> None:
-    """Within a transaction: give a task the status that follows from its attempt.
+    """Within a transaction: set the status of a task after an attempt.
 
-    `claimed`: the loop made the attempt, and goes on from it.
+    `claimed`: the loop made the attempt and continues with the task.
     """
     database = context.store.database
     if not claimed:
@@ -279,7 +279,7 @@ def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, a
         return
     stuck = None
     if task.status != "running":
-        status = task.status  # cancelled meanwhile: that stays
+        status = task.status  # cancelled meanwhile
     elif attempt.result == "done":
         status = "done"
     elif attempt.result == "interrupted":
@@ -305,17 +305,17 @@ def next_number(database: Database, task: str) -> int:
 
 
 def find_stuck(context: Context, task: Task, *, before_last: bool = False) -> Stuck | None:
-    """Say why a task is stuck, if it is; `before_last`: why it was already before its last failure."""
+    """Return why a task is stuck, or None; `before_last`: whether it was stuck before its last failure."""
     failed = failed_attempts(context, task)
     failed = failed[:-1] if before_last else failed
-    order = {model.name: place for place, model in enumerate(context.settings.models)}
-    # Without configured models, all count as one.
+    order = {model.name: rank for rank, model in enumerate(context.settings.models)}
+    # Without configured models, all attempts count as by the same model.
     strongest = max((attempt.model for attempt in failed), key=lambda name: order.get(name, -1), default="")
     return find_stuck_task(failed, strongest, times=context.settings.stuck_after)
 
 
 def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
-    """Return the failed attempts at a task that still count, the oldest first."""
+    """Return the failed attempts at a task since its last success or restart, oldest first."""
     database = context.store.database
     reports = tasks.failures(database, task.id)
     failed = []
@@ -335,12 +335,12 @@ def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
 
 
 def waiting_or_ready(database: Database, task: str) -> str:
-    """Return the status of a task that is to be done: whether it waits for another."""
+    """Return `waiting` if a prerequisite of a task is open, else `ready`."""
     return "waiting" if tasks.open_needs(database, task) else "ready"
 
 
 def set_status(context: Context, task: Task, status: str, *, fresh: bool = False) -> Task:
-    """Within a transaction: change the status of a task; `fresh`: earlier failures do not count any more."""
+    """Within a transaction: change the status of a task; `fresh`: ignore its earlier failures from now on."""
     now = context.clock()
     changed = task.replace(status=status, updated_at=now)
     if fresh:
@@ -359,7 +359,7 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
 
 
 def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return cleaned fields of a task without secrets; a title that is a whole paragraph becomes the text."""
+    """Return cleaned fields of a task without secrets; a title that is too long becomes part of the text."""
     read: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("text", "verify"):
@@ -377,7 +377,7 @@ def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:
-    """Return how one task waits for another, from the one to the other; empty when it does not."""
+    """Return the chain of prerequisites from one task to another; empty if there is none."""
     ways, visited = [[start]], {start}
     while ways:
         way = ways.pop()

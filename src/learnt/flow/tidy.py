@@ -1,6 +1,6 @@
 """Daily upkeep: unused learnings lose confidence, old ones are archived, and merging similar ones is proposed.
 
-Nothing is deleted, and nothing that a person wrote is replaced before a person says so.
+Nothing is deleted, and learnings are replaced only after a person has agreed.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ _DONE_MS = 7 * DAY_MS
 _ATTEMPTS_BETWEEN_SUMMARIES = 10
 _MOST_SUMMARISED = 2_000
 _MOST_PROPOSALS = 10
-_AT_ONCE = 200
-# How long tidying may take at the end of a command that was about something else.
-_LIMIT_BESIDE_A_COMMAND_S = 1.0
+_BATCH = 200
+# How long tidying may take at the end of another command.
+_LIMIT_AFTER_COMMAND_S = 1.0
 
 
 class TidyReport(Value):
-    """What a tidying changed."""
+    """The changes of the upkeep."""
 
     decayed: int = 0
     archived: int = 0
     failures_archived: int = 0
-    """Failure reports on tasks that were done a week ago: no brief shows them any more."""
+    """Failure reports of tasks that were done a week ago, which briefs no longer show."""
     proposed: tuple[str, ...] = ()
-    """Learnings that would each replace several; they wait for a person."""
+    """Proposals that would each replace several learnings."""
 
 
 class Upkeep:
-    """What runs once a day."""
+    """The daily upkeep."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def tidy(self, *, limit_s: float) -> TidyReport:
-        """Decay, archive and propose; what the time limit does not allow is left for the next time."""
+        """Decay, archive and propose; work beyond the time limit is left for the next run."""
         deadline = time.monotonic() + limit_s
         decayed = archived = failures = 0
         proposed: list[str] = []
@@ -60,12 +60,12 @@ class Upkeep:
         return TidyReport(decayed=decayed, archived=archived, failures_archived=failures, proposed=tuple(proposed))
 
     def tidy_beside_a_command(self) -> None:
-        """Tidy for a moment at the end of a command; say what was done."""
+        """Tidy briefly at the end of a command, and report what was done."""
         report = self._context.report
         try:
-            tidied = self.tidy(limit_s=_LIMIT_BESIDE_A_COMMAND_S)
+            tidied = self.tidy(limit_s=_LIMIT_AFTER_COMMAND_S)
         except (LearntError, OSError):
-            return  # tidying must not make the command fail that it follows; it is tried again tomorrow
+            return  # the command must not fail because of it; tidying is tried again tomorrow
         if tidied.archived and report is not None:
             report(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
         if tidied.proposed and report is not None:
@@ -77,7 +77,7 @@ class Upkeep:
             return tasks.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
 
     def _propose_summaries(self, store: Store) -> list[str]:
-        """If there are too many learnings, propose for each group of similar ones a learning that could replace it."""
+        """If there are too many learnings, propose a replacement for each group of similar ones."""
         most = self._context.settings.summarise_above
         if learnings.count(store.database, Filter()) <= most:
             return []
@@ -92,32 +92,33 @@ class Upkeep:
         added = []
         with store.transaction():
             for proposal in proposals[:_MOST_PROPOSALS]:
-                if learnings.find(store.database, proposal.id) is None:  # else a person has decided on it already
+                if learnings.find(store.database, proposal.id) is None:  # else a person has already decided on it
                     learnings.add(store.database, proposal, change)
                     added.append(proposal.id)
         return added
 
     def _age(self, store: Store, deadline: float) -> tuple[int, int]:
-        """Let unused learnings age, some at once; return how many lost confidence and how many were archived."""
+        """Age unused learnings in batches; return how many lost confidence and how many were archived."""
         now = self._context.clock()
         decayed = archived = 0
         last = ""
         while time.monotonic() < deadline:
             with store.transaction():
-                batch = learnings.unused_since(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_AT_ONCE)
+                batch = learnings.unused_since(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_BATCH)
                 for learning in batch:
                     has_decayed, is_archived = _age_learning(store, learning, now)
                     decayed, archived = decayed + has_decayed, archived + is_archived
-            if len(batch) < _AT_ONCE:
+            if len(batch) < _BATCH:
                 break
             last = batch[-1].id
         return decayed, archived
 
 
 def _age_learning(store: Store, learning: Learning, now: int) -> tuple[bool, bool]:
-    """Within a transaction: say whether a learning lost confidence, and whether it was archived.
+    """Within a transaction: age a learning; return whether it lost confidence, and whether it was archived.
 
-    What a person wrote, pinned or proved stays. The others count as new from when somebody last cared for them.
+    Learnings that are pinned, proven or by a person are not archived. For others, age counts from their last change by
+    a person or an agent.
     """
     change = Change(what="decay", who=PROGRAM, at=now)
     before, after = learnings.change(store.database, learning.id, lambda known: decay(known, now), change)
@@ -125,8 +126,8 @@ def _age_learning(store: Store, learning: Learning, now: int) -> tuple[bool, boo
     stays = after.pinned or after.origin == "person" or stage(after) == "proven"
     if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
         return has_decayed, False
-    cared_at = max(event.at for event in learnings.history(store.database, after.id) if event.who != PROGRAM)
-    if cared_at >= now - _OLD_MS:
+    by_others = [event.at for event in learnings.history(store.database, after.id) if event.who != PROGRAM]
+    if max(by_others, default=0) >= now - _OLD_MS:
         return has_decayed, False
     change = Change(what="archive", who=PROGRAM, at=now, reason="old, unproven and long unused")
     learnings.change(store.database, after.id, lambda _: {"status": "archived"}, change)

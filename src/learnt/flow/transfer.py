@@ -22,27 +22,27 @@ from learnt.weigh import confidence
 
 _IMPORTED_AT_ONCE = 500
 TEMPLATE_TAG = "template"
-# The templates that are included: common learnings to start a project with, as Markdown entries.
+# Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 _TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
 
 
 class ImportReport(Value):
-    """What became of the learnings of a file."""
+    """The outcome of an import."""
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     kept: int = 0
-    """Changed here after the file was written, so the file's version was not taken."""
+    """Learnings that were changed here after the export, so the file's version was ignored."""
 
 
 class TemplateReport(Value):
-    """What became of the learnings of a template."""
+    """The outcome of adding a template."""
 
     added: int = 0
     known: int = 0
-    """The store holds the same already, whatever its status: what a person archived or hid does not come back."""
+    """Learnings that the store has with any status: archived and hidden ones do not come back."""
 
 
 class Transfer:
@@ -60,16 +60,16 @@ class Transfer:
     def import_all(
         self, records: Iterable[dict[str, Any]], *, progress: Callable[[int], None] = lambda _: None
     ) -> ImportReport:
-        """Take in exported learnings: same ids, no duplicates, and nothing newer overwritten."""
+        """Import exported learnings with their ids, without duplicates, and without overwriting newer ones."""
         counts = dict.fromkeys(ImportReport.fields, 0)
         everything = self._read_all(records)
         for start in range(0, len(everything), _IMPORTED_AT_ONCE):
             now = self._context.clock()
-            # An entry without a time is as new as its place in the file says.
+            # Entries without a time keep the order of the file.
             batch = enumerate(everything[start : start + _IMPORTED_AT_ONCE])
             entries = [(record, _read_record(record, now=now + place)) for place, record in batch]
             with self._store.transaction():
-                self._store.database.lock_words()  # of two that import the same, the second must see the first's
+                self._store.database.lock_words()  # so that two imports do not add the same learning
                 for record, learning in entries:
                     counts[self._import_record(record, learning, now=now)] += 1
             progress(start)
@@ -77,16 +77,16 @@ class Transfer:
         return ImportReport(**counts)
 
     def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
-        """Add the learnings of a template that are not there yet; of records from elsewhere, only what they say counts.
+        """Add the learnings of a template that are missing; from the records, only their content is used.
 
-        What is archived, hidden or superseded where they come from is left out.
+        Records that are archived, hidden or superseded are left out.
         """
         everything = self._read_all(records)
         now = self._context.clock()
         change = self._context.change("import", at=now, reason=f"template {template}".strip())
         added = known = 0
         with self._store.transaction():
-            self._store.database.lock_words()  # of two that start at once, the second must see what the first added
+            self._store.database.lock_words()  # so that two processes do not add the same learning
             for record in everything:
                 if record.get("status", "active") == "active":
                     is_new = self._add_if_new(_read_template_record(record, now=now + added), change)
@@ -96,7 +96,7 @@ class Transfer:
 
     @staticmethod
     def templates() -> dict[str, str]:
-        """Return the name of each built-in template, and what it is about."""
+        """Return the name of each built-in template, and its subject."""
         names = sorted(file.removesuffix(".md") for file in os.listdir(_TEMPLATES) if file.endswith(".md"))
         return {name: _read_template(name).partition("\n")[0].removeprefix("# ") for name in names}
 
@@ -107,12 +107,12 @@ class Transfer:
         if name not in known:
             raise WrongRequest(
                 f"there is no template `{name[:100]}`",
-                hint=f"choose one of: {', '.join(known)}; or name a file of your own, as in `--template ./team.md`",
+                hint=f"choose one of: {', '.join(known)}; or give a file, as in `--template ./team.md`",
             )
         return list(read_entries(_read_template(name)))
 
     def backup(self, path: str | None = None) -> str:
-        """Write a copy of the store into a SQLite file and return its path."""
+        """Write a backup of the store as a SQLite file and return its path."""
         if path is None:
             moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._context.clock() / 1000))
             name = f"{moment}-{new_id('backup', self._context.clock())[-6:]}.db"
@@ -122,9 +122,9 @@ class Transfer:
         return path
 
     def restore_backup(self, path: str) -> str:
-        """Replace the store by a backup, after a backup of what it holds; return the path of that one.
+        """Restore a backup after backing up the current store; return the path of that new backup.
 
-        A damaged file is set aside instead of backed up.
+        A damaged store is set aside instead of backed up.
         """
         source = open_backup(path)
         try:
@@ -142,7 +142,7 @@ class Transfer:
             return True
 
     def _read_all(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return records without secrets; refuse them all for a bad one, before anything is written."""
+        """Return records without secrets; raise before anything is written if one is invalid."""
         everything = [self._context.redact_record(record) for record in records]
         for number, record in enumerate(everything, 1):
             try:
@@ -152,7 +152,7 @@ class Transfer:
         return everything
 
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
-        """Within a transaction: add a learning unless there is one that says the same."""
+        """Within a transaction: add a learning unless the store has one that says the same."""
         database = self._store.database
         if any(learnings.find_same(database, text) for text in (learning.observation, learning.title) if text):
             return False
@@ -160,7 +160,7 @@ class Transfer:
         return True
 
     def _import_record(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
-        """Add or update one learning; what the record does not state stays as it is here."""
+        """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
         change = self._context.change("import", at=now)
         refuse_circle(self._context, learning.id, learning.superseded_by)
@@ -174,7 +174,7 @@ class Transfer:
             return "unchanged"
         last = learnings.history(database, learning.id)[-1]
         if present.updated_at > record.get("updated_at", 0) and last.what != "import":
-            return "kept"  # changed here meanwhile, and not by an earlier version of the same file
+            return "kept"  # changed here since, and not by an earlier version of the same file
         learnings.change(database, learning.id, lambda _: changes, change)
         return "updated"
 
@@ -183,7 +183,7 @@ def _read_record(record: dict[str, Any], *, now: int) -> Learning:
     stated = {name: value for name, value in record.items() if name not in PLACE}
     fields = read_fields(stated, allowed=tuple(name for name in Learning.fields if name not in PLACE))
     if "id" not in fields:
-        # An id that depends on the text alone: a second import of the same file adds nothing.
+        # The id depends on the text alone, so importing the same file again adds nothing.
         fields["id"] = text_id("learn", "\0".join(str(fields.get(name, "")) for name in ("title", *PARAGRAPHS)))
     fields.setdefault("origin", "import")
     fields.setdefault("confidence", confidence.start(fields["origin"]))
@@ -193,7 +193,7 @@ def _read_record(record: dict[str, Any], *, now: int) -> Learning:
 
 
 def _read_template_record(record: dict[str, Any], *, now: int) -> Learning:
-    """Return a fresh learning that says what a record says, without what became of it elsewhere."""
+    """Return a new learning with the content of a record, without its history elsewhere."""
     statement = {name: record[name] for name in record if name in _TEMPLATE_FIELDS}
     learning = _read_record(statement, now=now)
     tags = sorted({*learning.tags, TEMPLATE_TAG})[:TAG_LIMIT]

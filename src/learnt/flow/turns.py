@@ -1,8 +1,8 @@
-"""The ends of turns: what an agent said last in a conversation is kept at once, and debriefed later.
+"""The ends of turns: the agent's last words are stored at once and debriefed later.
 
-A client waits for the end of a turn, so no database is opened for it: the words go to the spool, on the disk, and the
-worker is started. A conversation has one attempt, named after it: the next turn, or its transcript, replaces its
-debrief if it says more. What the conversation taught and marked before stays.
+A client waits for the hook at the end of a turn, so no database is opened: the words go to the spool, and the worker is
+started. A conversation has one attempt, whose id depends on the conversation. The next turn or the transcript replaces
+its debrief; earlier learnings and marks stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def end_turn(
     result: str | None = None,
     parent: str = "",
 ) -> str:
-    """Keep what an agent said last in a turn, and let the worker debrief it; return the id of its attempt."""
+    """Spool the agent's last words in a turn and start the worker; return the id of the attempt."""
     checked_out = branch or (head_branch(context.root) if context.root else "")
     turn = record_turn(
         context,
@@ -69,9 +69,9 @@ def record_turn(
     ended_at: int | None = None,
     read: dict[str, Any] | None = None,
 ) -> DebriefRecord:
-    """Return what is known of a conversation so far, as it is spooled.
+    """Return the record of a conversation for the spool.
 
-    `read`: of a transcript that holds all of it, its `size`, the `last` message and what was `asked` first.
+    `read`: from its transcript, the `size`, the `last` message and the first prompt (`asked`).
     """
     now = context.clock()
     attempt = Attempt(
@@ -95,11 +95,11 @@ def record_turn(
 
 
 def transcript_source(path: str) -> str:
-    """Return the name of a transcript, the same however its path is written."""
+    """Return a name for a transcript that does not depend on how its path is written."""
     file, mark, session = path.rpartition("#")
     return f"{os.path.realpath(file)}#{session}" if mark and not os.path.exists(path) else os.path.realpath(path)
 
 
 def debriefed_source(source: str) -> str:
-    """Return the name under which it is kept how much of the words in a transcript was debriefed."""
+    """Return the name under which the debriefed size of a transcript is recorded."""
     return f"words {source}"

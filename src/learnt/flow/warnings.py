@@ -1,7 +1,7 @@
-"""Warnings at calls of tools: what the same command did the last time, and gotchas whose triggers match the call.
+"""Warnings at tool calls: commands that failed before, and gotchas whose triggers match the call.
 
-A command that failed is remembered as a misstep, and so is the one that worked in its place. A conversation is warned
-of a misstep once.
+A failed command is stored as a misstep, with the command that worked instead. A conversation is warned of a misstep
+once.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _MOST_TRIGGERED = 2
 
 
 class CallWarning(Value):
-    """A misstep that the agent is warned of; `denies`: its call is stopped."""
+    """A warning of a misstep; `denies`: the call is stopped."""
 
     misstep: Misstep
     denies: bool = False
 
     @property
     def failed_before(self) -> FailedBefore:
-        """How the warning stands in a brief."""
+        """The warning as part of a brief."""
         misstep = self.misstep
         return FailedBefore(command=misstep.command, error=misstep.error, worked=misstep.worked, at=misstep.failed_at)
 
@@ -69,7 +69,7 @@ class CallWarning(Value):
 
 
 class ToolCall:
-    """A call of a tool within a conversation, before or after it was made."""
+    """A tool call in a conversation, before or after it runs."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
@@ -81,7 +81,7 @@ class ToolCall:
         self._repeated: list[Misstep] | None = None
 
     def find_warning(self) -> CallWarning | None:
-        """Return what the command did the last time, if it is known and this conversation was not told yet."""
+        """Return a warning if the command failed before and this conversation was not warned yet."""
         conversation = self._conversation
         since, now = conversation.task.fresh_since, conversation.now
         known = [
@@ -91,17 +91,17 @@ class ToolCall:
         ]
         if not known:
             return None
-        # The spool first: it may be brought into the database at this very moment.
-        waiting = self._context.store.pending_briefs(conversation.id)
-        warnings = [warning for warning in waiting if isinstance(warning, WarningRecord)]
+        # Read the spool first, because a replay may move records to the database meanwhile.
+        pending = self._context.store.pending_briefs(conversation.id)
+        warnings = [warning for warning in pending if isinstance(warning, WarningRecord)]
         database = conversation.database
         if any(missteps.warned_since(database, conversation.id, misstep.sign, since) for misstep in known):
             return None
-        was_told = any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings)
-        return None if was_told else CallWarning(misstep=known[0])
+        was_warned = any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings)
+        return None if was_warned else CallWarning(misstep=known[0])
 
     def record_failure(self) -> None:
-        """Remember that a command failed; the failure of a test or a linter says nothing about the command."""
+        """Record that a command failed, unless it is a test or a linter, whose failures are not missteps."""
         event = self._event
         error = find_error(event.output) or find_first_line(event.output)
         if (
@@ -117,7 +117,7 @@ class ToolCall:
         self._context.store.record(MisstepRecord(error=line, **self._call()))
 
     def record_success(self) -> None:
-        """Remember that a command succeeded, if that changes anything."""
+        """Record that a command succeeded, if it failed before or replaces a misstep."""
         if not has_succeeded(self._event.command, self._event.output):
             return
         replaced = self._replaced_missteps()
@@ -125,7 +125,7 @@ class ToolCall:
             self._context.store.record(SuccessRecord(replaces=replaced, **self._call()))
 
     def triggered(self, kinds: Sequence[str]) -> list[Hit]:
-        """Return the trusted gotchas that have an exact sign in this call, and that the conversation has not seen."""
+        """Return the trusted gotchas whose triggers match this call and that the conversation has not seen."""
         event, conversation = self._event, self._conversation
         runs_or_edits = bool(event.paths or event.command)
         if not kinds or not (runs_or_edits or event.tool):
@@ -160,7 +160,7 @@ class ToolCall:
         )
 
     def _missteps(self) -> list[Misstep]:
-        """Return the missteps that the command repeats: the very same one first, then those with the same mistake."""
+        """Return the missteps that the command repeats: the same command first, then those with the same mistake."""
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
             same = missteps.find(database, sign) if sign else None
@@ -174,7 +174,7 @@ class ToolCall:
         return self._repeated
 
     def _replaced_missteps(self) -> dict[str, Any]:
-        """Return the unsettled missteps that this command worked in place of, each with the words that were wrong."""
+        """Return the unsettled missteps that this command replaces, each with the words that were wrong."""
         command, conversation = self._event.command, self._conversation
         unsettled = missteps.unsettled(conversation.database, conversation.id) if self._sign else []
         others = [misstep for misstep in unsettled if misstep.sign != self._sign]
@@ -186,12 +186,12 @@ class ToolCall:
                 misstep.command, command, misstep.error, self._context.root, self._event.folder
             )
             for misstep in others
-            # The same words in another folder: that they worked there would help nobody.
+            # The same command in another folder is no replacement.
             if misstep.command != line and replaces(misstep.command, command, misstep.error)
         }
 
     def _call(self) -> dict[str, Any]:
-        """Return what is kept of a call, however it ended."""
+        """Return the fields of a record of this call."""
         return {
             "sign": self._sign,
             "command": self._conversation.redact_line(self._event.command, LONGEST_COMMAND),
@@ -202,10 +202,10 @@ class ToolCall:
 
 
 def _warns(learning: Learning, trigger: str) -> bool:
-    """Say whether a learning is worth an interruption: what answers this error, or a gotcha on this very call.
+    """Say whether a learning is worth an interruption: one about this error, or a gotcha about exactly this call.
 
-    What was read off a failed command is about all that its program can be asked for: the misstep itself warns if the
-    same is asked again.
+    A gotcha that an agent learnt from a failed command concerns the whole program; the misstep itself warns of a
+    repetition.
     """
     kind, _, pattern = trigger.partition(": ")
     if kind == "errors":

@@ -1,7 +1,7 @@
-"""Commands that failed in a project, what worked then, and the warnings that agents were given of them.
+"""Commands that failed in a project, the commands that worked instead, and the warnings given to agents.
 
-Each happening is applied by one function from a plain JSON object, at once or by a replay of the spool. Times decide:
-what comes late changes nothing that happened after it.
+Each record is applied from its JSON body, at once or by a replay of the spool. A record that is applied late does not
+override newer ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
     from learnt.store.happened import Body
 
-# Programs change: what failed a season ago and was not tried again is as likely to work now.
+# Programs change: a command that failed three months ago may work by now.
 TOLD_FOR_MS = 3 * MONTH_MS
-_MOST_OPEN = 10
-_MOST_OF_ASKED = 20
-# An error is prevented that was not repeated after a warning: the warning was no mistake, and the command did not fail
-# again in that conversation. Where the warning did not stop the call, that call itself still ran, and may have failed.
+_MAX_UNSETTLED = 10
+_MAX_OF_REQUESTS = 20
+# A warning prevented an error if it was not needless and the command did not fail again in that conversation. If the
+# warning did not stop the call, that call still ran and may have failed.
 PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
@@ -54,11 +54,11 @@ class SuccessRecord(Value):
     task: str
     at: int
     replaces: Mapping[str, tuple[str, Sequence[str]]]
-    """By the sign of each that it was run in place of: what was asked for, and which words were wrong."""
+    """The missteps that it replaces, by sign: the request, and the words that were wrong."""
 
 
 class Misstep(Value):
-    """A command that failed, and what worked then."""
+    """A command that failed, and the command that worked instead."""
 
     sign: str
     command: str
@@ -74,7 +74,7 @@ class Misstep(Value):
 
     @property
     def is_known(self) -> bool:
-        """Whether another command worked then, and it has not succeeded since."""
+        """Whether another command worked instead, and this one has not succeeded since."""
         return bool(self.worked) and (self.succeeded_at or 0) < self.failed_at
 
 
@@ -85,7 +85,7 @@ def find(database: Database, sign: str) -> Misstep | None:
 
 
 def of_requests(database: Database, asked: Sequence[str]) -> list[Misstep]:
-    """Return the missteps with words that were wrong in asking for one of these things, the latest first."""
+    """Return the missteps with wrong words for one of these requests, latest first."""
     rows = database.rows(
         f"""
         select *
@@ -96,13 +96,13 @@ def of_requests(database: Database, asked: Sequence[str]) -> list[Misstep]:
          limit :limit
         """,
         asked=database.list_value(asked),
-        limit=_MOST_OF_ASKED,
+        limit=_MAX_OF_REQUESTS,
     )
     return [_misstep(row) for row in rows]
 
 
 def unsettled(database: Database, task: str) -> list[Misstep]:
-    """Return what failed in a conversation and was not replaced yet, the latest first."""
+    """Return the missteps of a conversation that no other command has replaced, latest first."""
     rows = database.rows(
         """
         select *
@@ -115,7 +115,7 @@ def unsettled(database: Database, task: str) -> list[Misstep]:
          limit :limit
         """,
         task=task,
-        limit=_MOST_OPEN,
+        limit=_MAX_UNSETTLED,
     )
     return [_misstep(row) for row in rows]
 
@@ -138,10 +138,7 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
 
 
 def prevented(database: Database, since: int | None = None) -> dict[str, int]:
-    """Return how many errors were prevented (not repeated after a warning), by the agent that was warned.
-
-    `since`: warned from that moment on.
-    """
+    """Return how many errors were prevented, by the agent that was warned; `since`: only by warnings since then."""
     rows = database.rows(
         f"""
         select agent, count(*) as prevented
@@ -193,7 +190,7 @@ def apply_failure(database: Database, body: Body) -> None:
 
 
 def apply_success(database: Database, body: Body) -> None:
-    """Record that a command succeeded: where it failed before, and for those that it was run in place of."""
+    """Record that a command succeeded, for its own earlier failures and for the missteps that it replaces."""
     success = SuccessRecord.from_row(body)
     at = success.at
     for sign in sorted({success.sign, *success.repeats}):
@@ -236,7 +233,7 @@ def apply_success(database: Database, body: Body) -> None:
 def _note_own_success(database: Database, sign: str, at: int) -> None:
     """Record when a command that failed before succeeded.
 
-    What worked in place of a command that now works itself is no answer to its next failure.
+    If it works again, the command that replaced it is no longer the answer to its next failure.
     """
     database.execute(
         """
@@ -265,7 +262,7 @@ def _note_own_success(database: Database, sign: str, at: int) -> None:
 
 
 def apply_warning(database: Database, body: Body) -> None:
-    """Record a brief that warns of a misstep, and the warning; what came of an earlier one does not count for it."""
+    """Record a brief that warns of a misstep, and the warning; the outcome of an earlier warning is reset."""
     warning = WarningRecord.from_body(body)
     put_brief(database, warning.given)
     database.execute(
@@ -286,7 +283,7 @@ def apply_warning(database: Database, body: Body) -> None:
 
 
 def apply_forgotten(database: Database, body: Body) -> None:
-    """Record that a conversation has lost what it was given."""
+    """Record that a conversation was compacted or cleared."""
     database.execute(
         "update task set fresh_since = :at where project = :project and id = :task and fresh_since < :at",
         **ForgottenRecord.from_row(body).as_dict(),

@@ -1,7 +1,7 @@
 """PostgreSQL through psycopg 3, for teams: one database holds many projects.
 
-The same SQL as on SQLite: `:name` becomes psycopg's form once for each statement. A connection that breaks is
-replaced for the next statement outside a transaction; within one, the transaction is lost as a whole.
+The SQL is the same as on SQLite; `:name` is translated into psycopg's form once per statement. A broken connection is
+replaced at the next statement outside a transaction; a transaction that it interrupts is lost as a whole.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ except ImportError as error:
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
-_OVER_A_LIMIT = "54"  # PostgreSQL's class of errors for what is too large or too complex
+_OVER_A_LIMIT = "54"  # PostgreSQL's error class "program limit exceeded"
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
 _SPENDING_LOCK = 0x7370656E  # "spen"
@@ -66,7 +66,7 @@ class PostgresDatabase(Database):
                 self._is_inside = False
 
     def _execute(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
-        """Run a statement; once more on a new connection, if the old one had died before anything began on it."""
+        """Run a statement; retry on a new connection if the old one was dead before the transaction began."""
         is_first = sql == self.begin_statement or (not self._is_inside and sql.lstrip().startswith("select"))
         statement = self._translate(sql)
         try:
@@ -102,7 +102,7 @@ class PostgresDatabase(Database):
         self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
         (judged, cut), (conditions, parameters) = columns, which
-        # Step by step, each result kept: a server that has no statistics yet would join everything with everything.
+        # Materialized steps: without statistics, the planner would join everything with everything.
         return self.rows(
             f"""
             with found as materialized (
@@ -132,14 +132,14 @@ class PostgresDatabase(Database):
         )
 
     def _oldest_of_newest(self, newest: int) -> str:
-        """Return the id below the newest ones; ids grow with time."""
+        """Return the id just before the newest ones; ids grow with time."""
         floor = self.value(
             "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
         )
         return str(floor or "")
 
     def lock_words(self) -> None:
-        # Words are shared by all learnings of a project: without an order of their own, writers would lock each other.
+        # All learnings of a project share rows of words: without this lock, writers could deadlock.
         self._lock_for_project(_WORDS_LOCK)
 
     def lock_queue(self) -> None:
@@ -152,7 +152,7 @@ class PostgresDatabase(Database):
         self.run("select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": key, "project": self.project})
 
     def now_ms(self, here: int) -> int:
-        # Machines disagree about the time; the server's is the same for all. How far ours is off changes slowly.
+        # Clocks of machines differ, so the server's counts. The difference is measured once.
         if self._skew_ms is None:
             row = self.row("select (extract(epoch from clock_timestamp()) * 1000)::bigint as now")
             self._skew_ms = (row["now"] if row else 0) - time.time_ns() // 1_000_000
@@ -171,7 +171,7 @@ class PostgresDatabase(Database):
         self.run(f"analyze {_TABLES_TO_SEARCH}", {})
 
     def has_table(self, name: str) -> bool:
-        # The catalogue, not `to_regclass`: that one remembers a "no" from before another process made the table.
+        # Not `to_regclass`, which may cache that the table was missing.
         return self.has(
             """
             select tablename
@@ -183,7 +183,7 @@ class PostgresDatabase(Database):
         )
 
     def check(self) -> list[str]:
-        return []  # the server checks its own pages, and its keys cannot be switched off
+        return []  # the server checks its own pages, and foreign keys are always enforced
 
     def scrub(self) -> None:
         self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
@@ -199,7 +199,7 @@ class PostgresDatabase(Database):
 
     def _connect(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
-            # What the address says of `options` is part of ours.
+            # `_options` includes the options of the address.
             self._connection = psycopg.connect(
                 self._address,
                 autocommit=True,
@@ -236,7 +236,9 @@ class PostgresDatabase(Database):
         if isinstance(error, psycopg.errors.DiskFull):
             return TryAgain(f"{self.path} cannot take more: {detail}", hint="free some space on the server")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
-            return LearntError(f"{self.path} refuses: {detail}", hint="ask for the right to create and change tables")
+            return LearntError(
+                f"{self.path} refuses: {detail}", hint="ask for the privilege to create and change tables"
+            )
         if (error.sqlstate or "").startswith(_OVER_A_LIMIT):
             return InvalidValue(f"{self.path} cannot hold it: {detail}", hint="shorten the longest text")
         if isinstance(error, psycopg.OperationalError):

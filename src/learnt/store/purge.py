@@ -1,7 +1,7 @@
-"""Delete learnings and missteps for good, with their texts wherever the database repeats them.
+"""Delete learnings and missteps permanently, with all copies of their texts in the database.
 
-Only a person's purge does this, in one transaction of the caller's. That a learning was deleted is remembered by its
-id: no file brings it back.
+Only a purge by a person does this, in the caller's transaction. The id of a deleted learning is remembered, so that no
+file brings it back.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ TEXT_COLUMNS = {
     "model_call": ("reason",),
     "misstep": ("command", "error", "worked"),
 }
-"""Where a text that a person purged may be repeated in what happened around it."""
+"""Columns that may contain copies of a purged text."""
 _IN_JSON = ("receipt", "bullets", "loose", "detail")
 
 
 def purge_learning(database: Database, id: str) -> None:
-    """Delete a learning with its events, injections and marks, and its texts where tasks and reports repeat them."""
+    """Delete a learning with its events, injections, marks, and the copies of its texts in tasks and reports."""
     database.lock_words()
     learnings.renew_stamp(database)
     black_out(database, texts_ever(database, id))
@@ -54,10 +54,7 @@ def texts_ever(database: Database, id: str) -> set[str]:
 
 
 def black_out(database: Database, texts: Iterable[str]) -> int:
-    """Replace texts wherever tasks, reports on failures, receipts of briefs and the like hold them in whole.
-
-    Return how many did.
-    """
+    """Replace texts in tasks, failure reports, receipts and similar columns; return how many rows changed."""
     changed = 0
     for text in long_enough(texts):
         in_json = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -76,7 +73,7 @@ def black_out(database: Database, texts: Iterable[str]) -> int:
 
 
 def signs_in(database: Database, brief: Brief) -> list[str]:
-    """Return the signs of what a brief warned of; where a later warning took its place, of the same commands."""
+    """Return the signs of the missteps that a brief warned of; if a later warning replaced it, by their commands."""
     signs = database.column("select sign from warning where project = :project and brief = :brief", brief=brief.id)
     if signs:
         return signs
@@ -87,7 +84,7 @@ def signs_in(database: Database, brief: Brief) -> list[str]:
 
 
 def forget_missteps(database: Database, signs: Sequence[str]) -> list[Misstep]:
-    """Forget missteps, and return those that were known; what came of the warnings of them stays."""
+    """Delete missteps and return those that existed; the outcomes of their warnings are kept."""
     known = [misstep for misstep in (missteps.find(database, sign) for sign in signs) if misstep]
     for misstep in known:
         database.execute("delete from misstep where project = :project and sign = :sign", sign=misstep.sign)
@@ -95,10 +92,10 @@ def forget_missteps(database: Database, signs: Sequence[str]) -> list[Misstep]:
 
 
 def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
-    """Delete missteps with the warnings of them, and their commands wherever those stand; say whether any was there.
+    """Delete missteps, their warnings and all copies of their commands; return whether any existed.
 
-    Errors, and what worked then, go from the receipts of the warnings of these very missteps: elsewhere the same words
-    are about something else. `commands`: how a brief that warned of them wrote them.
+    Their errors and replacing commands are deleted only from the receipts of their own warnings, because elsewhere the
+    same words are about something else. `commands`: the commands as a brief shows them.
     """
     known = forget_missteps(database, signs)
     all_commands = {*commands, *(misstep.command for misstep in known)} - {PURGED}
@@ -111,7 +108,7 @@ def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[
     for id, receipt in _receipts_with(database, all_commands):
         gone += _purge_receipt(database, id, receipt, all_commands)
     gone += black_out(database, all_commands)
-    # Of another misstep, this may be what worked then: blacked out, that is no advice.
+    # A purged command may have replaced another misstep: redacted, it is useless as advice.
     database.execute(
         "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
         purged=f"%{PURGED}%",
@@ -121,7 +118,7 @@ def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[
 
 def _purge_receipt(database: Database, id: str, receipt: dict[str, Any], commands: Collection[str]) -> int:
     for failure in receipt["failed"]:
-        if failure["command"] in commands:  # also one that is too short to be looked for
+        if failure["command"] in commands:  # also commands that are too short for a text search
             failure.update(command=PURGED, error=PURGED, worked=PURGED)
     gone = database.execute("delete from warning where project = :project and brief = :id", id=id)
     return gone + database.execute(
@@ -132,7 +129,7 @@ def _purge_receipt(database: Database, id: str, receipt: dict[str, Any], command
 
 
 def _receipts_with(database: Database, commands: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the briefs that warned of one of these commands, and their receipts."""
+    """Return the ids and receipts of the briefs that warned of one of these commands."""
     rows = database.rows(
         """
         select id, receipt

@@ -1,6 +1,6 @@
-"""Updates of learnings files: every rendering is kept, with what changed and what it cost.
+"""Updates of learnings files: every rendering is stored with its changes and its cost.
 
-Two counters tell when the next update is due, and which process has started it.
+Two counters decide when the next update is due and which process starts it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Regeneration(Value):
-    """One making of a learnings file."""
+    """One update of a learnings file."""
 
     id: str
     cause: str
@@ -44,24 +44,24 @@ class Regeneration(Value):
 TASKS_SINCE_UPDATE = "tasks since update"
 _UPDATE_STARTED_AT = "update started at"
 _OF_ANY_TEXT = ""
-"""Stands for all texts of a learning that was purged; no text has this sign."""
+"""The sign that matches every text of a purged learning; no text has it."""
 
 
 def claim_update(database: Database, *, now: int, before: int) -> bool:
-    """Within a transaction: note that an update starts; False when another process has started one since `before`."""
+    """Within a transaction: claim the next update; return False if another process has started one since `before`."""
     claim = "on conflict (project, name) do update set value = :value where counter.value <= :before"
     row = {"name": _UPDATE_STARTED_AT, "value": now}
     return bool(database.execute(insert_statement("counter", row, claim), **row, before=before))
 
 
 def release_update(database: Database) -> None:
-    """Within a transaction: let the next update start at any time."""
+    """Within a transaction: allow the next update to start at once."""
     sql = "update counter set value = 0 where project = :project and name = :name"
     database.execute(sql, name=_UPDATE_STARTED_AT)
 
 
 def put(database: Database, regeneration: Regeneration) -> None:
-    """Keep how far the making of a file has come."""
+    """Store a regeneration, replacing its earlier state."""
     row = regeneration.as_dict()
     row |= {name: json.dumps(row[name], ensure_ascii=False) for name in ("bullets", "loose")}
     changes = ", ".join(f"{column} = :{column}" for column in row if column != "id")
@@ -71,7 +71,7 @@ def put(database: Database, regeneration: Regeneration) -> None:
 
 
 def is_running_elsewhere(database: Database, *, host: str, since: int) -> bool:
-    """Say whether one runs on another machine that was begun since a moment; while it runs, its reason is its host."""
+    """Say whether an update that began since a moment runs on another machine; its reason holds its host."""
     return database.has(
         """
         select id
@@ -87,7 +87,7 @@ def is_running_elsewhere(database: Database, *, host: str, since: int) -> bool:
 
 
 def end_running(database: Database, *, at: int, reason: str) -> None:
-    """Mark unfinished ones as failed. The caller holds the update lock."""
+    """Mark unfinished updates as failed. The caller holds the update lock."""
     database.execute(
         """
         update regeneration
@@ -125,9 +125,9 @@ def latest(database: Database, *, limit: int, goal: str | None = None) -> list[R
 
 
 def was_shown(database: Database, learning: str, text: str) -> bool:
-    """Say whether a learning ever stood in a file with this text; of one that was purged, whatever the text.
+    """Say whether a file ever showed a learning with this text; for a purged learning, with any text.
 
-    One that a person has imported since counts as any other.
+    A purged learning that a person has imported again counts like any other.
     """
     return database.has(
         """
@@ -152,7 +152,7 @@ def was_shown(database: Database, learning: str, text: str) -> bool:
 
 
 def forget(database: Database, learning: str) -> None:
-    """Take a learning's bullets out of all renderings, and remember that it is gone for good."""
+    """Remove a learning's bullets from all renderings, and remember that it was purged."""
     rows = database.rows(
         "select * from regeneration where project = :project and bullets like :learning", learning=f'%"{learning}"%'
     )

@@ -1,6 +1,6 @@
-"""What waits for a person: proposals, learnings that no person has cared for yet, and escalations.
+"""What a person has to decide: proposals, learnings that no person has seen, and escalations.
 
-Also kept here: people's opinions on whether the learnings helped.
+Also people's opinions on whether the learnings helped.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store.database import Database, Row
 
-# By which changes a person shows that they have seen a learning.
+# Changes that show that a person has seen a learning.
 TOUCHES = ("like", "edit", "pin", "unpin", "hide", "restore", "archive", "supersede")
-# The kind of a proposal, by how many learnings it would replace: ids hold no comma, so that one means two or more.
+# The kind of a proposal depends on how many learnings it would replace. Ids contain no comma, so a comma means several.
 _KIND = """
     case when learning.replaces = '[]' then 'proposed'
          when learning.replaces like '%,%' then 'merged'
          else 'revised'
     end
 """
-# A change that was undone shows nothing any more, and neither does its undoing; undoing what others did does.
-# What is trusted in full already has nothing to gain from a person; what a person was asked about is asked once.
-# (The plus keeps SQLite from an index that would not give the newest first.)
+# A change that was undone does not count, and neither does its undo; undoing a change by the program does.
+# Learnings of full confidence need no review, and each learning with an escalation is asked about only once.
+# (The plus keeps SQLite from using an index that does not give the newest first.)
 _TOUCHES = ", ".join(f"'{what}'" for what in TOUCHES)
 _UNTOUCHED = f"""
            learning.project = :project
@@ -83,7 +83,7 @@ class Escalation(Value):
 
 
 def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
-    """Return the proposed learnings of one kind, `merged`, `revised` or `proposed`, the oldest first."""
+    """Return the proposals of one kind (`merged`, `revised` or `proposed`), oldest first."""
     ids = database.column(
         f"""
         select learning.id
@@ -101,19 +101,19 @@ def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
 
 
 def untouched(database: Database, *, limit: int) -> list[Learning]:
-    """Return the active learnings that no person wrote or cared for, the newest first."""
+    """Return the active learnings that no person has written, changed or liked, newest first."""
     newest_first = "order by learning.created_at desc, learning.id desc limit :limit"
     ids = database.column(f"select learning.id from learning where {_UNTOUCHED} {newest_first}", limit=limit)
     return _in_order(database, ids)
 
 
 def is_untouched(database: Database, id: str) -> bool:
-    """Say whether a learning is one of those."""
+    """Say whether a learning is among `untouched`."""
     return database.has(f"select learning.id from learning where {_UNTOUCHED} and learning.id = :id", id=id)
 
 
 def counts(database: Database, *, most: int) -> dict[str, int]:
-    """Return how much waits of each kind, but for removals; of `new` ones, none are counted beyond `most`."""
+    """Return how many items of each kind wait for review, without removals; `new` ones are counted up to `most`."""
     rows = database.rows(
         f"""
         select {_KIND} as kind, count(*) as waiting
@@ -129,7 +129,7 @@ def counts(database: Database, *, most: int) -> dict[str, int]:
 
 
 def add_escalation(database: Database, escalation: Escalation) -> None:
-    """Ask a person; a second time changes nothing."""
+    """Store an escalation; nothing changes if it exists."""
     row = {**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)}
     database.insert("escalation", row, otherwise="on conflict (project, id) do nothing")
 
@@ -144,7 +144,7 @@ def get_escalation(database: Database, id: str, *, for_update: bool = False) -> 
 
 
 def escalations(database: Database, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
-    """Return the escalations that fit, the oldest first; None means any."""
+    """Return the matching escalations, oldest first; None means any."""
     rows = database.rows(
         """
         select *
@@ -161,7 +161,7 @@ def escalations(database: Database, *, status: str | None = "open", subject: str
 
 
 def resolve_escalation(database: Database, escalation: Escalation) -> None:
-    """Keep a person's answer."""
+    """Store the answer to an escalation."""
     database.execute(
         """
         update escalation
@@ -174,7 +174,7 @@ def resolve_escalation(database: Database, escalation: Escalation) -> None:
 
 
 def add_opinion(database: Database, id: str, answer: str, *, who: str, at: int) -> None:
-    """Keep what a person answered when asked whether the learnings helped."""
+    """Store a person's answer to whether the learnings helped."""
     database.insert("opinion", {"id": id, "answer": answer, "who": who, "at": at})
 
 

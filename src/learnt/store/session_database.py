@@ -1,7 +1,7 @@
 """Read the database in which opencode keeps its conversations, while opencode may be writing to it.
 
-Nothing is created, changed or held up. Sessions and messages come in the shape in which `opencode export` prints them;
-a row that is too long or no JSON gives less, never an error.
+Nothing is created, changed or blocked. Sessions and messages have the format of `opencode export`. Rows that are too
+long or are not JSON are skipped or shortened without an error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-# A longer part holds a file or a picture, not words.
+# A longer part is a file or a picture, not words.
 _LONGEST_PART = 8_000_000
 _SESSION = """
     select id, directory, parent_id, model, time_created, time_updated,
@@ -29,7 +29,7 @@ _SESSION = """
 
 
 def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the sessions that changed since then, newest first."""
+    """Yield the sessions that changed since a moment, newest first."""
     with _open(path) as connection:
         for row in connection.execute(
             f"{_SESSION} where time_updated >= :since_ms order by time_updated desc, id", {"since_ms": since_ms}
@@ -38,7 +38,7 @@ def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def session(path: str, id: str) -> dict[str, Any]:
-    """Return one session, empty when there is none."""
+    """Return a session, or an empty object."""
     with _open(path) as connection:
         return next((_info(row) for row in connection.execute(f"{_SESSION} where id = :id", {"id": id})), {})
 
@@ -97,11 +97,11 @@ def _open(path: str) -> Iterator[apsw.Connection]:
 
 
 def _address(path: str) -> str:
-    """Return the address under which SQLite reads without leaving anything behind."""
+    """Return the URI with which SQLite reads without creating files."""
     from urllib.parse import quote
 
-    # With a log beside it, its index is shared with whoever writes; without one, SQLite would make both of them,
-    # unless it is told that nothing changes.
+    # If there is a log, SQLite shares its index with the writer. If there is none, SQLite would create both files,
+    # unless the database is opened as immutable.
     log = f"{path}-wal"
     shared = os.path.exists(log) and (os.path.exists(f"{path}-shm") or os.path.getsize(log) > 0)
     absolute = os.path.abspath(path).replace(os.sep, "/")

@@ -1,9 +1,9 @@
-"""A file that keeps what happened while the database cannot take it.
+"""A file that keeps records while the database is not available.
 
 A record is acknowledged once it is on the disk: one line with a checksum and an operation id, fsynced. A torn last
-line was never acknowledged and is dropped. Replay moves the file aside, applies each record in a transaction that
-also notes its operation id, and removes the file at the end: killed at any point, the next replay repeats nothing.
-A record that cannot be applied at all is set aside with the reason, never dropped.
+line was never acknowledged and is dropped. A replay renames the file, applies each record in a transaction that also
+stores its operation id, and deletes the file at the end. If it is killed, the next replay repeats nothing. A record
+that cannot be applied is set aside with the reason, never dropped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# What a record raises that no repetition could apply: written by another version, or damaged in a way that no
-# checksum shows.
+# Errors of a record that no retry could apply: it is from another version, or damaged despite its checksum.
 UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
 
 
@@ -30,7 +29,7 @@ _GONE = object()
 
 
 class SpoolRecord:
-    """One spooled happening."""
+    """A record in the spool."""
 
     def __init__(self, op: str, kind: str, at: int, body: dict[str, Any]) -> None:
         self.op = op
@@ -39,13 +38,13 @@ class SpoolRecord:
         self.body = body
 
     def line(self) -> bytes:
-        """Return the record as it stands in the file."""
+        """Return the line in the file."""
         content = json.dumps({"op": self.op, "kind": self.kind, "at": self.at, "body": self.body}).encode()
         return b"%08x %s\n" % (checksum(content), content)
 
 
 class Spool:
-    """The waiting records of one store; what waits for another database in the same folder has another name."""
+    """The spooled records of one store. Spools of other databases in the same folder have other names."""
 
     def __init__(self, folder: str, name: str = "spool") -> None:
         self._folder = folder
@@ -56,22 +55,22 @@ class Spool:
         self._replay_lock = os.path.join(folder, f"{name}.replay.lock")
 
     def append(self, record: SpoolRecord) -> None:
-        """Put a record on the disk, or raise with nothing acknowledged."""
+        """Write a record to the disk, or raise."""
         try:
             with Locked(self._append_lock):
                 files.append_line(self._path, record.line())
         except OSError as error:
             what = f"to the database, nor to {self._path}"
-            raise cannot_write(what, error, hint="mend the permissions: folder and files must be yours") from None
+            raise cannot_write(what, error, hint="correct the permissions: folder and files must be yours") from None
 
     def pending(self) -> list[SpoolRecord]:
-        """Return the records that wait for a replay, oldest first."""
-        # The newer file first: one that is taken aside meanwhile would else be seen in neither place.
+        """Return the records that are not replayed yet, oldest first."""
+        # Read the newer file first, so that a file that is renamed meanwhile is not missed.
         newer = list(_records(self._path))
         return [*_records(self._taken), *newer]
 
     def pending_for_others(self) -> int:
-        """Return how many records wait in this folder for another database than this one."""
+        """Return how many records in this folder belong to other databases."""
         found = [name for name in os.listdir(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
         others = [os.path.join(self._folder, name) for name in found if not name.endswith(".refused.jsonl")]
         return sum(len(list(_records(path))) for path in others if path not in self._files())
@@ -81,21 +80,21 @@ class Spool:
         return len({record.op for record in _records(self.refused_path)})
 
     def size(self) -> int:
-        """Return how many bytes wait."""
+        """Return the size of the spool in bytes."""
         return _size(self._path) + _size(self._taken)
 
     def is_empty(self) -> bool:
-        """Say quickly whether nothing waits."""
+        """Say whether the spool is empty, without reading it."""
         return not self.size()
 
     def replay_lock(self) -> Locked:
-        """Return the lock that a replay holds, without waiting for it."""
+        """Return the lock of a replay, which is not waited for."""
         return Locked(self._replay_lock, wait=False)
 
     def replay(self, apply: Callable[[SpoolRecord], None], *, wait: bool = False, locked: bool = False) -> int:
-        """Apply what waits, oldest first, and return how many records; 0 while another process does it.
+        """Apply the records, oldest first; return how many. 0 if another process is replaying.
 
-        `locked`: the caller holds the lock already.
+        `locked`: the caller holds the lock.
         """
         if locked:
             return self._replay(apply)
@@ -111,7 +110,7 @@ class Spool:
         return applied
 
     def forget(self, id: str) -> None:
-        """Take everything that is about one thing out of all records."""
+        """Remove everything about an id from all records."""
         if not any(id.encode() in line for path in self._files() for line in _lines(path)):
             return
         with Locked(self._replay_lock), Locked(self._append_lock):
@@ -119,7 +118,7 @@ class Spool:
                 _rewrite(path, [_without(line, id) for line in _lines(path)])
 
     def drop(self, word: str) -> None:
-        """Take every record out that names a word."""
+        """Remove every record that contains a word."""
         sought = word.encode()
         if any(sought in line for path in self._files() for line in _lines(path)):
             with Locked(self._replay_lock), Locked(self._append_lock):
@@ -147,7 +146,7 @@ class Spool:
 
     def _set_aside(self, record: SpoolRecord, reason: str) -> None:
         if any(known.op == record.op for known in _records(self.refused_path)):
-            return  # a replay that was killed had come as far as this
+            return  # a killed replay has already set it aside
         refused = SpoolRecord(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
         try:
             files.append_line(self.refused_path, refused.line())
@@ -172,7 +171,7 @@ def _records(path: str) -> Iterator[SpoolRecord]:
 
 
 def _record(line: bytes) -> SpoolRecord | None:
-    """Return what a line says, or None when it is damaged."""
+    """Return the record of a line, or None if it is damaged."""
     stated, _, content = line.rstrip(b"\n").partition(b" ")
     if stated != b"%08x" % checksum(content):
         return None
@@ -188,7 +187,7 @@ def _unreadable(line: bytes) -> SpoolRecord:
 
 
 def _without(line: bytes, id: str) -> bytes:
-    """Return a line without what it says about one thing; empty when it is about nothing else."""
+    """Return a line without everything about an id; empty if nothing else is left."""
     if id.encode() not in line:
         return line
     record = _record(line)
@@ -197,7 +196,7 @@ def _without(line: bytes, id: str) -> bytes:
 
 
 def _prune(value: Any, id: str) -> Any:
-    """Return a JSON value without the id: an object that names it goes, and so does an entry of a list."""
+    """Return a JSON value without the objects and list entries that contain an id."""
     if isinstance(value, dict):
         if id in value.values():
             return _GONE
@@ -209,7 +208,7 @@ def _prune(value: Any, id: str) -> Any:
 
 
 def _lines(path: str) -> list[bytes]:
-    """Return the finished lines; a torn last one was never acknowledged."""
+    """Return the complete lines, without a torn last one."""
     try:
         with open(path, "rb") as file:
             return [line for line in file if line.endswith(b"\n")]
@@ -218,7 +217,7 @@ def _lines(path: str) -> list[bytes]:
 
 
 def _size(path: str) -> int:
-    """Return how long a file is; 0 for one that is gone, as after a replay that has ended meanwhile."""
+    """Return the size of a file; 0 if it does not exist."""
     try:
         return os.stat(path).st_size
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """SQLite through apsw, which carries its own SQLite: the standard library's may have the WAL-reset bug.
 
-Write-ahead log, `synchronous=full`: what was committed survives a power cut. Writers wait for each other with a
-jittered retry instead of SQLite's own back-off, under which some wait for ever.
+With the write-ahead log and `synchronous=full`, committed changes survive a power cut. Writers wait for each other with
+a jittered retry, because with SQLite's own back-off some writers starve.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Condition, Row
 
-PROJECT = "local"  # a SQLite file holds one project, so that renaming the folder loses nothing
+PROJECT = "local"  # a SQLite file holds one project; a fixed key survives renaming the folder
 _PAGE = 4096
 _RETRY_S = (0.0005, 0.005)
 
@@ -84,7 +84,7 @@ class SqliteDatabase(Database):
         return True
 
     def refuse_writing(self) -> LearntError:
-        # A full disk, too, makes SQLite open a file for reading only.
+        # SQLite also opens a file read-only if the disk is full.
         return _no_room(self.path) if self._may_write and _is_full(self.path) else super().refuse_writing()
 
     def wait_at_most(self, wait_ms: int) -> int:
@@ -155,7 +155,7 @@ class SqliteDatabase(Database):
         return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
 
     def scrub(self) -> None:
-        # A vacuum rewrites every page, so that no freed page keeps old text; then the log is emptied.
+        # VACUUM rewrites every page, so that no free page keeps old text; then the log is truncated.
         self.run("vacuum", {})
         busy = self.rows("pragma wal_checkpoint(truncate)")[0]["busy"]
         if busy:
@@ -169,7 +169,7 @@ class SqliteDatabase(Database):
         try:
             target = apsw.Connection(path)
             with target.backup("main", self._connection, "main") as backup:
-                backup.step(-1)  # all at once: in steps it would start again after every change by others
+                backup.step(-1)  # all at once: in steps, each change by another process would restart it
             target.close()
         except apsw.Error as error:
             raise self._as_our_error(error, path) from None
@@ -182,7 +182,7 @@ class SqliteDatabase(Database):
         self._connection.close()
 
     def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
-        """Return our error for one of SQLite's: what happened, to which file, what to do."""
+        """Translate an error of SQLite."""
         path = path or self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return TryAgain(
@@ -210,13 +210,13 @@ class SqliteDatabase(Database):
 
 
 def _connect(path: str, wait_ms: int) -> apsw.Connection:
-    """Open for writing if the place allows it, else for reading."""
+    """Open for writing if permissions allow it, else for reading."""
     for flags in (apsw.SQLITE_OPEN_READWRITE, apsw.SQLITE_OPEN_READONLY):
         connection = _try_connect(path, flags, wait_ms)
         if connection is not None:
             return connection
     if _size(path + "-wal") == 0:
-        # In a read-only folder SQLite cannot make its index of the log; without a log it needs none.
+        # In a read-only folder, SQLite cannot create the index of the log; without a log, it needs none.
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"
         return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     raise apsw.CantOpenError("the folder is read-only, and the log holds changes that are not in the file yet")
@@ -236,7 +236,7 @@ def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
 
 
 def _create_private(path: str) -> None:
-    """Make an empty file that only its owner can read; SQLite gives its log the same mode."""
+    """Create an empty file that only its owner can read; SQLite gives its log the same mode."""
     try:
         touch_private(path)
     except OSError as error:
@@ -244,7 +244,7 @@ def _create_private(path: str) -> None:
 
 
 def _is_full(path: str) -> bool:
-    """Say whether the disk that holds a file has no room left for even a page of it."""
+    """Say whether the disk of a file has no room for another page."""
     import shutil
 
     try:

@@ -1,6 +1,6 @@
-"""Sums over what happened, made by the database: no figure asks for all rows.
+"""Statistics that the database computes, without reading all rows.
 
-What belongs to a time is summed by day, counted in UTC from 1970 on; weeks and months are made of days.
+Figures over time are summed by day, counted in UTC days since 1970; callers add up weeks and months.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ class Ranked(Value):
 
 
 class Effect(Value):
-    """The tasks that were begun on one day, before or after there was a learning."""
+    """The tasks that began on one day, before or after the first learning."""
 
     day: int
     after: bool
     tasks: int
     done: int
     at_first: int
-    """Done by the first attempt."""
+    """How many were done at the first attempt."""
     attempts: int
-    """At those that were done."""
+    """How many attempts the done tasks took."""
 
 
 class Regenerated(Value):
-    """What the making of learnings files came to."""
+    """Totals of all updates of learnings files."""
 
     made: int
     unchanged: int
@@ -50,19 +50,19 @@ class Regenerated(Value):
     added: int
     removed: int
     churn: float
-    """The mean share of bullets that came or went, of those that changed something."""
+    """The mean share of bullets that were added or removed, over the updates that changed something."""
     cost_usd: float
 
 
 def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
-    """Return the learnings with the most of one count, without those that have none of it."""
-    assert order in _ORDERS  # noqa: S101 - it becomes part of the statement
+    """Return the learnings with the highest values of one count, without zeros."""
+    assert order in _ORDERS  # noqa: S101 - it becomes part of the SQL
     rows = database.rows(
         f"""
         select id, title, status, times_injected, times_helpful, times_not_helpful, recurrences
           from learning
          where project = :project
-           and id > '' -- read in the order of their age, as they lie on the disk
+           and id > '' -- read by id, the order on the disk
            and {order} > 0
          order by {order} desc, id
          limit :limit
@@ -73,29 +73,29 @@ def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
 
 
 def task_lengths(database: Database, *, since: int) -> list[DaySum]:
-    """Return how many tasks came on each day, and how many characters their texts have."""
+    """Return how many tasks were created on each day, and how many characters their texts have."""
     lengths = "sum(length(title) + length(text))"
     return _by_day(database, "task", "created_at", lengths, since, more="and type != 'session'")
 
 
 def brief_tokens(database: Database, *, since: int) -> list[DaySum]:
-    """Return how many briefs were given on each day, and their tokens."""
+    """Return the number of briefs on each day, and their tokens."""
     return _by_day(database, "brief", "created_at", "sum(tokens)", since)
 
 
 def spent(database: Database) -> list[DaySum]:
-    """Return how many calls to models were made on each day, and what they cost."""
+    """Return the number of model calls on each day, and their cost."""
     return _by_day(database, "model_call", "at", "coalesce(sum(cost_usd), 0)", 0)
 
 
 def first_learning_at(database: Database) -> int | None:
-    """Return when there was the first learning; None for never."""
+    """Return when the first learning was created, or None."""
     found = database.value("select min(created_at) as first from learning where project = :project")
     return None if found is None else int(found)
 
 
 def effects(database: Database, *, learnt_at: int) -> list[Effect]:
-    """Return how it went with the tasks that were begun on each day; interrupted attempts say nothing."""
+    """Return the outcomes of the tasks that began on each day, without interrupted attempts."""
     rows = database.rows(
         f"""
         select begun_at / {DAY_MS} as day,
@@ -124,7 +124,7 @@ def effects(database: Database, *, learnt_at: int) -> list[Effect]:
 
 
 def failure_signs(database: Database, *, limit: int) -> list[tuple[str, str, int]]:
-    """Return task, error and time of the latest attempts that failed, the newest first; conversations are none."""
+    """Return task, error and time of the latest failed attempts, newest first, without conversations."""
     rows = database.rows(
         """
         select failure.task as task, failure.created_at as at,
@@ -142,7 +142,7 @@ def failure_signs(database: Database, *, limit: int) -> list[tuple[str, str, int
 
 
 def attempt_starts(database: Database, *, limit: int) -> list[int]:
-    """Return when the latest attempts at tasks began that were not interrupted, the newest first."""
+    """Return the start times of the latest attempts that were not interrupted, newest first."""
     return database.column(
         """
         select attempt.started_at
@@ -159,7 +159,7 @@ def attempt_starts(database: Database, *, limit: int) -> list[int]:
 
 
 def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | None:
-    """Return the id and title of the learning that helped most of those learnt from some tasks, or None."""
+    """Return the id and title of the most helpful learning from some tasks, or None."""
     row = database.row(
         f"""
         select id, title
@@ -186,7 +186,7 @@ def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | N
 
 
 def regenerated(database: Database) -> Regenerated:
-    """Return what all regenerations came to; one that still runs is none yet."""
+    """Return the totals of all finished regenerations."""
     row = database.row(
         """
         select coalesce(sum(case when result = 'done' then 1 else 0 end), 0) as made,

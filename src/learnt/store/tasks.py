@@ -1,7 +1,7 @@
-"""Tasks, who holds them, the attempts at them, and the reports on those that failed.
+"""Tasks, claims, attempts and failure reports.
 
-A claim is taken and given back in the transaction that changes the task, so that a task is held by one worker at most.
-A worker that gives no sign of life loses its claim when the lease runs out.
+A claim is acquired and released in the transaction that changes the task, so at most one worker holds a task. A worker
+that does not renew its claim loses it when the lease expires.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UPDATE = f"""
 
 
 class RecordedAttempt(Value):
-    """A past attempt with what is known of its task."""
+    """A past attempt, with facts about its task."""
 
     attempt: Attempt
     type: str
@@ -49,7 +49,7 @@ class RecordedAttempt(Value):
 
 
 def ensure(database: Database, task: Task) -> None:
-    """Insert a task, and its goal, unless they are known; a task that had only its id for a title gets one."""
+    """Insert a task and its goal if they are missing; a task whose title is only its id gets a title."""
     database.insert("task", _row(task), otherwise=_GIVE_TITLE)
     if task.goal:
         goal = {"name": task.goal, "created_at": task.created_at}
@@ -57,14 +57,14 @@ def ensure(database: Database, task: Task) -> None:
 
 
 def change(database: Database, task: Task) -> None:
-    """Keep a task as it now is; what waited for it is ready if it was the last."""
+    """Store a changed task; if it is done, tasks that waited only for it become ready."""
     database.execute(_UPDATE, **_row(task))
     if task.status == "done":
         _release(database, task.id, at=task.updated_at)
 
 
 def set_status(database: Database, id: str, status: str, *, at: int) -> None:
-    """Change what a task waits for; what waited for it is ready if it was the last."""
+    """Change the status of a task; if it is done, tasks that waited only for it become ready."""
     database.execute(
         "update task set status = :status, updated_at = :at where project = :project and id = :id",
         id=id,
@@ -76,7 +76,7 @@ def set_status(database: Database, id: str, status: str, *, at: int) -> None:
 
 
 def _release(database: Database, id: str, *, at: int) -> None:
-    """Make the tasks ready that waited for this one alone."""
+    """Make tasks ready that waited only for this one."""
     waiting = database.column(
         f"""
         select task.id
@@ -102,12 +102,12 @@ def need(database: Database, task: str, needs: str) -> None:
 
 
 def remove_needs(database: Database, task: str) -> None:
-    """Remove what a task waits for."""
+    """Delete the prerequisites of a task."""
     database.execute("delete from prerequisite where project = :project and task = :task", task=task)
 
 
 def needs(database: Database) -> dict[str, list[str]]:
-    """Return what each task waits for, or waited for, in the order of their age."""
+    """Return the prerequisites of each task, done or not, oldest first."""
     rows = database.rows("select task, needs from prerequisite where project = :project order by task, needs")
     needs: dict[str, list[str]] = {}
     for row in rows:
@@ -116,7 +116,7 @@ def needs(database: Database) -> dict[str, list[str]]:
 
 
 def needed_by(database: Database, task: str) -> list[Task]:
-    """Return the tasks that a task waits for, or waited for, the oldest first."""
+    """Return the prerequisites of a task, done or not, oldest first."""
     rows = database.rows(
         """
         select task.*
@@ -139,7 +139,7 @@ def open_needs(database: Database, task: str) -> list[Task]:
 def select(
     database: Database, *, statuses: Sequence[str] = (), goal: str = "", queued: bool = True, limit: int = 1_000_000
 ) -> list[Task]:
-    """Return the tasks in the queue, or all but conversations, the oldest first."""
+    """Return the tasks in the queue, or all tasks except conversations, oldest first."""
     rows = database.rows(
         f"""
         select *
@@ -197,10 +197,10 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
 
 
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
-    """Return the tasks that failed on a branch and are not done, each with its last report, the latest first.
+    """Return the tasks that failed on a branch and are not done, each with its last report, latest first.
 
-    What another task of the same title has done since is done. An attempt without a result may not
-    have failed. A sub-agent reports to the agent that started it: only that agent's own failure counts.
+    A task also counts as done if a later task with the same title is done. Attempts without a result are left out,
+    because they may not have failed, and so are sub-agents, which report to the agent that started them.
     """
     rows = database.rows(
         """
@@ -242,7 +242,7 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
 
 
 def archive_failures(database: Database, *, done_before: int, at: int) -> int:
-    """Put the reports on tasks away that were done before a moment; return how many."""
+    """Archive the failure reports of tasks that were done before a moment; return how many."""
     return database.execute(
         """
         update failure
@@ -264,14 +264,14 @@ def archive_failures(database: Database, *, done_before: int, at: int) -> int:
 
 
 def attempts_since(database: Database, at: int) -> int:
-    """Return how many attempts there were after a moment."""
+    """Return how many attempts began after a moment."""
     return int(
         database.value("select count(*) as attempts from attempt where project = :project and started_at > :at", at=at)
     )
 
 
 def results_since(database: Database, at: int) -> list[str]:
-    """Return how the attempts at tasks ended since a moment: neither turns of conversations nor interruptions."""
+    """Return the results of attempts since a moment, without conversations and interruptions."""
     return database.column(
         """
         select attempt.result
@@ -287,7 +287,7 @@ def results_since(database: Database, at: int) -> list[str]:
 
 
 def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
-    """Record an attempt and, if it failed, its report; a second time changes nothing."""
+    """Store an attempt and its failure report; nothing changes if it exists."""
     row = {**attempt.as_dict(), "difficulty": _rank(attempt)}
     database.insert("attempt", row, otherwise="on conflict (project, id) do nothing")
     if failure is not None:
@@ -295,7 +295,7 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
 
 
 def replace_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
-    """Put an attempt and its report in the place of what was recorded of it before; what it does not tell stays."""
+    """Replace a stored attempt and its report; unknown figures keep their old values."""
     database.execute(
         """
         update attempt
@@ -330,7 +330,7 @@ def find_attempt(database: Database, id: str) -> Attempt | None:
 def conversations(
     database: Database, *, since: int = 0, transcript: str | None = None, limit: int = 1_000
 ) -> list[Attempt]:
-    """Return the conversations that are written down somewhere, the latest first; `transcript`: only there."""
+    """Return the attempts of conversations with a transcript, latest first; `transcript`: only with this one."""
     rows = database.rows(
         """
         select attempt.*
@@ -353,7 +353,7 @@ def conversations(
 
 
 def transcripts(database: Database) -> set[str]:
-    """Return where the conversations of the loop's own attempts are written down."""
+    """Return the transcripts of the loop's own attempts."""
     paths = database.column(
         """
         select attempt.transcript
@@ -368,7 +368,7 @@ def transcripts(database: Database) -> set[str]:
 
 
 def fill_figures(database: Database, attempt: Attempt) -> None:
-    """Add what an attempt cost to the record of one that was interrupted, when it is known later."""
+    """Add the cost of an attempt to its record as interrupted."""
     database.execute(
         """
         update attempt
@@ -412,14 +412,14 @@ def latest_attempts(database: Database, *, limit: int) -> list[RecordedAttempt]:
 
 
 def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts that still count (given and returned newest first): those since a success or a restart."""
+    """Return the attempts since the last success or restart (given and returned newest first)."""
     return list(
         takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
     )
 
 
 def claim_oldest_ready(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
-    """Hold the task that has been ready longest, of all or of some; None when there is none. Its id is filled in."""
+    """Claim the task that has been ready longest, among all or some; return the claim with its task, or None."""
     row = database.row(
         f"""
         select id
@@ -444,20 +444,20 @@ def claim_oldest_ready(database: Database, claim: Claim, *, only: Sequence[str] 
 
 
 def renew_claim(database: Database, claim: Claim) -> bool:
-    """Hold a task longer; False when the claim is lost."""
+    """Extend a claim; False if it is lost."""
     held = {"task": claim.task, "attempt": claim.attempt, "held_until": claim.held_until}
     return bool(database.execute(f"update claim set held_until = :held_until {_OF_CLAIM}", **held))
 
 
 def update_claim(database: Database, claim: Claim) -> bool:
-    """Hold a task longer, and keep what is known of its agent; False when the claim is lost."""
+    """Extend a claim and store facts about its agent; False if it is lost."""
     fields = {field: value for field, value in claim.as_dict().items() if field not in _FIXED_IN_CLAIM}
     changes = ", ".join(f"{field} = :{field}" for field in fields)
     return bool(database.execute(f"update claim set {changes} {_OF_CLAIM}", **fields))
 
 
 def release_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
-    """Give back a task; None when the claim was lost already, or when it has not lapsed at the given moment."""
+    """Delete a claim and return it; None if it is lost, or has not lapsed at the given moment."""
     row = database.row(f"select * from claim {_OF_CLAIM}{database.for_update}", task=task, attempt=attempt)
     if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
         return None

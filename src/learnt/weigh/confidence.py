@@ -1,8 +1,7 @@
-"""What speaks for a learning: its confidence, its impact, and how far it has come.
+"""The confidence of a learning, its impact, and its stage.
 
-Confidence lies in 0.1 to 1.0: nothing is ever certain, and nothing is forgotten entirely. Marks move it, and so does
-time: the unused lose a little with every month. A month counts from creation, the last showing or the last decay,
-whichever came last, so that running it twice changes nothing.
+Confidence is between 0.1 and 1.0. Marks change it, and unused learnings lose a little with every month. A month counts
+from the creation, the last use or the last decay, whichever is latest, so decaying twice changes nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# A person's word counts at once; what an agent, a model or a foreign file says has to prove itself.
+# Learnings of people are trusted at once; those of agents, models and imports must prove themselves.
 _START_OF_PERSON = 0.7
 _START = 0.5
 _START_OF_DISCOVERY = {"blocker": 0.7, "constraint": 0.6}
@@ -43,12 +42,12 @@ def after_mark(confidence: float, *, helpful: bool) -> float:
 
 
 def after_like(confidence: float) -> float:
-    """Return the confidence after one more person liked the learning."""
+    """Return the confidence after one like."""
     return _within_bounds(confidence + _LIKE)
 
 
 def decay(learning: Learning, now_ms: int) -> dict[str, Any]:
-    """Return what time changes of a learning; nothing, when no whole period has passed."""
+    """Return the changes that a learning's age causes; empty if no whole period has passed."""
     since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
     periods = max(0, now_ms - since) // DECAY_PERIOD_MS
     if not periods or learning.confidence <= LEAST_CONFIDENCE:
@@ -60,27 +59,27 @@ def decay(learning: Learning, now_ms: int) -> dict[str, Any]:
 
 
 def _within_bounds(confidence: float) -> float:
-    """Return the confidence kept within its bounds, rounded to six digits."""
+    """Return the confidence within its bounds, rounded to six digits."""
     return round(min(1.0, max(LEAST_CONFIDENCE, confidence)), 6)
 
 
 def impact(learning: Learning) -> float:
-    """Return the helpful marks less the others and, behind the point, how often it was learnt again.
+    """Return the helpful marks minus the others, plus a fraction below 1 for recurrences.
 
-    Marks are trusted more than recurrence: however often a learning came again, one mark counts for more.
+    One mark always counts for more than any number of recurrences.
     """
     again = min(0.99, learning.recurrences / (learning.recurrences + 1))
     return round(learning.times_helpful - learning.times_not_helpful + again, 2)
 
 
 def stage(learning: Learning) -> str:
-    """Return how far a learning has come: `trial`, `proven` by marks, or `retired`."""
+    """Return the stage of a learning: `trial`, `proven` by marks, or `retired`."""
     if learning.status in _RETIRED:
         return "retired"
     return "proven" if is_proven(learning) else "trial"
 
 
 def is_proven(learning: Learning) -> bool:
-    """Say whether enough marks speak for a learning that is not retired."""
+    """Say whether a learning is not retired and has enough helpful marks."""
     helpful = learning.times_helpful
     return learning.status not in _RETIRED and helpful >= _PROVEN_AFTER and helpful > learning.times_not_helpful

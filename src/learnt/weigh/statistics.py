@@ -1,6 +1,6 @@
-"""What the record says in numbers that a person can trust: by week and month, and never from too few.
+"""Figures by week and month that a person can trust.
 
-A share or a mean of fewer than `FEWEST` says more about chance than about the work, so there is none.
+A share or a mean of fewer than `FEWEST` cases would be mostly chance, so it is None.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.text.titles import normalised_error
 
 FEWEST = 5
-# After so many attempts without it, or after so many days with some attempts, an error counts as gone.
+# An error counts as gone after this many attempts without it, or after this time with some attempts.
 GONE_AFTER_ATTEMPTS = 20
 _GONE_AFTER_MS = MONTH_MS
 _TASKS_OF_A_REPEATED_ERROR = 2
-_NO_REPORT = "the attempt ended as "  # all that is known where an agent said nothing: that is no error
+_NO_REPORT = "the attempt ended as "  # used if an agent reported nothing; it is not an error
 _MONDAY = 4  # 1970-01-05
 _LETTERS_OF_A_TOKEN = 4
 
 
 class Period(Value):
-    """A week or a month: how many there were in it, and their sum."""
+    """The count and the sum of a week or a month."""
 
     start: str
     """Its first day, or its month: 2026-11-02, 2026-11."""
@@ -32,12 +32,12 @@ class Period(Value):
 
     @property
     def mean(self) -> float | None:
-        """The mean; None for an empty period."""
+        """The mean, or None if the period is empty."""
         return self.total / self.count if self.count else None
 
 
 class Outcomes(Value):
-    """How it went with some tasks."""
+    """The outcomes of some tasks."""
 
     tasks: int = 0
     done: int = 0
@@ -46,16 +46,16 @@ class Outcomes(Value):
 
     @property
     def share_at_first(self) -> float | None:
-        """The share of tasks that the first attempt did; None when there are too few to tell."""
+        """The share of tasks that were done at the first attempt; None if there are too few."""
         return self.at_first / self.tasks if self.tasks >= FEWEST else None
 
     @property
     def attempts_per_done(self) -> float | None:
-        """How many attempts a task took that was done; None when there are too few to tell."""
+        """The mean number of attempts of done tasks; None if there are too few."""
         return self.attempts / self.done if self.done >= FEWEST else None
 
     def plus(self, tasks: int, done: int, at_first: int, attempts: int) -> Outcomes:
-        """Return these and some more."""
+        """Return the sum of these outcomes and others."""
         return Outcomes(
             tasks=self.tasks + tasks,
             done=self.done + done,
@@ -65,10 +65,10 @@ class Outcomes(Value):
 
 
 class Gone(Value):
-    """An error that several tasks met, and that has not occurred for long."""
+    """An error of several tasks that has not occurred for a long time."""
 
     error: str
-    """As it was said last."""
+    """Its latest wording."""
     tasks: tuple[str, ...]
     times: int
     last_at: int
@@ -85,7 +85,7 @@ def month_of(day: int) -> str:
 
 
 def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) -> list[Period]:
-    """Return the last weeks up to now, the oldest first, also those without anything, from sums by day."""
+    """Return the last weeks up to now from sums by day, oldest first, including empty ones."""
     today = now_ms // DAY_MS
     starts = dict.fromkeys(week_of(today - 7 * ago) for ago in range(count - 1, -1, -1))
     sums = _sum_by(days, week_of)
@@ -93,32 +93,32 @@ def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) ->
 
 
 def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
-    """Return the months in which there was something, the oldest first, from sums by day."""
+    """Return the months that are not empty from sums by day, oldest first."""
     return list(_sum_by(days, month_of).values())
 
 
 def mean_of(periods: Iterable[Period]) -> float | None:
-    """Return the mean over some periods; None when there are too few to tell."""
+    """Return the mean over some periods; None if there are too few cases."""
     counted = list(periods)
     count = sum(period.count for period in counted)
     return sum(period.total for period in counted) / count if count >= FEWEST else None
 
 
 def share(part: int, whole: int) -> float | None:
-    """Return a share; None when there are too few to tell."""
+    """Return a share; None if there are too few cases."""
     return part / whole if whole >= FEWEST else None
 
 
 def tokens_of_letters(letters: float) -> float:
-    """Return about how many tokens so many characters are."""
+    """Return about how many tokens this many characters are."""
     return letters / _LETTERS_OF_A_TOKEN
 
 
 def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms: int) -> list[Gone]:
     """Return the errors of several tasks that no longer occur, those of the most tasks first.
 
-    `signs`: task, error and time of failed attempts; `starts`: when the latest attempts began, the newest first. Where
-    nobody works, nothing fails: an error is gone only when there were attempts without it.
+    `signs`: task, error and time of failed attempts; `starts`: start times of the latest attempts, newest first. An
+    error is gone only if there were attempts without it.
     """
     by_error: dict[str, list[tuple[str, str, int]]] = {}
     for sign in signs:

@@ -1,8 +1,7 @@
-"""Many learnings of one kind, put together into one that can stand for them.
+"""Merge similar learnings into one proposed learning that can replace them.
 
-Together goes what has the same category, domain and polarity and at least half of its tags in common. The text is
-made by a template: nothing is invented, and everything the members say is kept. It is a proposal: a person
-decides.
+Learnings are similar if they have the same category, domain and polarity and share at least half of their tags. The
+text is assembled from the members without adding or losing anything. A person decides on the proposal.
 """
 
 from __future__ import annotations
@@ -14,29 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _SHARED_TAGS = 0.5
-_FEWEST = 3
-_MOST = 12
+_MIN_MEMBERS = 3
+_MAX_MEMBERS = 12
 
 
 def groups(learnings: Iterable[Learning]) -> list[list[Learning]]:
-    """Return those that belong together, the largest groups first; what stands alone is left out."""
+    """Return groups of similar learnings, largest first; learnings without a group are left out."""
     formed: list[list[Learning]] = []
     by_tag: dict[tuple[str, ...], list[list[Learning]]] = {}
     for learning in learnings:
         keys = [(learning.category, learning.domain, learning.polarity, tag) for tag in learning.tags]
         near = [group for key in keys for group in by_tag.get(key, ())]
-        group = next((group for group in near if len(group) < _MOST and _is_like(group[0], learning)), None)
+        group = next((group for group in near if len(group) < _MAX_MEMBERS and _is_like(group[0], learning)), None)
         if group is None:
             group = []
             formed.append(group)
             for key in keys:
                 by_tag.setdefault(key, []).append(group)
         group.append(learning)
-    return sorted((group for group in formed if len(group) >= _FEWEST), key=lambda group: (-len(group), group[0].id))
+    return sorted(
+        (group for group in formed if len(group) >= _MIN_MEMBERS), key=lambda group: (-len(group), group[0].id)
+    )
 
 
 def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
-    """Return a proposed learning that replaces its members, or None when they give no sensible text."""
+    """Return a proposed learning that would replace its members, or None if they give no sensible text."""
     first = members[0]
     best = max(members, key=lambda member: (member.confidence, member.recurrences, member.id))
     more = f" (and {len(members) - 1} more)"
