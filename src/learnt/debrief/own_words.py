@@ -58,7 +58,7 @@ _TAG = re.compile(
     _FLAGS,
 )
 _LETTER = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-WITHIN_SENTENCE = "stands in the midst of a sentence"
+WITHIN_SENTENCE = "is in the middle of a sentence"
 LEAD = r"(?:[^\S\n]|[-*+•–—#|~_]|\d{1,9}[.)]|\[[ xX]?\])*+"
 
 _LEAD = re.compile(LEAD)

@@ -269,7 +269,7 @@ class _SigilReader:
             self._ignored.insert(0, f"quoted, so not the agent's own: {quoted:,} sigil{'' if quoted == 1 else 's'}")
         result = next((result for result in ("failed", "done") if f"task-{result}" in self._only), "")
         if "task-failed" in self._only and "task-done" in self._only:
-            self._ignored.append("<task-done> stands beside <task-failed>, which counts")
+            self._ignored.append("<task-done> is ignored because of <task-failed>")
         return Sigils(
             learnings=tuple(self._learnings[:MAX_LEARNINGS]),
             failure=self._failure,

@@ -33,7 +33,7 @@ _MAX_TAGS = 5
 
 
 def find_tags(text: str) -> tuple[str, ...]:
-    """Return a few tags for what the text mentions, in the order of their kinds."""
+    """Return a few tags for the files, errors and tools in a text, in this order."""
     words = [*(path.removeprefix("./") for path in _FILE.findall(text)), *_ERROR.findall(text), *_find_tools(text)]
     return tuple(dict.fromkeys(word.lower() for word in words if len(word) <= TITLE_LIMIT))[:_MAX_TAGS]
 

@@ -117,7 +117,7 @@ def learn_from_edits(
     between: Sequence[PastCall],
     folder: str,
 ) -> Iterator[Discovery]:
-    """Yield what the edits teach that removed complaints, once for each rule or name."""
+    """Yield the lessons of edits that removed complaints, once for each rule or name."""
     topics = set()
     for diagnostic in gone:
         name = _first_group(_API, diagnostic.message)

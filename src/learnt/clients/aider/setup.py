@@ -30,7 +30,7 @@ _IN_BRACKETS = re.compile(rf",[ \t]*{_OURS}(?=[ \t]*[],])|(?<=\[)[ \t]*{_OURS}[ 
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that aider reads, and what is done to each."""
+    """Return the files that aider reads, and the changes to each."""
     if location.user:
         raise WrongRequest("aider reads the learnings of one project", hint="use `learnt install aider` in the project")
     return [kit.Target(path=os.path.join(location.root, ".aider.conf.yml"), edit=ReadList())]

@@ -25,7 +25,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Claude Code reads, and what is done to each."""
+    """Return the files that Claude Code reads, and the changes to each."""
     settings = JsonFile(hooks=hooks(location), words={("permissions", "allow"): PERMISSION})
     servers = JsonFile(servers="mcpServers", server=kit.server(location))
     if not location.user:

@@ -43,7 +43,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Codex reads, and what is done to each."""
+    """Return the files that Codex reads, and the changes to each."""
     folder = _user_folder(location) if location.user else os.path.join(location.root, ".codex")
     # Without this, a run without a person could not use the tools that write.
     allowed = {**kit.server(location), "default_tools_approval_mode": "approve"}

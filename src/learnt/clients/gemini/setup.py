@@ -23,7 +23,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Gemini CLI reads, and what is done to each."""
+    """Return the files that Gemini CLI reads, and the changes to each."""
     edit = JsonFile(
         hooks=hooks(location),
         servers="mcpServers",

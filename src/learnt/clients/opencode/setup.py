@@ -14,7 +14,7 @@ _SCHEMA = "https://opencode.ai/config.json"
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that opencode reads, and what is done to each."""
+    """Return the files that opencode reads, and the changes to each."""
     folder = location.root
     if location.user:
         folder = os.path.join(location.home("XDG_CONFIG_HOME", ".config"), "opencode")
