@@ -175,7 +175,7 @@ class TestChanges:
     @pytest.mark.parametrize(
         ("entry", "reason"),
         [
-            ("rubbish", "it is no object"),
+            ("rubbish", "it is not an object"),
             ({}, "do is missing"),
             ({**ADDITION, "do": "MERGE"}, 'do is "MERGE", not one of ADD'),
             ({**ADDITION, "title": ["a"]}, "title is an array, not a string"),

@@ -374,12 +374,12 @@ def test_a_result_counts_where_it_is_given(output: str) -> None:
 def test_a_result_that_is_only_talked_about_does_not_count_and_is_named(output: str) -> None:
     sigils = read_sigils(output)
     assert sigils.result == ""
-    assert "<task-done> stands in the midst of a sentence" in sigils.ignored
+    assert "<task-done> is in the middle of a sentence" in sigils.ignored
 
 
 def test_a_model_and_a_difficulty_count_where_they_are_given() -> None:
     given = "<difficulty-estimate>hard</difficulty-estimate> <next-model>opus</next-model>"
-    named = tuple(f"<{name}> stands in the midst of a sentence" for name in ("difficulty-estimate", "next-model"))
+    named = tuple(f"<{name}> is in the middle of a sentence" for name in ("difficulty-estimate", "next-model"))
 
     for output in (given, f"It was a lot of work. {given}", f"So: {given}\nBye.", f"So: {given} Bye."):
         assert (read_sigils(output).difficulty, read_sigils(output).next_model) == ("hard", "opus")
@@ -389,7 +389,7 @@ def test_a_model_and_a_difficulty_count_where_they_are_given() -> None:
 def test_failed_beats_done_and_that_is_noted() -> None:
     sigils = read_sigils("<task-done>green</task-done> <task-failed>no network</task-failed>")
     assert (sigils.result, sigils.note) == ("failed", "no network")
-    assert sigils.ignored == ("<task-done> stands beside <task-failed>, which counts",)
+    assert sigils.ignored == ("<task-done> is ignored because of <task-failed>",)
 
 
 @pytest.mark.parametrize(
@@ -579,7 +579,7 @@ LEARNING_HELPFUL: learn_c"""
         ignored=(
             "LEARNING_HELPFUL has no colon",
             "LEARNING_HELPFUL names no learning by its id",
-            "LEARNING_NOT_HELPFUL stands in the midst of a sentence",
+            "LEARNING_NOT_HELPFUL is in the middle of a sentence",
             "LEARNING_HELPFUL is quoted (2 times)",
         ),
     )

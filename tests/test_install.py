@@ -293,7 +293,7 @@ def test_a_server_of_the_same_name_is_not_taken_over(learnt: Learnt, project: Pa
 
     assert done.code == 2
     assert "another server is called `learnt`" in done.err
-    assert "give that one another name" in done.err
+    assert "rename that server" in done.err
     assert "by hand" not in done.err
     assert tree(project) == before
     assert learnt("uninstall", "claude-code").code == 0
@@ -1078,7 +1078,7 @@ def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
     (found,) = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
 
     assert ", but Claude Code runs no hook of ours here (" in found["detail"]
-    assert f" in {path}), and what is there is incomplete, or of an older version; " in found["detail"]
+    assert f" in {path}), and the setup is incomplete, or of an older version; " in found["detail"]
 
 
 def test_the_doctor_says_whether_a_client_can_start_learnt(learnt: Learnt, project: Path, tmp_path: Path) -> None:

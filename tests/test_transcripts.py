@@ -578,7 +578,7 @@ def test_a_log_without_its_index_is_a_clear_error_and_stays_as_it_is(tmp_path: P
     ("name", "reference", "message"),
     [
         ("opencode.db", "#ses_2", "no conversation `ses_2`"),
-        ("opencode.db", "", "no transcript"),
+        ("opencode.db", "", "not a transcript"),
         ("other.db", "#ses_1", "cannot be read as a database of opencode"),
         ("nothing.db", "#ses_1", "no file"),
     ],
@@ -697,7 +697,7 @@ def test_what_is_no_transcript_is_refused_with_a_hint(tmp_path: Path, content: b
     path.write_bytes(content)
 
     for read in (transcript.steps, transcript.about):
-        with pytest.raises(WrongRequest, match="no transcript") as raised:
+        with pytest.raises(WrongRequest, match="not a transcript") as raised:
             read(str(path))
         assert "Claude Code" in raised.value.hint
 

@@ -1,1 +1,1 @@
-"""The programs that agents run in: `registry` lists them, each has a folder, and `kit` holds what they share."""
+"""The programs that agents run in: `registry` lists them, each has a folder, and `kit` holds shared code."""

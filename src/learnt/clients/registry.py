@@ -1,8 +1,8 @@
-"""The clients, each once: its names, the events that it sends, the folders that it uses, and what it offers.
+"""The clients: their names, events, tools, folders and modules.
 
 This file holds plain data, because every hook loads it. The code of a client is in the folder of its name, in up to
-four modules: `run` (start it without a person), `hooks` (read results that it sends in its own format), `transcript`
-(read the conversations that it keeps) and `setup` (edit its settings). `load` imports one of them when it is needed.
+four modules: `run` (run it unattended), `hooks` (read tool results in its own format), `transcript` (read its
+conversations) and `setup` (edit its settings). `load` imports one of them when it is needed.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ DEFAULT = "claude"
 
 
 class Client(Value):
-    """What is known about a client without loading its modules."""
+    """The facts about a client that are needed without loading its modules."""
 
     name: str
     """The name under which its activity is stored."""
     title: str
     setup_name: str = ""
-    """The name that `learnt install` uses, where it is another one."""
+    """The name for `learnt install`, if different."""
     aliases: tuple[str, ...] = ()
     """Other names, such as the one it uses over MCP."""
     alias_prefix: str = ""
-    """How a name begins that it uses over MCP, where the rest varies."""
+    """The beginning of its name over MCP, if the rest varies."""
     folder: str = ""
-    """The folder with its modules, where that has another name."""
+    """The folder with its modules, if it has another name."""
     offers: tuple[str, ...] = ()
     """Its modules."""
     folder_variables: tuple[str, ...] = ()
-    """The environment variables that move its folders."""
+    """The environment variables that relocate its folders."""
     events: Mapping[str, str] = {}
-    """The events that are served, in the order in which they are set up, each with our kind of event."""
+    """The events that are served, in the order in which `install` writes them, each with our kind of event."""
     tools: Mapping[str, str] = {}
     """Its tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
-    """Whether its model hears what a hook says before a call; otherwise it must be said with the result."""
+    """Whether its model gets a hook's answer before a call; otherwise the answer must come with the result."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     compaction_format: str = ""
-    """How a hook adds words to a summary: `text` or `context`; empty where it cannot."""
+    """How a hook adds text to a summary: `text` or `context`; empty if it cannot."""
     speaks_by_name: bool = False
-    """Whether its transcripts name the agent like the client instead of `assistant`."""
+    """Whether its transcripts use the client's name for the agent, instead of `assistant`."""
     reports: str = ""
-    """What it says about the price of a run: `cost`, `tokens`, or nothing."""
+    """What it reports about the price of a run: `cost`, `tokens`, or nothing."""
     keeps_database: bool = False
     """Whether it keeps its conversations in a database."""
     per_project: bool = False
-    """Whether it can be set up in a project only."""
+    """Whether it can only be set up in a project."""
     models_need_provider: bool = False
-    """Whether its models are named `provider/model`."""
+    """Whether its models are written as `provider/model`."""
 
 
 _CLAUDE_EVENTS = {
@@ -72,9 +72,9 @@ _CLAUDE_EVENTS = {
     "StopFailure": "stop",
     "SessionEnd": "end",
 }
-# Codex has no separate events for failures, and its model does not hear what a hook says before a compaction.
+# Codex has no separate events for failures, and its model does not get a hook's answer before a compaction.
 _NOT_IN_CODEX = ("PostToolUseFailure", "PreCompact", "StopFailure")
-# Gemini CLI's `PreCompress` is left out: it comes before every call of a model and says nothing about compression.
+# Gemini CLI's `PreCompress` is left out: it is sent before every model call, with or without compression.
 _GEMINI_EVENTS = {
     "SessionStart": "session",
     "BeforeAgent": "prompt",
@@ -119,7 +119,7 @@ CLIENTS = (
         name="gemini",
         title="Gemini CLI",
         aliases=("gemini-cli",),
-        alias_prefix="gemini-cli-mcp-client",  # over MCP it adds the server's name
+        alias_prefix="gemini-cli-mcp-client",  # over MCP it appends the server's name
         offers=_EVERY_MODULE,
         folder_variables=("GEMINI_CLI_HOME",),
         events=_GEMINI_EVENTS,
@@ -138,7 +138,7 @@ CLIENTS = (
         title="opencode",
         offers=("run", "transcript", "setup"),
         folder_variables=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
-        events=_CLAUDE_EVENTS,  # our plugin speaks like Claude Code
+        events=_CLAUDE_EVENTS,  # our plugin uses Claude Code's format
         tools={
             **dict.fromkeys(("bash", "shell"), "run"),
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
@@ -152,14 +152,14 @@ CLIENTS = (
     Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
     Client(name="command", title="any other program", offers=("run",)),
 )
-# Every client can be run without a person.
+# Every client can be run unattended.
 NAMES = tuple(client.name for client in CLIENTS)
 _BY_NAME = {alias: client for client in CLIENTS for alias in (client.name, client.setup_name, *client.aliases) if alias}
-# What each tool does, by its name in lower case, whichever client has it.
+# What each tool does, by its name in lower case, for all clients.
 TOOLS = {tool.lower(): does for client in CLIENTS for tool, does in client.tools.items()}
 _READER = ("architecture", "infrastructure", GENERAL)
 _PLANNER = ("architecture", "infrastructure", "security", "testing", GENERAL)
-# The sub-agents that clients bring along, and the categories that each sees by default.
+# The built-in sub-agents of clients, and the categories that each sees by default.
 SUB_AGENTS: dict[str, tuple[str, ...]] = {
     # Claude Code, and opencode where the names are the same
     "general-purpose": (EVERYTHING,),
@@ -181,14 +181,14 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
     "cli-help": (GENERAL,),
     "browser-agent": ("testing", GENERAL),
 }
-# The kind of each event, whichever client sends it.
+# The kind of each event, for all clients.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
-# The environment variables that move the folders of clients.
+# The environment variables that relocate the folders of clients.
 FOLDER_VARIABLES = ("HOME", "USERPROFILE", *(variable for client in CLIENTS for variable in client.folder_variables))
 
 
 def find(name: str) -> Client | None:
-    """Return the client that has this name or alias; None for an unknown one."""
+    """Return the client with this name or alias; None if it is unknown."""
     plain = name.strip().lower()
     if plain in _BY_NAME:
         return _BY_NAME[plain]
@@ -197,7 +197,7 @@ def find(name: str) -> Client | None:
 
 
 def client_name(name: str) -> str:
-    """Return the name under which a client's activity is stored; that of an unknown client stays as it is."""
+    """Return the name under which a client's activity is stored; an unknown name stays as it is."""
     client = find(name)
     return client.name if client else name.strip().lower()
 
@@ -208,13 +208,13 @@ def setup_name(client: Client) -> str:
 
 
 def setup_names(*, with_hooks: bool = False) -> tuple[str, ...]:
-    """Return the clients that can be set up, as `learnt install` calls them; `with_hooks`: those that send events."""
+    """Return the clients that can be set up, by their names for `learnt install`; `with_hooks`: those with events."""
     clients = that_offer("setup")
     return tuple(setup_name(client) for client in clients if client.events or not with_hooks)
 
 
 def that_offer(module: str) -> tuple[Client, ...]:
-    """Return the clients that have such a module."""
+    """Return the clients with this module."""
     return tuple(client for client in CLIENTS if module in client.offers)
 
 
@@ -226,16 +226,16 @@ def load(client: Client, module: str) -> Any:
 
 
 def get(name: str, module: str) -> Client:
-    """Return the client of this name, or raise WrongRequest when none of that name has such a module."""
+    """Return the client with this name and module, or raise WrongRequest."""
     client = find(name)
     if client is None or module not in client.offers:
         known = ", ".join(client.name for client in that_offer(module))
-        raise WrongRequest(f"there is no client `{name}`", hint=f"known are: {known}")
+        raise WrongRequest(f"there is no client `{name}`", hint=f"the clients are: {known}")
     return client
 
 
 def recognise(event: str, payload: Mapping[str, Any]) -> str:
-    """Return the client that sent an event without its name, by what only that client sends; nothing where unclear."""
+    """Return the client that sent an event without its name, by fields and paths of its own; empty if unclear."""
     path = payload.get("transcript_path")
     transcript = path.replace("\\", "/") if isinstance(path, str) else ""
     file = transcript.rpartition("/")[2]

@@ -8,8 +8,8 @@ A mark counts in the agent's own words, at the start of a line or sentence (see 
 ids: on the same line with spaces, commas, `;`, `&` or `and` between them, or below it as list items. The word of the
 mark must not be quoted; an id may be in backticks, and so may a whole line, as the brief shows it.
 
-A learning that is marked both ways is marked neither way: it is listed as contradicting. What looks like a mark and is
-not one is listed in `ignored`. Only the caller knows whether a learning was in the brief at all.
+A learning that is marked both ways counts as neither: it is listed as contradicting. Text that looks like a mark and is
+not one is listed in `ignored`. The caller checks whether a learning was in the brief at all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from learnt.debrief.own_words import IN_THE_MIDST, LEAD, own_words, starts_line_or_sentence
+from learnt.debrief.own_words import LEAD, WITHIN_SENTENCE, own_words, starts_line_or_sentence
 from learnt.model import Value, is_id
 from learnt.text.clean import clean
 
@@ -40,7 +40,7 @@ class Marks(Value):
     not_helpful: tuple[str, ...] = ()
     contradicting: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    """What looks like a mark and is not one, each with the reason."""
+    """Reasons why texts that look like marks are not."""
 
 
 def read_marks(output: str) -> Marks:
@@ -48,13 +48,13 @@ def read_marks(output: str) -> Marks:
     text = clean(output)
     own = _read_own_words(text)
     marks = list(_find_marks(text, own))
-    ways_of: dict[str, set[bool]] = {}
+    verdicts: dict[str, set[bool]] = {}
     for learning, helpful, _, _ in marks:
-        ways_of.setdefault(learning, set()).add(helpful)
+        verdicts.setdefault(learning, set()).add(helpful)
     return Marks(
-        helpful=tuple(learning for learning, ways in ways_of.items() if ways == {True}),
-        not_helpful=tuple(learning for learning, ways in ways_of.items() if ways == {False}),
-        contradicting=tuple(learning for learning, ways in ways_of.items() if len(ways) > 1),
+        helpful=tuple(learning for learning, marked in verdicts.items() if marked == {True}),
+        not_helpful=tuple(learning for learning, marked in verdicts.items() if marked == {False}),
+        contradicting=tuple(learning for learning, marked in verdicts.items() if len(marked) > 1),
         ignored=_explain_ignored(text, own, {start for _, _, start, _ in marks}),
     )
 
@@ -70,7 +70,7 @@ def remove_marks(output: str) -> str:
 
 
 def _read_own_words(text: str) -> str:
-    """Return the own words of a text, with marks whose whole line is in backticks and not quoted otherwise."""
+    """Return the own words of a text, including marks whose whole line is in backticks and not quoted otherwise."""
     own = own_words(text)
     wrapped = [match.span(1) for match in _IN_BACKTICKS.finditer(text)]
     if not wrapped:
@@ -113,7 +113,7 @@ def _find_flaw(own: str, start: int) -> str:
     mark = _MARK.match(own, start)
     if mark is None:
         return "has no colon"
-    return "names no learning by its id" if starts_line_or_sentence(own, start) else IN_THE_MIDST
+    return "names no learning by its id" if starts_line_or_sentence(own, start) else WITHIN_SENTENCE
 
 
 def _find_ids(text: str, own: str, position: int) -> Iterator[tuple[str, int]]:
@@ -121,7 +121,7 @@ def _find_ids(text: str, own: str, position: int) -> Iterator[tuple[str, int]]:
     match = _FIRST_ID.match(text, position)
     following = _NEXT_ITEM if match and "\n" in text[position : match.start(match.lastgroup or 0)] else _NEXT_ID
     while match:
-        # Up to the backtick of an id in backticks, everything must be own words: no fence, no quotation between.
+        # Everything before an id must be own words: no fence, no quotation between.
         own_end = match.end("plain") if match["plain"] else match.start("code") - 1
         if own[position:own_end] != text[position:own_end]:
             return

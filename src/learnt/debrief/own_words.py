@@ -1,30 +1,28 @@
-"""Find what an agent says itself, as opposed to what it quotes or only talks about.
+"""Find an agent's own words, as opposed to text that it quotes or only mentions.
 
-An agent's output repeats prompts, briefs, files and what tools printed. A sigil or a mark in there was not meant by the
-agent and may have been planted; so everything quoted is replaced by spaces, and only the rest counts.
+An agent's output repeats prompts, briefs, files and the output of tools. A sigil or a mark in there was not meant by
+the agent and may have been planted. So everything quoted is replaced by spaces, and only the rest counts.
 
-Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), lines that are
-JSON records (an object, or a list that starts with one: what tools and clients print), inline code, comments, and what
-is inside an element of `QUOTING`. The text is read from left to right: what opens first wins, and what opens inside it
-is ignored. When in doubt the text is quoted, because a lost sigil costs less than a planted one:
+Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), lines of JSON (an
+object, or a list that starts with one: output of tools and clients), inline code, comments, and the content of elements
+in `QUOTING`. The text is read from left to right: the first opening wins, and openings inside it are ignored. In doubt
+the text is quoted, because a lost sigil costs less than a planted one:
 
-- a fence is closed only by a line with nothing but an equal or longer fence, in as many block quotes and less than four
-  columns deeper; a fence, an element or a comment that is not closed runs to the end;
+- a fence is closed only by a line with an equal or longer fence and nothing else, in as many block quotes and less than
+  four columns deeper; an unclosed fence, element or comment runs to the end;
 - an element ends when everything opened since is closed: `<prompt><quoted></prompt>` is still open;
 - inline code ends within its paragraph; a backtick without a partner there, or after a backslash, is just a backtick.
 
-Every character keeps its position, line breaks stay, and reading twice changes nothing: a replaced character is white
-space, so a `>` after it starts its line. So the text is read until nothing changes. No known text needs more than four
-readings; one that still changes after `_READINGS` is replaced as a whole, so that the time is linear in the length.
+Every character keeps its position, and line breaks stay. A replaced character is white space, so a `>` after it starts
+its line; therefore the text is read until nothing changes. No known text needs more than four readings. A text that
+still changes after `_READINGS` is replaced as a whole, so the time is linear in the length.
 
-What an agent says itself it may also only mention: `<task-done/>` on a line of its own is given; in `I cannot write
-<task-done/> yet` it is talked about. Given is what is
+An agent may also only mention a sigil: `<task-done/>` on a separate line is meant; in `I cannot write <task-done/> yet`
+it is mentioned. It is meant
 
 - at the start of a line, after nothing but list markers, headings, emphasis and table bars,
-- at the start of a sentence, after the end of another one (`e.g.` ends none), or, if it is a sigil,
-- at the end of its line, where no full stop makes it a part of the sentence.
-
-The reason given for what is only talked about is `IN_THE_MIDST`.
+- at the start of a sentence, after the end of another one (`e.g.` is not an end), or, for sigils,
+- at the end of its line, without a full stop after it.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from collections.abc import Iterator
 
 from learnt.text.fence import QUOTING
 
-# Without backtracking (`*+`, `?>`): a failed match must not be tried again in many ways.
+# Without backtracking (`*+`, `?>`), so that a failed match takes linear time.
 ATTRIBUTES = r"""(?>\s++[^\s"'<>/=]++(?>\s*+=\s*+(?>"[^"]*+"|'[^']*+'|[^\s"'<>]++))?+)*+\s*+"""
 END_OF_NAME = r"(?![\w.:-])"
 
@@ -60,7 +58,7 @@ _TAG = re.compile(
     _FLAGS,
 )
 _LETTER = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-IN_THE_MIDST = "stands in the midst of a sentence"
+WITHIN_SENTENCE = "is in the middle of a sentence"
 LEAD = r"(?:[^\S\n]|[-*+•–—#|~_]|\d{1,9}[.)]|\[[ xX]?\])*+"
 
 _LEAD = re.compile(LEAD)
@@ -106,7 +104,7 @@ def _find_quoted(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_quoted_end(opening: re.Match[str], spans: _CodeSpans) -> int:
-    """Return where the quoted part that opens here ends, or 0 when none opens."""
+    """Return where the quoted part that opens here ends, or 0 if none opens."""
     text, kind = opening.string, opening.lastgroup
     if kind == "ticks":
         return spans.end(opening.start(), opening.end() - opening.start())
@@ -136,11 +134,11 @@ def _find_fence_end(opening: re.Match[str]) -> int:
 
 
 def _find_record_end(opening: re.Match[str]) -> int:
-    """Return where a line of JSON ends, or 0 when it is not JSON."""
+    """Return where a line of JSON ends, or 0 if it is not JSON."""
     stop = opening.string.find("\n", opening.end())
     line = opening.string[opening.start("record") : stop if stop >= 0 else None]
     try:
-        json.loads(line.strip().removesuffix(","), strict=False, parse_int=str)  # a long number is no error
+        json.loads(line.strip().removesuffix(","), strict=False, parse_int=str)  # a long number is not an error
     except RecursionError:
         pass  # nested too deep to be anything but a record
     except ValueError:
@@ -175,7 +173,7 @@ class _CodeSpans:
         self._runs: dict[int, list[int]] = {}
 
     def end(self, start: int, length: int) -> int:
-        """Return where the span that starts here ends, or 0 when it has no partner in its paragraph."""
+        """Return where the span that starts here ends, or 0 if it has no partner in its paragraph."""
         if start >= self._paragraph_end:
             self._read_paragraph(start)
         ahead = self._runs.get(length, [])
@@ -197,7 +195,7 @@ class _CodeSpans:
 
 
 def starts_line_or_sentence(text: str, start: int) -> bool:
-    """Say whether a line or a sentence starts here."""
+    """Return whether a line or a sentence starts here."""
     before = text[max(0, start - _WINDOW) : start]
     line = before.rpartition("\n")[2]
     if _LEAD.fullmatch(line) and (line != before or start <= _WINDOW):
@@ -206,5 +204,5 @@ def starts_line_or_sentence(text: str, start: int) -> bool:
 
 
 def ends_line(text: str, end: int) -> bool:
-    """Say whether nothing more is said on the line."""
+    """Return whether the rest of the line is empty."""
     return _LINE_END.match(text, end) is not None

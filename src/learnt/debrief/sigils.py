@@ -12,16 +12,15 @@ Sigils say what the agent learnt, how it ended, and what the next attempt should
     <task-done/>                or <task-failed/>, either also with a text
     <next-model>opus</next-model>
 
-Everything is optional, and nothing here is ever an error: what cannot be read is skipped and listed in `ignored`.
-A sigil counts when its tags are in the agent's own words; its text is then taken as it is, with quotations, and sigils
-inside it are not read. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded time; of the other
-sigils the first valid one counts. A task is failed even if the output also says that it is done. Sigils of one word
-about the task (`_ONE_WORD`) are often only talked about: they count when they are given (see `own_words`) or directly
-beside another sigil.
+Everything is optional and nothing is an error: a sigil that cannot be read is skipped and listed in `ignored`. A sigil
+counts if its tags are in the agent's own words; its text is then read as it is, with quotations, and sigils inside it
+are not read. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded time; of the other sigils,
+the first valid one counts. A task is failed even if the output also says that it is done. Short sigils about the task
+(`_ONE_WORD`) are often only mentioned: they count if they are meant (see `own_words`) or directly next to another one.
 
-The lines of a failure report are `key: value`, one field a line. Lines that are indented deeper or have no key continue
-the value above; so do lines with an unknown key below `stack_trace`, where `error: …` is not a field. Elsewhere an
-unknown lower-case key is a field of a later version: it is skipped with its value.
+The lines of a failure report are `key: value`, one field per line. Lines that are indented deeper or have no key
+continue the value above; so do lines with an unknown key below `stack_trace`, where `error: …` is not a field.
+Elsewhere an unknown lower-case key is a field of a later version and is skipped with its value.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from learnt.debrief.marks import remove_marks
 from learnt.debrief.own_words import (
     ATTRIBUTES,
     END_OF_NAME,
-    IN_THE_MIDST,
+    WITHIN_SENTENCE,
     ends_line,
     own_words,
     starts_line_or_sentence,
@@ -84,7 +83,7 @@ _NO_FILE = ("", "none", "n/a", "-")
 
 
 class LearningSigil(Value):
-    """A learning as the agent wrote it: the text is the observation."""
+    """A learning as the agent wrote it; its text becomes the observation."""
 
     title: str
     text: str
@@ -106,7 +105,7 @@ class FailureSigil(Value):
 
 
 class Sigils(Value):
-    """All that an output says in sigils; `ignored` gives a reason for each one that could not be read."""
+    """The sigils of an output; `ignored` gives a reason for each one that could not be read."""
 
     learnings: tuple[LearningSigil, ...] = ()
     failure: FailureSigil | None = None
@@ -124,7 +123,7 @@ def read_sigils(output: str) -> Sigils:
     own = own_words(text)
     reader = _SigilReader()
     for name, attributes, inside, flaw in _find_sigils(text, own):
-        reader.take(name, attributes, clean(inside).strip(), flaw)
+        reader.add(name, attributes, clean(inside).strip(), flaw)
     return reader.sigils(quoted=_count_quoted(text, own))
 
 
@@ -138,12 +137,12 @@ def remove_sigils(output: str) -> str:
 
 
 def is_sigil(line: str) -> bool:
-    """Say whether a line holds only sigils, or the start or the end of one."""
+    """Return whether a line holds only sigils, or the start or the end of one."""
     return bool(line.strip()) and not _TAG.sub("", remove_sigils(line)).strip()
 
 
 def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
-    """Return the agent's report on an attempt, or the minimum without one; None when it was done or interrupted."""
+    """Return the agent's report on an attempt, or a minimal one; None if the attempt was done or interrupted."""
     if result in ("done", "interrupted"):
         return None
     reason = f"the attempt ended as {result}{NO_REPORT}" + (f": {sigils.note}" if sigils.note else "")
@@ -168,33 +167,33 @@ def discovery_of(category: str) -> str:
 
 
 def _find_sigils(text: str, own: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
-    """Yield each outermost sigil: its name, attributes and text, and what is wrong with its tags or place."""
+    """Yield the name, attributes and text of each outermost sigil, and what is wrong with its tags or position."""
     sigils = list(_find_outermost(own))
-    for place, (tag, end) in enumerate(sigils):
+    for index, (tag, end) in enumerate(sigils):
         name = tag["opened"].lower()
         flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
-        if not flaw and name in _ONE_WORD and not _is_given(text, sigils, place):
-            flaw = IN_THE_MIDST
+        if not flaw and name in _ONE_WORD and not _is_meant(text, sigils, index):
+            flaw = WITHIN_SENTENCE
         inside = text[tag.end() : end.start()] if end else ""
         yield name, _read_attributes(tag, text), inside, flaw
 
 
-def _is_given(text: str, sigils: list[_Sigil], place: int) -> bool:
-    """Say whether a sigil is given, and not only talked about."""
-    tag, end = sigils[place]
+def _is_meant(text: str, sigils: list[_Sigil], index: int) -> bool:
+    """Return whether a sigil is meant, and not only mentioned."""
+    tag, end = sigils[index]
     if starts_line_or_sentence(text, tag.start()) or ends_line(text, (end or tag).end()):
         return True
-    return any(_are_beside(text, *pair) for pair in pairwise(sigils[max(0, place - 1) : place + 2]))
+    return any(_are_beside(text, *pair) for pair in pairwise(sigils[max(0, index - 1) : index + 2]))
 
 
 def _are_beside(text: str, first: _Sigil, second: _Sigil) -> bool:
-    """Say whether two whole sigils have nothing between them."""
+    """Return whether two whole sigils have nothing between them."""
     stop, start = first[1], second[0].start()
     return stop is not None and second[1] is not None and _BETWEEN.fullmatch(text, stop.end(), start) is not None
 
 
 def _count_quoted(text: str, own: str) -> int:
-    """Return how many sigils were not read because they are quoted."""
+    """Return how many sigils are quoted."""
     return sum(own[tag.start()].isspace() for tag, end in _find_outermost(text) if end)
 
 
@@ -214,15 +213,15 @@ def _find_outermost(own: str) -> Iterator[_Sigil]:
 def _match_tags(tags: list[re.Match[str]]) -> dict[int, re.Match[str]]:
     """Return the end tags by the position of their start tags."""
     ends: dict[int, re.Match[str]] = {}
-    waiting: dict[str, list[int]] = {}
+    unclosed: dict[str, list[int]] = {}
     for tag in tags:
         if tag["closed"]:
-            if starts := waiting.get(tag["closed"].lower()):
+            if starts := unclosed.get(tag["closed"].lower()):
                 ends[starts.pop()] = tag
         elif tag["empty"]:
             ends[tag.start()] = tag  # an empty sigil is its own end
         elif tag["whole"]:
-            waiting.setdefault(tag["opened"].lower(), []).append(tag.start())
+            unclosed.setdefault(tag["opened"].lower(), []).append(tag.start())
     return ends
 
 
@@ -245,7 +244,7 @@ class _SigilReader:
         self._only: dict[str, str] = {}
         self._ignored: list[str] = []
 
-    def take(self, name: str, attributes: dict[str, str], text: str, flaw: str) -> None:
+    def add(self, name: str, attributes: dict[str, str], text: str, flaw: str) -> None:
         """Add a sigil, or note why it is ignored."""
         flaw = flaw or _find_flaw(name, text)
         if not flaw and name == "learning":
@@ -270,7 +269,7 @@ class _SigilReader:
             self._ignored.insert(0, f"quoted, so not the agent's own: {quoted:,} sigil{'' if quoted == 1 else 's'}")
         result = next((result for result in ("failed", "done") if f"task-{result}" in self._only), "")
         if "task-failed" in self._only and "task-done" in self._only:
-            self._ignored.append("<task-done> stands beside <task-failed>, which counts")
+            self._ignored.append("<task-done> is ignored because of <task-failed>")
         return Sigils(
             learnings=tuple(self._learnings[:MAX_LEARNINGS]),
             failure=self._failure,
@@ -297,7 +296,7 @@ def _find_flaw(name: str, text: str) -> str:
 
 
 def _list_ignored(name: str, attributes: dict[str, str], text: str) -> list[str]:
-    """Return what is ignored of a sigil that is otherwise read."""
+    """Return what is ignored of a valid sigil."""
     if name == "learning" and attributes.get("kind") and not _read_kind(attributes):
         return [f"<learning> has a kind that is none of {', '.join(KINDS)}"]
     if name == "failure-report":
@@ -327,10 +326,10 @@ def _read_kind(attributes: dict[str, str]) -> str:
 
 
 def _find_first_sentence(text: str) -> str:
-    """Return the first sentence of the first line with own words, or else of the first line."""
+    """Return the first sentence of the first line with own words, or of the first line."""
     lines = text.split("\n")
-    saying = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
-    return first_sentence(fold(next(saying, "") or text.partition("\n")[0]))
+    spoken = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
+    return first_sentence(fold(next(spoken, "") or text.partition("\n")[0]))
 
 
 def _clean_list(words: Iterable[str]) -> tuple[str, ...]:
@@ -339,7 +338,7 @@ def _clean_list(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _normalise_key(text: str) -> str:
-    """Return a name in the form in which names are compared: `Code structure` is `code_structure`."""
+    """Return a name in a form for comparison: `code_structure` for `Code structure`."""
     return re.sub(r"[\s_-]+", "_", text.strip().lower())
 
 
@@ -355,9 +354,9 @@ def _read_failure(text: str) -> tuple[FailureSigil | None, str]:
 
 
 def _read_fields(text: str) -> tuple[dict[str, str], list[str]]:
-    """Return the fields of a report, the first where one comes twice, and the unknown keys."""
+    """Return the fields of a report, each by its first value, and the unknown keys."""
     lines = [_ReportLine(line) for line in text.split("\n")]
-    # The text was stripped, so the depth of its first line says nothing. One column more is tolerated.
+    # The text was stripped, so the depth of its first line is unknown. One more column is tolerated.
     deepest = min((line.depth for line in lines[1:] if line.name), default=0) + 1
     fields: dict[str, list[str]] = {}
     foreign: list[str] = []

@@ -1,7 +1,7 @@
-"""Find the files, kinds of errors and tools that a text mentions, as tags to find a learning by.
+"""Find the files, error types and tools that a text mentions, as tags of a learning.
 
-When in doubt a word is not a tag: a file must have a known ending, and a tool whose name is also an English word
-(`make`, `go`) must be used as a command.
+In doubt a word is not a tag: a file must have a known extension, and a tool whose name is also an English word (`make`,
+`go`) must be used as a command.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from learnt.model import TITLE_LIMIT
 from learnt.text.triggers import started_commands
 
-_ENDINGS = (
+_EXTENSIONS = (
     "bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|dart|db|env|erl|ex|exs|fs|go|gql|gradle|graphql|h|hpp|hs|"
     "html|ini|ipynb|java|jl|js|json|jsonl|jsx|kt|kts|less|lock|log|lua|md|mdx|mjs|mk|ml|nix|php|pl|proto|ps1|py|pyi|"
     "rb|rs|rst|sass|scala|scss|sh|so|sql|sqlite|svelte|svg|swift|tex|tf|toml|ts|tsx|txt|vue|wasm|xml|yaml|yml|zig|zsh"
@@ -19,7 +19,7 @@ _ENDINGS = (
 _NOT_FILES = r"(?:self|this|cls)\.|(?:d3|express|nest|next|node|nuxt|react|three|vue)\.js\b"
 # Without backtracking (`*+`): a text may be long.
 _FILE = re.compile(
-    rf"(?<![\w/.:~-])(?!{_NOT_FILES})((?:~?/)?+(?:[\w.-]++/)*+[\w-][\w.-]*?\.(?:{_ENDINGS}))(?![\w/-]|\.\w)",
+    rf"(?<![\w/.:~-])(?!{_NOT_FILES})((?:~?/)?+(?:[\w.-]++/)*+[\w-][\w.-]*?\.(?:{_EXTENSIONS}))(?![\w/-]|\.\w)",
     re.IGNORECASE,
 )
 _ERROR = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception|Warning)|E\d{3,5}|ERR_[A-Z_]+|SIG[A-Z]{3,6})\b")
@@ -27,13 +27,13 @@ _TOOL = re.compile(
     r"(?<![\w./-])(?:git|npm|pnpm|pip|uv|pytest|ruff|mypy|docker|kubectl|terraform|cmake|gradle|maven|eslint|tsc|"
     r"vitest|psql|sqlite3|redis|aws|az|gcloud|ssh)(?![\w/-]|\.\w)"
 )
-_ALSO_PROSE = ("cargo", "curl", "go", "jest", "make", "playwright", "poetry", "yarn")
+_ENGLISH_WORDS = ("cargo", "curl", "go", "jest", "make", "playwright", "poetry", "yarn")
 _RUN_COMMAND = re.compile(r"\b(?:re)?run(?:s|ning)?\s+(\w+)(?![/-]|\.\w)", re.IGNORECASE)
 _MAX_TAGS = 5
 
 
 def find_tags(text: str) -> tuple[str, ...]:
-    """Return a few tags for what the text mentions, in the order of their kinds."""
+    """Return a few tags for the files, errors and tools in a text, in this order."""
     words = [*(path.removeprefix("./") for path in _FILE.findall(text)), *_ERROR.findall(text), *_find_tools(text)]
     return tuple(dict.fromkeys(word.lower() for word in words if len(word) <= TITLE_LIMIT))[:_MAX_TAGS]
 
@@ -46,4 +46,4 @@ def find_files(text: str) -> tuple[str, ...]:
 
 def _find_tools(text: str) -> list[str]:
     started = {*started_commands(text), *_RUN_COMMAND.findall(text)}
-    return [*_TOOL.findall(text), *(tool for tool in _ALSO_PROSE if tool in started)]
+    return [*_TOOL.findall(text), *(tool for tool in _ENGLISH_WORDS if tool in started)]

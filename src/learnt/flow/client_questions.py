@@ -25,7 +25,7 @@ def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any
     program = shutil.which(question.words[0])
     if program is None or sys.platform == "win32":
         return None
-    output = _ReplyReader(question.reply_id)
+    reader = _ReplyReader(question.reply_id)
     reading, writing = os.pipe()
     # The program would stop at the end of its input, so the pipe stays open until the reply is there.
     with open(reading, "rb") as stdin, open(writing, "wb", buffering=0) as pipe:
@@ -35,10 +35,10 @@ def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any
             folder=question.folder,
             environ={**os.environ, INTERNAL: "1"},
             stdin=stdin,
-            keep=output.keep,
+            keep=reader.keep,
             time_limit_s=limit_s,
         )
-    return output.reply
+    return reader.reply
 
 
 class _ReplyReader:

@@ -34,7 +34,7 @@ from learnt.project import head_branch, head_commit
 from learnt.store import activity, learnings, mined, tasks
 from learnt.store.mined import DebriefRecord, Turn
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
-from learnt.text.clean import clean, ends_of
+from learnt.text.clean import clean, shorten_middle
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.titles import text_key
@@ -282,7 +282,7 @@ def _keep_material(context: Context, before: Task, attempt: Attempt, record: Deb
     material = mined.Material(
         attempt=attempt.id,
         task=before.id,
-        text=ends_of(output, _LONGEST_MATERIAL),
+        text=shorten_middle(output, _LONGEST_MATERIAL),
         commit=commit[:40],
         created_at=attempt.started_at,
     )

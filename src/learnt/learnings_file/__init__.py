@@ -1,4 +1,4 @@
-"""`learnings.md`, a file that people and the program share: read, written and merged without losing anybody's text.
+"""Read, write and merge `learnings.md`, which people and the program share, without losing text.
 
     # Project Learnings
 
@@ -9,6 +9,6 @@
 
     <!-- learnt: r_… -->
 
-Nothing here touches the disk, the store or the clock. Any text can be read; what was written reads back as it was
-meant; a merge that was applied changes nothing when it is repeated. When in doubt no learning is hidden.
+Nothing here touches the disk, the store or the clock. Any text can be read, and every rendering reads back correctly.
+Repeating a merge changes nothing. In doubt no learning is hidden.
 """

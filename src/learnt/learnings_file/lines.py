@@ -1,7 +1,7 @@
-"""A learning as one line of the file, and a line as the fields of a learning.
+"""Convert a learning to a line of the file, and a line to the fields of a learning.
 
 Both directions agree: `line_of(Learning(**fields_of(line), …))` is the line, folded. The line of an agent's learning is
-its title; what a person wrote comes back in full, however long.
+its title; a person's line comes back in full.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def line_of(learning: Learning) -> str:
 
 
 def fields_of(line: str) -> dict[str, str]:
-    """Return the fields of the learning that a person's bullet makes; an empty line makes none."""
+    """Return the fields of a learning for a person's bullet."""
     text = fold(line)
     title = _make_title(text)
     return {"title": title} if title == text else {"title": title, "observation": text, "origin": "person"}
@@ -50,17 +50,17 @@ def edit_fields(learning: Learning, line: str) -> dict[str, str]:
 
 
 def drop_ids(text: str) -> str:
-    """Return the text of a bullet without comments that name learnings, as it is written and read."""
+    """Return the text of a bullet without comments that hold ids of learnings."""
     return fold(ID_COMMENT.sub(" ", text))
 
 
 def bullet_key(text: str) -> str:
-    """Return a key that is equal for equal texts: lower case, white space folded, without our comments."""
+    """Return the text of a bullet for comparison: in lower case, on one line, without our comments."""
     return line_key(drop_ids(text))
 
 
 def changes_meaning(before: str, after: str) -> bool:
-    """Say whether a new text says something else or the opposite, so that advice for the old one does not fit."""
+    """Return whether a new text says something else or the opposite, so that the old advice no longer applies."""
     old, new = (set(_WORD.findall(text.lower())) for text in (before, after))
     is_negated = bool(old & _NEGATIONS) != bool(new & _NEGATIONS)
     return is_negated or 2 * len(old & new) < len(old)
@@ -74,7 +74,7 @@ def heading_of(category: str) -> str:
 
 
 def category_of(heading: str) -> str:
-    """Return the category of a heading: a name if the heading is the one of a name, else the words themselves.
+    """Return the category of a heading: a name with underscores if that gives the same heading, else the heading.
 
     For the heading of a category this is that category, or one with the same heading.
     """
@@ -86,12 +86,12 @@ def category_of(heading: str) -> str:
 
 
 def _fold_heading(heading: str) -> str:
-    """Return a heading on one line, no longer than a category."""
+    """Return a heading on one line, cut to the limit of a category."""
     return fold(fold(heading)[:TITLE_LIMIT])
 
 
 def _is_whole(learning: Learning) -> bool:
-    """Say whether the observation is the full text of a person's bullet, and the title only its start."""
+    """Return whether the observation is the full text of a person's bullet, and the title only its start."""
     text = learning.observation
     return learning.origin == "person" and bool(text) and fold(text) == text and _make_title(text) == learning.title
 

@@ -1,11 +1,11 @@
-"""Merge three ways: what the file says, what its rendering said, and what the store says now.
+"""Merge three ways: the file, the rendering that it is based on, and the present store.
 
-The rendering is the one that the file itself names: only what was in it and is gone was removed by a person. Without a
-rendering nothing is hidden. A person's text wins over the store's; but what is hidden in the store stays hidden, even
-if a merge of branches brings it back, and the person is told how to restore it. A text that an earlier rendering showed
-is not an edit.
+The trailer of the file identifies its rendering: a bullet of the rendering that is gone was removed by a person.
+Without a rendering nothing is hidden. A person's text wins over the store's. But a learning that is hidden in the store
+stays hidden, even if a merge of branches brings it back; a remark says how to restore it. A text from an earlier
+rendering is not an edit.
 
-Merging the same file again after its edits were applied gives no edits: the store then says what the file says.
+Merging a file again after its edits were applied gives no edits.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _MAX_QUOTE_LENGTH = 60
 
 
 class Edits(Value):
-    """What people changed in the file, to be applied to the store."""
+    """Changes that people made in the file, to be applied to the store."""
 
     added: tuple[tuple[str, str, str], ...] = ()
-    """The section and the text of each new bullet, and the id that another store gave it."""
+    """The section and the text of each new bullet, and its id from another store, if any."""
     changed: tuple[tuple[str, str], ...] = ()
-    """The id and the new text of each changed one."""
+    """The id and the new text of each changed bullet."""
     removed: tuple[str, ...] = ()
-    """The ids of those to hide."""
+    """The ids of the learnings to hide."""
     moved: tuple[tuple[str, str], ...] = ()
-    """The id and the new category of each that is in another section."""
+    """The id and the new category of each bullet in another section."""
     remarks: tuple[str, ...] = ()
-    """What a person should be told."""
+    """Messages for the person."""
 
     def __bool__(self) -> bool:
         return bool(self.added or self.changed or self.removed or self.moved)
@@ -46,19 +46,19 @@ def merge(
     known_text: Callable[[str, str], bool],
     find: Callable[[str], Learning | None],
 ) -> Edits:
-    """Return what people changed in the file since its rendering `base`, which is None if it is not known.
+    """Return the changes that people made since the rendering `base`, which is None if it is not known.
 
-    `store` holds the learnings that file and base name, of any status. `known_text` says whether some rendering showed
-    a learning with a text; `find` gives a learning whose line is the same text by `bullet_key`, an active one first.
+    `store` holds the learnings in file and base, of any status. `known_text` says whether some rendering showed a
+    learning with a text; `find` returns a learning with the same `bullet_key`, an active one first.
     """
     if parsed.conflict:
         return Edits(remarks=("the file holds the markers of a merge conflict: nothing was read from it",))
     merge_state = _Merge(base, store, known_text, find)
-    by_id, nameless = merge_state.sort_bullets(parsed.bullets)
+    by_id, unnamed = merge_state.sort_bullets(parsed.bullets)
     for id, bullets in by_id.items():
-        merge_state.take_known(store[id], bullets)
-    for bullet in [*nameless, *merge_state.extra]:
-        merge_state.take_nameless(bullet, by_id)
+        merge_state.merge_known(store[id], bullets)
+    for bullet in [*unnamed, *merge_state.extra]:
+        merge_state.merge_unnamed(bullet, by_id)
     return merge_state.edits(by_id)
 
 
@@ -83,12 +83,12 @@ class _Merge:
         self._texts: set[str] = set()  # texts of bullets with an id
         self._recognised: set[str] = set()
         self.extra: list[Bullet] = []
-        """Further texts under an id that others have already."""
+        """Bullets that repeat the id of another bullet with another text."""
 
     def sort_bullets(self, bullets: Sequence[Bullet]) -> tuple[dict[str, list[Bullet]], list[Bullet]]:
-        """Return the bullets of known learnings, and those that may be new.
+        """Return the bullets of known learnings by id, and the bullets that may be new.
 
-        A bullet that only lost its comment is recognised by its text. Bullets of deleted learnings are neither.
+        A bullet that lost its comment is recognised by its text. Bullets of deleted learnings are in neither.
         """
         by_id: dict[str, list[Bullet]] = {}
         for bullet in bullets:
@@ -98,7 +98,7 @@ class _Merge:
         for id in [id for id in self._was if id in self._store and id not in by_id]:
             for text in (self._was[id].text, _present_text(self._store[id])):
                 lost.setdefault(bullet_key(text), id)
-        nameless = []
+        unnamed = []
         for bullet in bullets:
             id = lost.get(bullet_key(bullet.text), "")
             if bullet.id in self._store or (bullet.id and self._was_shown(bullet.id, bullet.text)):
@@ -106,13 +106,13 @@ class _Merge:
             if id and id not in by_id:
                 by_id[id] = [bullet]
             else:
-                nameless.append(bullet)
-        return by_id, nameless
+                unnamed.append(bullet)
+        return by_id, unnamed
 
-    def take_known(self, learning: Learning, bullets: Sequence[Bullet]) -> None:
-        """Decide on the bullets of one learning: its text and its place."""
+    def merge_known(self, learning: Learning, bullets: Sequence[Bullet]) -> None:
+        """Decide on the text and the section of one learning."""
         was = self._was.get(learning.id)
-        self._take_texts(learning, was, bullets)
+        self._merge_texts(learning, was, bullets)
         if was is None and learning.status != "active" and learning.id not in self._changed:
             self._remark_hidden(learning, bullets[0].text)
         self._texts.add(bullet_key(self._changed.get(learning.id, _present_text(learning))))
@@ -120,19 +120,19 @@ class _Merge:
             return
         if learning.id not in self._changed:
             self._texts.add(bullet_key(was.text))
-        places = [category_of(bullet.section) for bullet in bullets]
-        if not {category_of(was.section), _place_of(learning)} & set(places):
-            self._moved[learning.id] = places[0]
+        categories = [category_of(bullet.section) for bullet in bullets]
+        if not {category_of(was.section), _category_in_file(learning)} & set(categories):
+            self._moved[learning.id] = categories[0]
 
-    def take_nameless(self, bullet: Bullet, by_id: Mapping[str, object]) -> None:
-        """Decide on a bullet without an id: it is new, or the text of an existing learning."""
-        same = bullet_key(bullet.text)
-        if same in self._texts or same in self._added:
+    def merge_unnamed(self, bullet: Bullet, by_id: Mapping[str, object]) -> None:
+        """Decide whether a bullet without an id is new or belongs to an existing learning."""
+        key = bullet_key(bullet.text)
+        if key in self._texts or key in self._added:
             return
         learning = self._find(bullet.text)
         if learning is None or learning.id in self._changed:
             taken = {id for _, _, id in self._added.values()}
-            self._added[same] = (bullet.section, bullet.text, "" if bullet.id in taken else bullet.id)
+            self._added[key] = (bullet.section, bullet.text, "" if bullet.id in taken else bullet.id)
         elif learning.id in by_id or learning.id in self._recognised:
             return
         elif learning.status != "active":
@@ -140,9 +140,9 @@ class _Merge:
             self._remark_hidden(learning, bullet.text)
         else:
             self._recognised.add(learning.id)
-            place = category_of(bullet.section)
-            if place and place != _place_of(learning):
-                self._moved[learning.id] = place
+            category = category_of(bullet.section)
+            if category and category != _category_in_file(learning):
+                self._moved[learning.id] = category
 
     def edits(self, by_id: Mapping[str, object]) -> Edits:
         """Return all decisions."""
@@ -155,17 +155,17 @@ class _Merge:
             remarks=tuple(dict.fromkeys(self._remarks)),
         )
 
-    def _take_texts(self, learning: Learning, was: Bullet | None, bullets: Sequence[Bullet]) -> None:
+    def _merge_texts(self, learning: Learning, was: Bullet | None, bullets: Sequence[Bullet]) -> None:
         present = _present_text(learning)
         texts: dict[str, Bullet] = {}
         for bullet in bullets:
             texts.setdefault(bullet.text, bullet)
         fresh = [text for text in texts if text != present and not self._was_shown(learning.id, text)]
         if was and len(texts) == 1:
-            # The person saw another text: even an old one is then their edit.
+            # The person saw another text, so even an old text is an edit.
             fresh = [text for text in texts if text not in (present, was.text)]
         elif len(texts) > 1:
-            # If the present text was never rendered, it comes from this file: its first new text was applied already.
+            # If the present text was never rendered, it comes from this file: its first new text is already applied.
             is_taken = present in texts and not self._was_shown(learning.id, present)
             others = [text for text in fresh if is_taken or self._belongs_to_another(text, learning)]
             others += [text for text in fresh if text not in others][1:]
@@ -199,11 +199,11 @@ class _Merge:
 
 
 def _present_text(learning: Learning) -> str:
-    """Return the learning's text as it is read from a file."""
+    """Return the learning's text as a file shows it."""
     return drop_ids(line_of(learning))
 
 
-def _place_of(learning: Learning) -> str:
+def _category_in_file(learning: Learning) -> str:
     """Return the category that the learning's heading is read as: two categories may share one heading."""
     return category_of(heading_of(learning.category))
 

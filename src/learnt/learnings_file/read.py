@@ -1,11 +1,11 @@
-"""Read the file as people leave it. No text is an error; what is not a bullet is kept as it is.
+"""Read the file after people have edited it. Any text can be read; text other than bullets is kept as it is.
 
-A bullet is a list item with everything indented below it, on one line. Its last `<!-- learn_… -->` names its learning,
-wherever it is in the item. Other text (paragraphs, tables, code) is loose: it belongs to its section and is written
-back verbatim. Nothing inside a code fence or a comment of several lines is a bullet. But a fence that is not closed, or
-that has one of our bullets inside, does not count, so that a stray one cannot make learnings disappear.
+A bullet is a list item with everything indented below it, on one line. The last `<!-- learn_… -->` in it is the id of
+its learning. Other text (paragraphs, tables, code) is loose: it belongs to its section and is written back verbatim.
+Nothing inside a code fence or a comment of several lines is a bullet. But an unclosed fence, or one with a bullet of
+ours inside, does not count, so that a stray fence cannot make learnings disappear.
 
-The rendering is named only if all trailers agree. Different trailers come from a merge of texts, and neither says what
+The rendering is known only if all trailers agree. Different trailers come from a merge of texts, and neither says what
 the authors of the two sides saw: then nothing counts as removed.
 """
 
@@ -22,7 +22,7 @@ TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
 UPDATED = "Last updated:"
 
-# What is left of such a comment when a character of it was lost.
+# An id comment that has lost a character.
 _DAMAGED_ID = re.compile(r"(?:<!-*\s*learn_?\w*\s*-*>?|<?!?-*\s*\blearn_\w*\s*-+>)$")
 _MAX_COMMENT_LENGTH = 200
 _TRAILER = re.compile(r"\s*<!--\s*learnt:([^<>]*)-->")
@@ -39,14 +39,14 @@ class Bullet(Value):
     """A list item: its text, its learning and its section."""
 
     id: str = ""
-    """The learning that it shows; empty if a person wrote it."""
+    """The id of its learning; empty if a person wrote it."""
     text: str
     section: str = ""
     """The heading above it."""
 
 
 class LooseText(Value):
-    """Text of people that is not a bullet, verbatim."""
+    """Text other than bullets, verbatim."""
 
     section: str = ""
     text: str
@@ -55,7 +55,7 @@ class LooseText(Value):
 
 
 class ParsedFile(Value):
-    """What a file says."""
+    """The content of a file."""
 
     rendering: str = ""
     bullets: tuple[Bullet, ...] = ()
@@ -67,46 +67,46 @@ class ParsedFile(Value):
 
 
 def parse(text: str) -> ParsedFile:
-    """Return what a file says."""
+    """Return the content of a file."""
     return _read(split_lines(text))[0]
 
 
 def bullets_by_line(lines: Sequence[str]) -> list[tuple[tuple[int, ...], Bullet]]:
     """Return the bullets of a file, each with its line numbers."""
-    parsed, places = _read(lines)
-    return list(zip(places, parsed.bullets, strict=True))
+    parsed, numbers = _read(lines)
+    return list(zip(numbers, parsed.bullets, strict=True))
 
 
 def _read(lines: Sequence[str]) -> tuple[ParsedFile, list[tuple[int, ...]]]:
-    """Return what a file says, and the line numbers of each bullet."""
+    """Return the content of a file, and the line numbers of each bullet."""
     units = _split_units(lines)
     reader = _FileReader()
     conflict = _has_conflict(lines, units)
-    for place, unit in units:
-        reader.place = place
+    for number, unit in units:
+        reader.number = number
         if len(unit) > 1:
-            reader.take_block(unit)
+            reader.read_block(unit)
         elif not (conflict and _MARKER.match(unit[0])):
-            reader.take(unit[0])
-    return reader.parsed(conflict=conflict), reader.places
+            reader.read_line(unit[0])
+    return reader.parsed(conflict=conflict), reader.bullet_numbers
 
 
 def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
-    """Return the lines of the file for a prompt, each with the id of the learning that it gives, if any.
+    """Return the lines of the file for a prompt, each with the id of its learning, if any.
 
-    `is_given` is called for every bullet with an id. True: the line ends with the id, so that an agent can say whether
-    it helped. False: the bullet is left out. None: only its text stays. Comments are left out, except in code.
+    `is_given` is called for every bullet with an id. True: the line ends with the id, so that an agent can mark it.
+    False: the bullet is left out. None: only its text stays. Comments are left out, except in code.
     """
     lines = split_lines(text)
     of_bullets: dict[int, tuple[tuple[str, str], ...]] = {}
-    for places, bullet in bullets_by_line(lines):
+    for numbers, bullet in bullets_by_line(lines):
         given = is_given(bullet) if bullet.id else None
         if given is not None:
             lines_of_bullet = ((f"- {_drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if given else ()
-            of_bullets |= dict.fromkeys(places, ()) | {places[0]: lines_of_bullet}
+            of_bullets |= dict.fromkeys(numbers, ()) | {numbers[0]: lines_of_bullet}
     kept: list[tuple[str, str]] = []
-    for place, unit in _split_units(lines):
-        kept += of_bullets[place] if place in of_bullets else [(line, "") for line in _strip_comments(unit)]
+    for number, unit in _split_units(lines):
+        kept += of_bullets[number] if number in of_bullets else [(line, "") for line in _strip_comments(unit)]
     return kept
 
 
@@ -119,11 +119,11 @@ def _strip_comments(unit: Sequence[str]) -> list[str]:
 
 
 def close_blocks(text: str) -> str:
-    """Return loose text with unclosed code or comments closed: they must not swallow what comes below."""
+    """Return loose text with unclosed code or comments closed: they must not swallow the text below."""
     lines = split_lines(text)
-    for place, unit in _split_units(lines):
+    for number, unit in _split_units(lines):
         end = _find_fence(unit[0]) or "-->"
-        if len(unit) == 1 and _find_block_end([*lines, end], place, {}) is not None:
+        if len(unit) == 1 and _find_block_end([*lines, end], number, {}) is not None:
             return f"{text}\n{end}"
     return text
 
@@ -134,12 +134,12 @@ def split_lines(text: str) -> list[str]:
 
 
 class _FileReader:
-    """Collects what the lines of a file say."""
+    """Reads a file line by line."""
 
     def __init__(self) -> None:
-        self.place = 0
+        self.number = 0
         """The number of the current line."""
-        self.places: list[tuple[int, ...]] = []
+        self.bullet_numbers: list[tuple[int, ...]] = []
         """The line numbers of each bullet."""
         self._section = ""
         self._sections: dict[str, None] = {}
@@ -150,29 +150,29 @@ class _FileReader:
         self._titled = False
         self._dated = False
         self._item: list[str] = []  # the lines of the current bullet
-        self._item_places: list[int] = []
+        self._item_numbers: list[int] = []
         self._depth = 0
         self._paragraph: list[str] = []
         self._after_blank = False
 
-    def take(self, line: str) -> None:
+    def read_line(self, line: str) -> None:
         """Read one line."""
         trailer = _TRAILER.match(line)
         heading = _HEADING.match(line)
         if trailer:
-            self._take_trailer(trailer, line[trailer.end() :])
+            self._read_trailer(trailer, line[trailer.end() :])
         elif not line.strip():
             self._after_blank = True
             self._paragraph += [line] if self._paragraph else []
         elif heading and not self._continues(line):
-            self._take_heading(heading)
+            self._read_heading(heading)
         elif self._is_generated(line):
             self._dated = True
         else:
-            self._take_text(line)
+            self._read_text(line)
 
-    def take_block(self, lines: Sequence[str]) -> None:
-        """Read code or a comment of several lines: loose text, whatever it contains."""
+    def read_block(self, lines: Sequence[str]) -> None:
+        """Read code or a comment of several lines as loose text."""
         self._end_item()
         self._paragraph += lines
         self._after_blank = False
@@ -192,43 +192,43 @@ class _FileReader:
             conflict=conflict,
         )
 
-    def _take_trailer(self, trailer: re.Match[str], rest: str) -> None:
-        # What was appended below the last line belongs to no section.
+    def _read_trailer(self, trailer: re.Match[str], rest: str) -> None:
+        # Text appended below the trailer belongs to no section.
         self._end_section()
         self._section = ""
         if is_id("r", trailer[1].strip()):
             self._trailers.add(trailer[1].strip())
         if rest.strip():
-            self.take(rest)
+            self.read_line(rest)
 
-    def _take_heading(self, heading: re.Match[str]) -> None:
+    def _read_heading(self, heading: re.Match[str]) -> None:
         self._end_section()
         line = heading[0].strip()
         first = len(heading[1]) == 1 and not (self._titled or self._sections or self._bullets)
-        # As it will be written: two spellings of a category are one section.
+        # In the spelling of a rendering: two spellings of a category are one section.
         self._section = heading_of(category_of(heading[2])) if (heading[2] or "").strip() else ""
         if first or line == TITLE or line.startswith(GOAL_TITLE):
             self._titled, self._section = True, ""
         elif self._section:
             self._sections[self._section] = None
 
-    def _take_text(self, line: str) -> None:
+    def _read_text(self, line: str) -> None:
         item = None if _BREAK.match(line) else _ITEM.match(line)
         if self._continues(line):
             self._item.append(line)
-            self._item_places.append(self.place)
+            self._item_numbers.append(self.number)
         elif item:
             self._end_item()
             self._end_paragraph()
             self._item, self._depth = [line], _depth(line)
-            self._item_places = [self.place]
+            self._item_numbers = [self.number]
         else:
             self._end_item()
             self._paragraph.append(line)
         self._after_blank = False
 
     def _continues(self, line: str) -> bool:
-        """Say whether a line belongs to the bullet above it."""
+        """Return whether a line belongs to the bullet above it."""
         if not self._item:
             return False
         if _depth(line) > self._depth + 1:
@@ -237,7 +237,7 @@ class _FileReader:
         return lazy and not line.lstrip().startswith(_NO_PARAGRAPH)
 
     def _is_generated(self, line: str) -> bool:
-        """Say whether a line is the date of the file; one that a person changed must come first."""
+        """Return whether a line is the date of the file; one that a person changed must be the first text."""
         started = self._dated or self._bullets or self._item or self._sections or self._paragraph or self._loose
         return line.startswith(UPDATED) and (not started or line.rstrip().endswith(" recent tasks)"))
 
@@ -256,18 +256,18 @@ class _FileReader:
         end = raw[-_MAX_COMMENT_LENGTH:]
         text = drop_ids(raw) if ids else fold(raw.removesuffix(end) + _DAMAGED_ID.sub("", end))
         if len(text) > TEXT_LIMIT:
-            self._paragraph += lines  # too long for a learning, but still a person's text
+            self._paragraph += lines  # too long for a learning, but still text of a person
         elif text:
             id = ids[-1] if ids and is_id("learn", ids[-1]) else ""
             self._bullets.append(Bullet(id=id, text=text, section=self._section))
             self._with_bullets.add(self._section)
-            self.places.append(tuple(self._item_places))
+            self.bullet_numbers.append(tuple(self._item_numbers))
 
     def _end_paragraph(self) -> None:
         text = "\n".join(self._paragraph).strip("\n")
         self._paragraph = []
         if text.strip():
-            # Below a bullet, an indented line would belong to it.
+            # Below a bullet, an indented line would belong to the bullet.
             below = self._section in self._with_bullets and (_depth(text) < 2 or _FENCE.match(text) is not None)
             self._loose.setdefault((self._section, below), []).append(text)
 
@@ -278,14 +278,14 @@ def _depth(line: str) -> int:
 
 
 def _split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
-    """Return single lines, and blocks (code and comments of several lines), each with the number of its first line."""
+    """Return single lines, and blocks of code or comments, each with the number of its first line."""
     units: list[tuple[int, Sequence[str]]] = []
     unclosed: dict[str, tuple[int, int]] = {}
-    place = 0
-    while place < len(lines):
-        end = _find_block_end(lines, place, unclosed) or place
-        units.append((place, lines[place : end + 1]))
-        place = end + 1
+    number = 0
+    while number < len(lines):
+        end = _find_block_end(lines, number, unclosed) or number
+        units.append((number, lines[number : end + 1]))
+        number = end + 1
     return units
 
 
@@ -298,34 +298,34 @@ def _find_fence(line: str) -> str:
 def _find_block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, int]]) -> int | None:
     """Return the last line of the block that starts here.
 
-    `unclosed` remembers for each character up to which line fences of at least which length are never closed.
+    `unclosed` maps a fence character to a line and a length: up to that line, no fence of that length is closed.
     """
-    signs = _find_fence(lines[start])
-    if not signs:
+    opening = _find_fence(lines[start])
+    if not opening:
         return _find_comment_end(lines, start)
-    until, least = unclosed.get(signs[0], (0, 0))
-    if start < until and len(signs) >= least:
+    until, min_length = unclosed.get(opening[0], (0, 0))
+    if start < until and len(opening) >= min_length:
         return None
-    place = start
-    for place in range(start + 1, len(lines)):
-        fence = _FENCE.match(lines[place])
-        if fence and not fence[2].strip() and fence[1].startswith(signs):
-            return place
-        if _is_ours(lines[place]):
+    number = start
+    for number in range(start + 1, len(lines)):
+        fence = _FENCE.match(lines[number])
+        if fence and not fence[2].strip() and fence[1].startswith(opening):
+            return number
+        if _is_ours(lines[number]):
             break
-    unclosed[signs[0]] = (place, len(signs))
+    unclosed[opening[0]] = (number, len(opening))
     return None
 
 
 def _find_comment_end(lines: Sequence[str], start: int) -> int | None:
     if not lines[start].lstrip().startswith("<!--") or "-->" in lines[start]:
         return None
-    for place in range(start + 1, len(lines)):
-        before, end, _ = lines[place].partition("-->")
-        if "<!--" in before or _is_ours(lines[place]):
+    for number in range(start + 1, len(lines)):
+        before, end, _ = lines[number].partition("-->")
+        if "<!--" in before or _is_ours(lines[number]):
             return None
         if end:
-            return place
+            return number
     return None
 
 
@@ -334,22 +334,22 @@ def _is_ours(line: str) -> bool:
 
 
 def _has_conflict(lines: Sequence[str], units: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Say whether the file has conflict markers in their order, not all within one block of code."""
-    wanted, first = iter("<=>"), 0
-    sign = next(wanted)
-    for place, line in enumerate(lines):
-        if line.startswith(sign * 7) and _MARKER.match(line):
-            first = place if sign == "<" else first
-            sign = next(wanted, "")
-        if not sign:
-            return not any(start < first and place < start + len(unit) - 1 for start, unit in units)
+    """Return whether the file has conflict markers in their order, not all within one block of code."""
+    expected, first = iter("<=>"), 0
+    character = next(expected)
+    for number, line in enumerate(lines):
+        if line.startswith(character * 7) and _MARKER.match(line):
+            first = number if character == "<" else first
+            character = next(expected, "")
+        if not character:
+            return not any(start < first and number < start + len(unit) - 1 for start, unit in units)
     return False
 
 
 def _drop_comments(line: str) -> str:
     if "-->" not in line:
         return line
-    # After the last end of a comment no other can be closed.
+    # After the last `-->` no comment can be closed.
     stop = line.rfind("-->") + 3
     kept = _CODE_OR_COMMENT.sub(lambda match: match[0] if match[1] else "", ID_COMMENT.sub("", line[:stop]))
     return (kept.rstrip() if kept != line[:stop] else kept) + line[stop:]

@@ -1,9 +1,8 @@
-"""Write the file: which learnings it shows, in which order and sections, within which limit.
+"""Write the file: choose the learnings, their order and sections, within the limit.
 
-The same arguments always give the same text. The limit holds for the whole file, comments included; only text of people
-can exceed it, because that is never cut. What a rendering shows is read back from its text, so that a merge compares
-what is in a file with what was in it, never with what was intended. A purged learning is removed without rendering:
-all other lines stay as they are.
+The same arguments always give the same text. The limit holds for the whole file, comments included; only loose text can
+exceed it, because it is never cut. The bullets of a rendering are parsed from its text, so that a merge compares a file
+with what was really in it. A purged learning is removed without rendering: all other lines stay as they are.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ from learnt.text.redact import black_out
 from learnt.text.tokens import estimate_tokens
 
 _MAX_WITHOUT_HEADINGS = 5
-_TRAILER_TOKENS = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no id costs more
-_MIN_BULLET_TOKENS = 8  # no bullet with its comment costs less
+_TRAILER_TOKENS = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no id has more tokens
+_MIN_BULLET_TOKENS = 8  # no bullet with its comment has fewer
 
 
 class Rendering(Value):
@@ -42,7 +41,7 @@ class Rendering(Value):
     loose: tuple[LooseText, ...] = ()
     text: str
     left_out: tuple[str, ...] = ()
-    """The learnings for which there was no room, in order."""
+    """The ids of learnings without room, in order."""
     crowded: bool = False
     """Whether the loose text alone exceeds the limit, so that no learning is shown."""
 
@@ -70,13 +69,13 @@ def select(
     impact: Callable[[Learning], float],
     cared_for: Collection[str] = (),
 ) -> list[Learning]:
-    """Return the learnings that the file shows, most important first, equal texts once.
+    """Return the learnings that the file shows, the most important first, equal texts once.
 
-    Pinned and proven learnings, those of people and those in `cared_for` are always shown; others while a task of the
-    window taught them, while they are of no task and not older than the window, or if they were learnt again in it.
+    Pinned and proven learnings, those of people and those in `cared_for` are always shown. Others are shown if a task
+    of the window taught them, if they have no task and were added in the window, or if they recurred in it.
     """
 
-    def stands(learning: Learning) -> bool:
+    def is_permanent(learning: Learning) -> bool:
         is_theirs = learning.origin == "person" or learning.id in cared_for
         return learning.pinned or is_theirs or stage(learning) == "proven"
 
@@ -85,11 +84,13 @@ def select(
         return learning.task in window_tasks or (last > 0 and last >= since_ms)
 
     def rank(learning: Learning) -> tuple[object, ...]:
-        worth = (-impact(learning), -learning.confidence) if stands(learning) else ()
-        return (not learning.pinned, not stands(learning), *worth, -learning.created_at, learning.id)
+        worth = (-impact(learning), -learning.confidence) if is_permanent(learning) else ()
+        return (not learning.pinned, not is_permanent(learning), *worth, -learning.created_at, learning.id)
 
     shown = [
-        learning for learning in candidates if learning.status == "active" and (stands(learning) or is_recent(learning))
+        learning
+        for learning in candidates
+        if learning.status == "active" and (is_permanent(learning) or is_recent(learning))
     ]
     once: dict[str, Learning] = {}
     for learning in sorted(shown, key=rank):
@@ -108,9 +109,9 @@ def render(
     sections: Sequence[str] = (),
     loose: Sequence[LooseText] = (),
 ) -> Rendering:
-    """Return the file that shows as many of the learnings as fit, the first ones first.
+    """Return a file with as many of the learnings as fit, in their order.
 
-    `sections` are the headings that the file has now: they keep their order, and a file with headings never loses them.
+    `sections` are the present headings of the file: they keep their order, and a file with headings keeps having some.
     """
     layout = _Layout(goal=goal, updated=f"{UPDATED} {today} (from {tasks} recent tasks)", id=id, loose=loose)
     known = list(dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)]))
@@ -121,7 +122,7 @@ def render(
     text = layout.text(shown, known, sectioned=sectioned)
     written = parse(text)
     if known and not written.sections:
-        # None of the headings is left: the next rendering would find a file without headings.
+        # No heading is left: the next rendering would find a file without headings.
         return render(learnings, id=id, goal=goal, today=today, tasks=tasks, max_tokens=max_tokens, loose=loose)
     ids = {bullet.id for bullet in written.bullets}
     return Rendering(
@@ -136,7 +137,7 @@ def render(
 
 
 def compare_renderings(before: Rendering | None, after: Rendering) -> Delta:
-    """Return what changed between two renderings."""
+    """Return the difference between two renderings."""
     old = dict.fromkeys(bullet.id for bullet in (before.bullets if before else ()))
     new = dict.fromkeys(bullet.id for bullet in after.bullets)
     return Delta(
@@ -147,7 +148,7 @@ def compare_renderings(before: Rendering | None, after: Rendering) -> Delta:
 
 
 def diff(before: str | None, after: str | None, *, name: str = "learnings.md", done: bool = False) -> str:
-    """Return a change of the file as a unified diff, empty if there is none; None stands for no file."""
+    """Return a change of a file as a unified diff; None means no file."""
     lines = difflib.unified_diff(
         split_lines(before) if before else [],
         split_lines(after) if after else [],
@@ -161,20 +162,20 @@ def diff(before: str | None, after: str | None, *, name: str = "learnings.md", d
 def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
     """Return the file without a purged learning, given its id and all texts that it ever had.
 
-    A bullet belongs to the learning by its id, or, if it has none, by having one of its texts. Other text of people
-    stays, except where it repeats a text of the learning in full.
+    A bullet without an id belongs to the learning if it has one of its texts. Other text stays, except for full copies
+    of the learning's texts.
     """
     lines = split_lines(text)
     keys = {bullet_key(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}
     own_lines: set[int] = set()
     other_lines: set[int] = set()
-    for places, bullet in bullets_by_line(lines):
+    for numbers, bullet in bullets_by_line(lines):
         is_own = bullet.id == id or (not bullet.id and bullet_key(bullet.text) in keys)
-        (own_lines if is_own else other_lines).update(places)
-    kept = [place for place in range(len(lines)) if place not in own_lines]
+        (own_lines if is_own else other_lines).update(numbers)
+    kept = [number for number in range(len(lines)) if number not in own_lines]
     parts = []
     for is_bullet, run in groupby(kept, key=other_lines.__contains__):
-        part = "\n".join(lines[place] for place in run)
+        part = "\n".join(lines[number] for number in run)
         parts.append(part if is_bullet else black_out(part, texts))
     rest = "\n".join(parts)
     if rest == "\n".join(lines):
@@ -184,7 +185,7 @@ def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
 
 
 class _Layout:
-    """Lays out a file: the parts that do not depend on the learnings, and the learnings that fit between them."""
+    """Lays out a file: head, sections with loose text and learnings, trailer."""
 
     def __init__(self, *, goal: str, updated: str, id: str, loose: Sequence[LooseText]) -> None:
         self._head = [f"{GOAL_TITLE}{goal}" if goal else TITLE, "", updated, ""]
@@ -194,8 +195,8 @@ class _Layout:
     def select_fitting(
         self, learnings: Sequence[Learning], known: Sequence[str], max_tokens: int, *, sectioned: bool
     ) -> list[Learning]:
-        """Return the learnings that fit; the sum over single lines is never less than the cost of all together."""
-        # The id of a rendering is random, and so is its cost: what fits must not depend on it.
+        """Return the learnings that fit; the tokens of single lines add up to at least those of the whole."""
+        # The id of a rendering is random, and so is its number of tokens: the selection must not depend on it.
         empty = self.text((), known, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
         room = max_tokens - estimate_tokens(empty) - _TRAILER_TOKENS
         headings = {piece.section for piece in self._loose}
@@ -230,8 +231,8 @@ class _Layout:
 
     def _part(self, section: str, shown: Sequence[Learning]) -> list[str]:
         above, below = (
-            [close_blocks(piece.text) for piece in self._loose if piece.section == section and piece.below is place]
-            for place in (False, True)
+            [close_blocks(piece.text) for piece in self._loose if piece.section == section and piece.below is below]
+            for below in (False, True)
         )
         lists = ["\n".join(map(_format_bullet, shown))] if shown else []
         return [line for block in (*above, *lists, *below) for line in (block, "")]

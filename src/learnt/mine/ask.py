@@ -1,8 +1,8 @@
-"""The request that asks a model what a task taught, and what is accepted of its answer.
+"""Make the request that asks a model what a task taught, and read its answer.
 
-Pure: the caller makes the call. Everything in the prompt comes from elsewhere and is fenced as data; a long output is
-cut to its beginning, its end and the lines around errors. Nothing in the answer is trusted: each change is read by
-itself, so that a malformed one does not affect the others, and every limit in the prompt is enforced here again.
+The caller makes the call. Everything in the prompt is untrusted and fenced as data; a long output is cut to its
+beginning, its end and the lines around errors. Nothing in the answer is trusted: each change is read separately, so a
+malformed one does not affect the others, and every limit in the prompt is enforced here again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_FINDING_LENGTH = 400
 _MAX_FINDINGS = 10
 _MAX_NEAREST = 20
 _MAX_CHANGES = 50
-# The largest number of sentences of each text.
+# The maximum number of sentences of each text.
 _SENTENCES = {"title": 1, "context": 2, "observation": 3, "implication": 2, "action": 2, "reason": 2}
 _SINGLE_WORDS = ("domain", "category")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[\"'(`\[]?[^\Wa-z])")
@@ -55,18 +55,18 @@ _CHANGE_SCHEMA: Mapping[str, Any] = {
         "reason": {"type": "string", "maxLength": _MAX_LINE_LENGTH},
     },
 }
-# Only the model reads the reference: checked with the whole answer, one malformed change would discard all others.
+# The reference is for the model only: if it were checked, one malformed change would discard the whole answer.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "required": ["changes"],
     "properties": {"changes": {"type": "array", "items": {"$ref": "#/$defs/change"}}},
     "$defs": {"change": _CHANGE_SCHEMA},
 }
-# Shares of the limit for the beginning and for the end; the rest is for errors.
+# Shares of the limit for the beginning and the end; the rest is for errors.
 _BEGINNING_SHARE = 0.25
 _END_SHARE = 0.45
 _LINES_AROUND_ERROR = 2
-_MIN_LINES = 10  # a line takes at most this part of the limit
+_MIN_LINES = 10  # lines that must fit: a longer line is shortened
 _GAP_NOTE_LENGTH = 40
 _ERROR = re.compile(
     r"\b(?:error|exception|traceback|fatal|panic(?:ked)?|fail(?:ed|ure|s)?|cannot|can't|not found|denied|undefined)\b"
@@ -95,7 +95,7 @@ class ProposedChange(Value):
 
 
 class ProposedChanges(Value):
-    """The changes that an answer proposes, and why parts of it are skipped."""
+    """The changes that an answer proposes, and the reasons for skipped ones."""
 
     changes: tuple[ProposedChange, ...] = ()
     skipped: tuple[str, ...] = ()
@@ -112,9 +112,9 @@ def make_request(
     nearest: Sequence[Learning],
     template: str,
 ) -> tuple[str, str, Mapping[str, Any]]:
-    """Return the system text, the prompt and the schema that ask for what a task taught.
+    """Return the system text, the prompt and the schema of a request.
 
-    The template's part above the first line `---` is the system text; without such a line there is none.
+    The part of the template above the first line `---` is the system text; without such a line there is none.
     """
     parts = {
         "task": _fence_off("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_MAX_TASK_LENGTH]),
@@ -136,17 +136,17 @@ def make_request(
 
 
 def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges:
-    """Return the changes of an answer that are accepted, and for each of the others the reason."""
+    """Return the accepted changes of an answer, and the reasons against the others."""
     entries = data.get("changes") if isinstance(data, Mapping) else None
     if not isinstance(entries, list):
         return ProposedChanges(skipped=("the answer has no list of changes",))
     accepted: list[ProposedChange] = []
     skipped: list[str] = []
-    for place, entry in enumerate(entries[:_MAX_CHANGES]):
-        change = _read_change(entry, f"changes[{place}]")
+    for index, entry in enumerate(entries[:_MAX_CHANGES]):
+        change = _read_change(entry, f"changes[{index}]")
         flaw = change if isinstance(change, str) else _find_objection(change, accepted, known_ids)
         if isinstance(change, str) or flaw:
-            skipped.append(f"change {place + 1}: {flaw}")
+            skipped.append(f"change {index + 1}: {flaw}")
         else:
             accepted.append(change)
     if len(entries) > _MAX_CHANGES:
@@ -155,9 +155,9 @@ def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges
 
 
 def _read_change(entry: object, path: str) -> ProposedChange | str:
-    """Return a change with its texts cut to what is allowed, or what is wrong with it."""
+    """Return a change with its texts cut to the limits, or what is wrong with it."""
     if not isinstance(entry, Mapping):
-        return "it is no object"
+        return "it is not an object"
     fields = {name: _trim(name, value) for name, value in entry.items() if value is not None}
     fields = {name: value for name, value in fields.items() if name in ProposedChange.fields and value not in ("", [])}
     flaw = check(fields, _CHANGE_SCHEMA, path)
@@ -177,7 +177,7 @@ def _trim(name: str, value: Any) -> Any:
 
 
 def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], known_ids: Collection[str]) -> str:
-    """Return why a change that can be read is not accepted; empty if it is."""
+    """Return why a valid change is not accepted; empty if it is."""
     if change.do != ADD:
         if change.id not in known_ids:
             return f"{change.do} names no known learning" + (f": `{change.id}`" if change.id else "")
@@ -186,7 +186,7 @@ def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], 
         says_nothing = not any(change.replace(do="", id="", reason="").as_dict().values())
         return "the revision changes nothing" if change.do == REVISE and says_nothing else ""
     if change.type == "dependency":
-        return "a dependency belongs to its task and is no learning"
+        return "a dependency belongs to its task and is not a learning"
     if not change.title or not change.type:
         return f"a new learning needs a {'type' if change.title else 'title'}"
     added = [other for other in accepted if other.do == ADD]
@@ -196,7 +196,7 @@ def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], 
 
 
 def _fit_sentences(text: str, sentences: int, limit: int) -> str:
-    """Return the first sentences that fit into a line; if even the first does not fit, it is cut."""
+    """Return the first sentences that fit into a line; the first one is cut if necessary."""
     first, *others = _SENTENCE_END.split(fold(text[: 10 * _MAX_LINE_LENGTH]))[:sentences]
     for sentence in others:
         longer = f"{first} {sentence}"
@@ -244,7 +244,7 @@ def _plain_word(text: str) -> str:
 
 
 def cut_material(text: str, *, limit_chars: int) -> str:
-    """Return the text, or its most telling lines within the limit; each gap says how many lines were left out."""
+    """Return the text, or its most important lines within the limit; each gap says how many lines are left out."""
     if len(text) <= limit_chars:
         return text
     lines = [_shorten_line(line, max(20, limit_chars // _MIN_LINES)) for line in text.splitlines()]
@@ -253,7 +253,7 @@ def cut_material(text: str, *, limit_chars: int) -> str:
     kept = {*range(first), *range(len(lines) - last, len(lines))}
     room = limit_chars - _measure(lines, kept) - _GAP_NOTE_LENGTH
     for block in _find_errors(lines, range(first, len(lines) - last)):
-        added = [place for place in block if place not in kept]
+        added = [number for number in block if number not in kept]
         cost = _measure(lines, added) + _GAP_NOTE_LENGTH
         if cost <= room:
             kept.update(added)
@@ -262,30 +262,29 @@ def cut_material(text: str, *, limit_chars: int) -> str:
 
 
 def _count_fitting(lines: Iterable[str], room: int) -> int:
-    """Return how many lines, taken in this order, fit into the room."""
+    """Return how many of the first lines fit into the room."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
-def _find_errors(lines: Sequence[str], places: range) -> Iterator[range]:
-    """Yield the lines around each error; around the same error only once."""
+def _find_errors(lines: Sequence[str], numbers: range) -> Iterator[range]:
+    """Yield the numbers of the lines around each error; around the same error only once."""
     seen = set()
-    for place in places:
-        sign = _DIGITS.sub("", lines[place]).strip()
-        if sign not in seen and _ERROR.search(lines[place]) and not _NO_ERROR.search(lines[place]):
-            seen.add(sign)
-            yield range(
-                max(places.start, place - _LINES_AROUND_ERROR), min(places.stop, place + _LINES_AROUND_ERROR + 1)
-            )
+    for number in numbers:
+        key = _DIGITS.sub("", lines[number]).strip()
+        if key not in seen and _ERROR.search(lines[number]) and not _NO_ERROR.search(lines[number]):
+            seen.add(key)
+            first, last = number - _LINES_AROUND_ERROR, number + _LINES_AROUND_ERROR
+            yield range(max(numbers.start, first), min(numbers.stop, last + 1))
 
 
 def _join_with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:
     parts, expected = [], 0
-    for place in (*kept, len(lines)):
-        if place > expected:
-            parts.append(f"[… {place - expected:,} lines left out …]")
-        parts += lines[place : place + 1]
-        expected = place + 1
+    for number in (*kept, len(lines)):
+        if number > expected:
+            parts.append(f"[… {number - expected:,} lines left out …]")
+        parts += lines[number : number + 1]
+        expected = number + 1
     return "\n".join(parts)
 
 
@@ -295,5 +294,5 @@ def _shorten_line(line: str, width: int) -> str:
     return line if len(line) <= width else f"{line[:half]} […] {line[-half:]}"
 
 
-def _measure(lines: Sequence[str], places: Iterable[int]) -> int:
-    return sum(len(lines[place]) + 1 for place in places)
+def _measure(lines: Sequence[str], numbers: Iterable[int]) -> int:
+    return sum(len(lines[number]) + 1 for number in numbers)

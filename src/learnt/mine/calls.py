@@ -1,6 +1,6 @@
-"""A call that failed, those that worked afterwards, and how a command is shown in a learning.
+"""Failed calls, the calls that worked afterwards, and how a learning shows a command.
 
-A command is shown without what is true only on one machine or one day, and without long quotations.
+A command is shown without long quotations and without details of one machine or one day.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FailedCall(Value):
     def explain(
         self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
     ) -> Discovery:
-        """Return the discovery that this failure and its correction make."""
+        """Return the discovery of this failure and its correction."""
         return Discovery(
             type="blocker" if rule == "command" else "constraint",
             rule=rule,
@@ -60,7 +60,7 @@ class PastCall(Value):
 
 
 class WorkingCall(Value):
-    """The call that works now, the calls that worked since the failure, and the folder of the conversation."""
+    """A call that works, the calls that worked since the failure, and the folder of the conversation."""
 
     call: Step
     ran: tuple[Part, ...]
@@ -74,10 +74,10 @@ class WorkingCall(Value):
 
 
 def show_command(part: Part, folder: str) -> str:
-    """Return a command without long quotations and without what is true only on one machine or one day."""
+    """Return a command without long quotations and without details of one machine or one day."""
     words = []
-    for place, word in enumerate(part.words):
-        if word.isdigit() and place and not part.words[place - 1].startswith("-"):
+    for index, word in enumerate(part.words):
+        if word.isdigit() and index and not part.words[index - 1].startswith("-"):
             words.append("<n>")
         elif _names_branches(part) and _BRANCH.fullmatch(word) and not word.startswith("origin/"):
             words.append("<branch>")
@@ -91,7 +91,7 @@ def show_command(part: Part, folder: str) -> str:
 
 
 def _shorten_word(word: str) -> str:
-    """Return the beginning of a long word; of an assignment its name, of a quotation only the quotes."""
+    """Return the beginning of a long word, the name of an assignment, or the quotes of a quotation."""
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         return f"{name}={value[:1]}…{value[-1:]}" if value[:1] in "'\"" else f"{name}=…"

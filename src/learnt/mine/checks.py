@@ -1,11 +1,11 @@
-"""Learn from checks (linters, compilers, tests) that failed and, after an edit or a command, passed.
+"""Learn from checks (linters, compilers, tests) that failed and passed after an edit or a command.
 
-What is learnt: a linter's rule with an example that it accepts, how something of the project is really called, where a
-name is imported from, what a value must be, and which command a check needs before it. Code that was unused, misspelt
-or not written yet teaches nothing, and neither does a failed test that passes later.
+They teach a linter's rule with an example that it accepts, the real name of something in the project, where a name is
+imported from, what a value must be, and which command a check needs before it. Code that was unused, misspelt or not
+written yet teaches nothing, and neither does a failed test that passes later.
 
-Runs of tests are compared only when both ask for the same tests. Any output can be read; of a long one the beginning
-and the end are.
+Test runs are compared only if they run the same tests. Any output can be read; of a long one, only the beginning and
+the end.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _API = re.compile(
     r"unexpected keyword argument [\"'](?P<g>\w+)|Property '(?P<h>\w+)' does not exist|"
     r"no (?:method|function) named `(?P<i>\w+)|cannot find (?:function|value|type) `(?P<j>\w+)"
 )
-_AT_ITS_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
-_AT_ITS_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
-_OF_ONE_PLACE = re.compile(
+_MESSAGE_START = re.compile(r"^(?:[\d<>n-]+ (?=lines)|[\w.*()]+ - |\w*[a-z][A-Z]\w* (?=returns |is |has ))")
+_MESSAGE_END = re.compile(r" (?:of type|in) [\w.*()]+$| \([\w./-]+\)$")
+_DETAILS_OF_ONE_PLACE = re.compile(
     r"(?<=used as )\S+(?= by)|(?<=consider calling this )\S+|(?<=has )\d+(?= occurrences)|(?<=result )\d+(?= \()|"
     r"(?<=Function name: )\w+"
 )
 _IN_BRACKETS = re.compile(r" \(.*\)$")
-# A quoted name. What is quoted with spaces is a reason, and stays.
+# A quoted name. A quotation with spaces is a reason, and stays.
 _QUOTED = re.compile(r"`[^`\s]*`|\"[^\"\s]*\"|'[^'\s]*'")
 _HALF_OUTPUT_LENGTH = 20_000
 _FAILED_TESTS = (
@@ -58,7 +58,7 @@ _FAILED_TESTS = (
     re.compile(r"^\s*(?:FAIL|❯|×)\s+[\w./-]+\.(?:test|spec)\.[cm]?[jt]sx?(?: > .+)?$", re.MULTILINE),  # jest, vitest
     re.compile(r"^test [\w:]+ \.\.\. FAILED$", re.MULTILINE),  # cargo
 )
-# Options that change how much is printed, and not which tests run.
+# Options that change only the output, not which tests run.
 _OUTPUT_OPTION = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
 _MAX_LINES = 400
 _UNKNOWN_NAME = re.compile(
@@ -86,7 +86,7 @@ _RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error
 
 
 class FailedCheck(Value):
-    """A check that failed, and what it complained about."""
+    """A check that failed, and its complaints."""
 
     part: Part
     diagnostics: tuple[Diagnostic, ...]
@@ -95,14 +95,14 @@ class FailedCheck(Value):
 
 
 class FailedTestRun(Value):
-    """A run of tests in which some failed."""
+    """A test run in which some tests failed."""
 
     part: Part
     output: str
     at: int
 
     def runs_same_tests(self, part: Part) -> bool:
-        """Say whether a command runs the same tests; options about the output do not count."""
+        """Return whether a command runs the same tests; options about the output do not count."""
         ours, theirs = (
             {word.strip("'\"") for word in words if not _OUTPUT_OPTION.fullmatch(word)}
             for words in (self.part.words, part.words)
@@ -117,29 +117,29 @@ def learn_from_edits(
     between: Sequence[PastCall],
     folder: str,
 ) -> Iterator[Discovery]:
-    """Yield what edits teach after which complaints were gone, once for each rule or name."""
-    signs = set()
+    """Yield the lessons of edits that removed complaints, once for each rule or name."""
+    topics = set()
     for diagnostic in gone:
         name = _first_group(_API, diagnostic.message)
-        sign = diagnostic.rule or name
-        if not sign or sign in signs or sign in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
+        topic = diagnostic.rule or name
+        if not topic or topic in topics or topic in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
         change = _find_change(diagnostic, name, between)
         is_edited = not diagnostic.of_types and bool(_filter_edits(diagnostic.file, between))
         if diagnostic.rule and (change is not None or is_edited):
-            signs.add(sign)
+            topics.add(topic)
             yield _describe_rule(check, diagnostic, change, folder)
-        elif change is not None and not _is_its_own(name, before):
+        elif change is not None and not _is_just_written(name, before):
             discovery = _describe_name(check, diagnostic, name, change[1], folder)
             if discovery is not None:
-                signs.add(sign)
+                topics.add(topic)
                 yield discovery
 
 
 def learn_from_repair(
     check: FailedCheck, complaint: str, between: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
-    """Yield the command that a check asked for, once it was run and the check no longer asks for it."""
+    """Yield the command that a check requested, if it was run and the check no longer requests it."""
     remedy = find_requested_command(check.output, (part for call in between for part in call.ran))
     if remedy is not None and " ".join(remedy.words[:3]) not in complaint:
         line = next((line for line in check.output.split("\n") if remedy.words[0] in line and ":" in line), "")
@@ -147,7 +147,7 @@ def learn_from_repair(
 
 
 def learn_from_formatter(check: FailedCheck, between: Sequence[PastCall], folder: str) -> Iterator[Discovery]:
-    """Yield the formatter after which a complaint about formatting was gone."""
+    """Yield the formatter that removed a complaint about formatting."""
     complaint = next((diagnostic for diagnostic in check.diagnostics if diagnostic.rule in _FORMAT_RULES), None)
     formatter = next((part for call in between for part in call.ran if is_formatter(part)), None)
     if complaint is not None and formatter is not None and formatter.intent != check.part.intent:
@@ -155,8 +155,8 @@ def learn_from_formatter(check: FailedCheck, between: Sequence[PastCall], folder
         yield describe_prerequisite(check.part, formatter, error, check.output, folder)
 
 
-def _is_its_own(name: str, before: Iterable[PastCall]) -> bool:
-    """Say whether the agent has just written or changed what has this name: then there is nothing to learn."""
+def _is_just_written(name: str, before: Iterable[PastCall]) -> bool:
+    """Return whether the agent has just written or changed the code with this name: then there is nothing to learn."""
     defined = re.compile(
         rf"\b(?:func|def|fn|type|class|function|const|var|let)\b[^\n]*\b{re.escape(name.rpartition('.')[2])}\b"
     )
@@ -172,9 +172,9 @@ def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChan
 
 
 def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: str, folder: str) -> Discovery | None:
-    """Return the real name of what does not exist under this one: a name of the same place in the line that passed."""
-    place, dot, _ = name.rpartition(".")
-    other = next((word for word in _NAME.findall(line) if dot and word.startswith(f"{place}.") and word != name), "")
+    """Return the discovery of the real name: one with the same prefix, from the line that passed."""
+    prefix, dot, _ = name.rpartition(".")
+    other = next((word for word in _NAME.findall(line) if dot and word.startswith(f"{prefix}.") and word != name), "")
     if not other or "undefined" not in diagnostic.message:
         return None
     text = f"`{name}` does not exist: it is called `{other}`"
@@ -183,10 +183,10 @@ def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: 
 
 
 def _generalise_message(message: str) -> str:
-    """Return a message without what is true of one place only: quoted names, line numbers, further clauses."""
-    message = _OF_ONE_PLACE.sub("…", _AT_ITS_START.sub("", _QUOTED.sub("`…`", message)))
-    place = message.find(": ", 30)
-    return _AT_ITS_END.sub("", message[:place] if place > 0 else message)
+    """Return a message without details of one place: quoted names, line numbers, further clauses."""
+    message = _DETAILS_OF_ONE_PLACE.sub("…", _MESSAGE_START.sub("", _QUOTED.sub("`…`", message)))
+    colon = message.find(": ", 30)
+    return _MESSAGE_END.sub("", message[:colon] if colon > 0 else message)
 
 
 def _show_change(change: _LineChange | None, rule: str) -> str:
@@ -196,13 +196,13 @@ def _show_change(change: _LineChange | None, rule: str) -> str:
     if match := _SUPPRESSED.search(after):
         if rule not in after:
             return ""  # it suppresses another complaint
-        start = max(after.rfind(sign, 0, match.start()) for sign in ("//", "#", "/*", "@", "#["))
+        start = max(after.rfind(marker, 0, match.start()) for marker in ("//", "#", "/*", "@", "#["))
         return f"`{after[max(start, 0) :]}`"
     return f"`{after}` instead of `{before}`" if before else f"`{after}`"
 
 
 def _find_change(diagnostic: Diagnostic, name: str, between: Iterable[PastCall]) -> _LineChange | None:
-    """Return the line that was rejected and the one that replaced it."""
+    """Return the rejected line and its replacement."""
     for past in _filter_edits(diagnostic.file, between):
         removed, added = _compare_lines(past.call.before, past.call.text) if past.call.before else ([], [])
         if diagnostic.rule:
@@ -226,9 +226,9 @@ def _find_change_by_rule(diagnostic: Diagnostic, removed: list[str], added: list
 
 
 def _append_next_lines(line: str, added: list[str]) -> str:
-    """Return a line with the lines added below it, as far as they fit: a fix often takes more than one."""
-    place = added.index(line)
-    for following in added[place + 1 : place + 3]:
+    """Return a line with the lines added below it, as far as they fit: a fix often needs several."""
+    index = added.index(line)
+    for following in added[index + 1 : index + 3]:
         if len(line) + len(following) < _MAX_LINE_LENGTH:
             line = f"{line} {following}"
     return line
@@ -252,12 +252,12 @@ def _compare_lines(before: str, after: str) -> tuple[list[str], list[str]]:
     """Return the lines that were removed and those that were added, without their indentation."""
     old = [line.strip() for line in before.split("\n")]
     new = [line.strip() for line in after.split("\n")]
-    removed = [line for line in old if line and line not in new and _says_something(line)]
-    added = [line for line in new if line and line not in old and _says_something(line)]
+    removed = [line for line in old if line and line not in new and _is_code(line)]
+    added = [line for line in new if line and line not in old and _is_code(line)]
     return removed[:20], added[:20]
 
 
-def _says_something(line: str) -> bool:
+def _is_code(line: str) -> bool:
     if line.startswith(("//", "#", "*", "/*")) and not _SUPPRESSED.search(line):
         return False
     return len(line) <= _MAX_LINE_LENGTH and sum(map(str.isalnum, line)) >= 4
@@ -266,7 +266,7 @@ def _says_something(line: str) -> bool:
 def learn_from_imports(
     part: Part, gone: Iterable[Diagnostic], edited: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
-    """Yield where an unknown name is imported from, unless it is part of the standard library."""
+    """Yield where an unknown name is imported from, unless it is from the standard library."""
     names = set()
     for diagnostic in gone:
         name = _first_group(_UNKNOWN_NAME, diagnostic.message)
@@ -288,7 +288,7 @@ def learn_from_imports(
 def learn_from_refused_values(
     part: Part, output: str, complaint: str, edited: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
-    """Yield what a value must be, when the code refused one and an edit replaced it."""
+    """Yield what a value must be, if the code refused one and an edit replaced it."""
     for match in list(_REFUSED_VALUE.finditer(output))[:_MAX_LINES]:
         error = _RECOVERED.sub("", _RECOVERED.sub("", match[0].strip()))[:300]
         if not _DEMANDS.search(error) or error in complaint:
@@ -333,16 +333,16 @@ def _filter_edits(file: str, edited: Iterable[PastCall]) -> list[PastCall]:
 
 
 def _find_import(name: str, edits: Iterable[PastCall]) -> str:
-    """Return the line by which an edit imports a name."""
+    """Return the line with which an edit imports a name."""
     for past in edits:
         old = {line.strip() for line in past.call.before.split("\n")}
         for line in map(str.strip, past.call.text.split("\n")):
-            if line not in old and len(line) <= 120 and _IMPORT.match(line) and _brings(line, name):
+            if line not in old and len(line) <= 120 and _IMPORT.match(line) and _imports(line, name):
                 return line
     return ""
 
 
-def _brings(line: str, name: str) -> bool:
+def _imports(line: str, name: str) -> bool:
     path = _GO_IMPORT.match(line)
     if path:
         return path[1].rpartition("/")[2] == name or line.startswith((f"{name} ", f"import {name} "))
@@ -350,13 +350,13 @@ def _brings(line: str, name: str) -> bool:
 
 
 def _name_callee(line: str, value: str) -> str:
-    """Return the function that a value was passed to, as the beginning of a sentence."""
+    """Return the function that got a value, as the beginning of a sentence."""
     match = re.search(rf"([\w.:]*\w)!?\([^()]*{re.escape(value)}", line)
     return f"`{match[1]}`: " if match else ""
 
 
 def _find_replacement(value: str, edits: Iterable[PastCall]) -> tuple[str, str, str] | None:
-    """Return the file, the line that held a value, and the line that replaced it."""
+    """Return the file, the line with a value, and its replacement."""
     for past in edits:
         if past.call.does != "edit" or value not in past.call.before:
             continue
@@ -370,6 +370,6 @@ def _find_replacement(value: str, edits: Iterable[PastCall]) -> tuple[str, str, 
 
 
 def has_failed_tests(output: str) -> bool:
-    """Say whether an output reports failed tests in the words of a common test runner."""
+    """Return whether an output reports failed tests in the format of a common test runner."""
     text = clean(beginning_and_end(output, _HALF_OUTPUT_LENGTH))
     return any(form.search(text) for form in _FAILED_TESTS)

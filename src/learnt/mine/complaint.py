@@ -1,7 +1,7 @@
-"""Find the line of an output that says what is wrong, and remove what is true only on one machine or one day.
+"""Find the line of an output that says what is wrong, and remove details of one machine or one day.
 
-The output of a check is also split into diagnostics: which file, what is wrong, by which rule. Any text can be read and
-none is an error; of a long one the beginning and the end are read.
+The output of a check is also split into diagnostics: file, message and rule. Any text can be read; of a long one, only
+the beginning and the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _LazyPattern:
-    """A regular expression that is compiled when first used: a hook uses few of those below."""
+    """A regular expression that is compiled when first used: a hook uses few of them."""
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments = arguments
@@ -63,7 +63,7 @@ _NO_OWN_ERROR = _lazy(
     r"user doesn't want|operation was aborted",
     re.IGNORECASE,
 )
-# A conflict is a result of a merge, not a mistake in calling it.
+# A conflict is the result of a merge, not a mistake in the command.
 _CONFLICT = _lazy(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
 
 _HOME = _lazy(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
@@ -89,7 +89,7 @@ _RUST_MESSAGE = _lazy(r"^error(?:\[E\d+\])?: (.+)$")
 _RUST_PLACE = _lazy(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
 _OF_TYPES = _lazy(r"^error: .*\]$|^error TS\d|^TS\d")
 _TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK = _lazy(r"^\[[\w:.-]+\] ?")  # the task that prints the line, where several run
+_TASK = _lazy(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several run
 _RULES = (
     _lazy(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
     _lazy(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
@@ -99,15 +99,15 @@ _RULES = (
 
 
 class Diagnostic(Value):
-    """What a check says about a file."""
+    """A message of a check about a file."""
 
     file: str
     message: str
     rule: str = ""
     source: str = ""
-    """The line of code that the output shows."""
+    """The line of code in the output."""
     of_types: bool = False
-    """Whether a type checker reports it: such a rule holds everywhere, and only an example teaches something."""
+    """Whether it is from a type checker: its rules hold everywhere, so only an example teaches something."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -116,34 +116,34 @@ class Diagnostic(Value):
 
 
 def find_first_line(text: str) -> str:
-    """Return the first line with content: in it, the clients' own tools say what is wrong."""
+    """Return the first line with content, in which the clients' own tools say what is wrong."""
     return next(iter(_list_lines(text)), "")
 
 
 def find_error(text: str) -> str:
-    """Return the line that says why something failed; empty if none does."""
+    """Return the line that says why something failed; empty if there is none."""
     lines = _list_lines(text)
     return find_complaint(text) or (lines[0] if len(lines) == 1 else "")
 
 
 def find_complaint(text: str) -> str:
-    """Return the line that reports a failure, in an output of unknown result; empty if none does."""
+    """Return the line that reports a failure, if the result is unknown; empty if there is none."""
     lines = _list_lines(text)
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         for line in reversed(lines):
             if _TRACEBACK_END.match(line):
                 return line
-    signs = (_PLAIN, _MARKED, _ABOUT_FAILURE)
-    return next((line for sign in signs for line in lines if sign.search(line)), "")
+    patterns = (_PLAIN, _MARKED, _ABOUT_FAILURE)
+    return next((line for pattern in patterns for line in lines if pattern.search(line)), "")
 
 
 def is_no_error(text: str) -> bool:
-    """Say whether a call failed only because another one did or because it was stopped."""
+    """Return whether a call failed only because another one failed or because it was stopped."""
     return _NO_OWN_ERROR.search(text[:300]) is not None
 
 
 def is_conflict(text: str) -> bool:
-    """Say whether a merge found conflicts."""
+    """Return whether a merge found conflicts."""
     return _CONFLICT.search(text) is not None
 
 
@@ -161,20 +161,20 @@ def generalise(text: str, folder: str = "") -> str:
 
 
 def generalise_error(text: str, folder: str = "") -> str:
-    """Return an error in general terms, without the prefix that a shell or a program puts before its errors."""
+    """Return an error in general terms, without the prefix of a shell or a program."""
     match = _JSON_MESSAGE.match(text)
     return generalise(_SHELL.sub("", match[1] if match else text), folder).rstrip(" .:")
 
 
 def find_stable_part(text: str) -> str:
-    """Return the longest piece of an error that will read the same next time; empty if there is none."""
+    """Return the longest piece of an error that does not vary; empty if there is none."""
     pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
     best = max(pieces, key=len, default="")
     return best if len(best) >= 10 and " " in best and best.lower() not in _TOO_COMMON else ""
 
 
 def read_diagnostics(text: str) -> Iterator[Diagnostic]:
-    """Yield what a check complains about, each once."""
+    """Yield the diagnostics of a check, each once."""
     seen = set()
     lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF_OUTPUT_LENGTH))).split("\n")
     for line, below in pairwise([*_join_lines(lines), ""]):
@@ -183,7 +183,7 @@ def read_diagnostics(text: str) -> Iterator[Diagnostic]:
             continue
         message, rule = match["message"].removesuffix(" (typecheck)"), ""
         if message.startswith(": #"):
-            continue  # it only says that a package does not compile: the reason comes below
+            continue  # it only says that a package does not compile; the reason comes below
         by_rule = next((by_rule for form in _RULES if (by_rule := form.match(message))), None)
         if by_rule:
             message, rule = by_rule["message"], by_rule["rule"]
@@ -200,17 +200,17 @@ def read_diagnostics(text: str) -> Iterator[Diagnostic]:
 
 
 def _join_lines(lines: list[str]) -> Iterator[str]:
-    """Yield the lines, with a quotation of several lines joined, and Rust's messages joined with their place."""
+    """Yield the lines, with quotations of several lines joined, and Rust's messages joined with their location."""
     message = ""
-    place = 0
-    while place < len(lines):
-        line = lines[place]
-        place += 1
+    position = 0
+    while position < len(lines):
+        line = lines[position]
+        position += 1
         if _OPEN_QUOTATION.match(line):
-            rest = lines[place : place + _MAX_QUOTED_LINES]
+            rest = lines[position : position + _MAX_QUOTED_LINES]
             end = next((number for number, quoted in enumerate(rest, 1) if quoted.count("`") % 2), 0)
             line = " ".join((line, *rest[:end]))
-            place += end
+            position += end
         if rust := _RUST_MESSAGE.match(line):
             message = rust[1]
         elif message and (where := _RUST_PLACE.match(line)):

@@ -1,8 +1,8 @@
-"""Decide what a call that worked corrects in one that failed before it, if it corrects anything.
+"""Decide whether a call that worked corrects one that failed before it, and what that teaches.
 
-A correction tells how a command must be written, what a tool demands, or where a file is. When in doubt there is none:
-two commands are a mistake and its correction only when they ask for the same thing, the error is about how it was
-asked, and they differ in more than names that change from day to day.
+A correction says how a command must be written, what a tool requires, or where a file is. In doubt there is none: two
+commands are a mistake and its correction only if they ask for the same thing, the error is about how it was asked, and
+they differ in more than names that change from day to day.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from learnt.mine.complaint import generalise, generalise_error
 from learnt.mine.shell import Part, compare_words, folder_of, is_check, is_formatter, measure_likeness
 from learnt.model import Discovery
 
-# Whether a failure is settled, and what it teaches.
+# Whether a failure is settled, and the discovery that it makes.
 Settlement = tuple[bool, Discovery | None]
 
-# How the clients' own tools refuse a call, and what to do about it. Such errors differ only in the file.
+# Errors of the clients' own tools, which differ only in the file, and the advice for each.
 _REFUSALS = (
     (
         "has not been read yet",
@@ -60,7 +60,7 @@ _NOT_THERE = re.compile(
 _NO_PROGRAM = re.compile(
     r"command not found|No module named|not installed|not found in|is not recognized", re.IGNORECASE
 )
-# Errors about how a program was called, whatever it was called for; other errors must name what was changed.
+# Errors about how a program was called; other errors must mention what was changed.
 _USAGE = re.compile(
     r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand)|unrecogni[sz]ed|no matches found|"
     r"parse error|syntax error|failed to parse|command not found|usage:|HTTP 4\d\d|Not Found|too (?:many|few)|"
@@ -103,7 +103,7 @@ _FILE_TOOLS = frozenset("ls cat head tail wc grep rg find sed awk stat file cp m
 
 
 def find_correction(failed: FailedCall, worked: WorkingCall) -> Settlement:
-    """Return whether a call that worked settles a failure, and what the two teach."""
+    """Return whether a working call settles a failure, and the discovery that the two make."""
     if failed.call.does != "run":
         return _correct_tool_call(failed, worked)
     if worked.call.does == "run":
@@ -118,8 +118,8 @@ def _correct_tool_call(failed: FailedCall, worked: WorkingCall) -> Settlement:
     same_file = call.path == failed_call.path and (call.tool == failed_call.tool or call.does == failed_call.does)
     if _TOO_LARGE.search(failed.error) and failed_call.path:
         return (True, _explain_size_limit(failed, worked.folder)) if same_file else (False, None)
-    for sign, advice in _REFUSALS:
-        if re.search(sign, failed.error, re.IGNORECASE):
+    for pattern, advice in _REFUSALS:
+        if re.search(pattern, failed.error, re.IGNORECASE):
             if not same_file and not (call.tool == failed_call.tool and not failed_call.path):
                 return False, None
             return True, _explain_refusal(failed, worked, advice.format(tool=failed_call.tool))
@@ -145,7 +145,7 @@ def _explain_refusal(failed: FailedCall, worked: WorkingCall, advice: str) -> Di
 def _explain_size_limit(failed: FailedCall, folder: str) -> Discovery | None:
     path = generalise(failed.call.path, folder)
     if path.startswith(("~", "/")):
-        return None  # no file of the project
+        return None  # not a file of the project
     tool = failed.call.tool
     text = f"`{path}` is too large for one `{tool}`: search in it, and read parts with offset and limit"
     remedy = f"`{tool}` with offset and limit"
@@ -153,7 +153,7 @@ def _explain_size_limit(failed: FailedCall, folder: str) -> Discovery | None:
 
 
 def _find_moved_file(failed: FailedCall, worked: WorkingCall) -> Settlement:
-    """Return whether a call found the missing file at another place, and what that teaches."""
+    """Return whether a call found the missing file elsewhere, and the discovery that this makes."""
     missing = _find_missing_path(failed)
     if not missing or not _NOT_THERE.search(failed.error):
         return False, None
@@ -173,11 +173,11 @@ def _explain_moved_file(failed: FailedCall, worked: WorkingCall, missing: str, p
         command = next((part.replace(wrong, right) for part in parts if wrong in part), right)
         return _describe_wrong_folder(failed, worked, command) if failed.call.does == "run" else None
     if "…" in right or right.startswith("~"):
-        return None  # no file of the project
+        return None  # not a file of the project
     wrong_path, right_path = _shorten_paths(wrong, right)
     folder, _, name = right_path.rpartition("/")
-    place = f"in `{folder}`" if folder and wrong_path.rpartition("/")[2] == name else f"`{right_path}`"
-    text = f"`{wrong_path}` does not exist: it is {place}"
+    location = f"in `{folder}`" if folder and wrong_path.rpartition("/")[2] == name else f"`{right_path}`"
+    text = f"`{wrong_path}` does not exist: it is {location}"
     return failed.explain(text, rule="call", failed=wrong, worked=right, folder=worked.folder, files=(right,))
 
 
@@ -197,7 +197,7 @@ def _list_paths(ran: Iterable[Part]) -> Iterator[str]:
 
 
 def is_about_the_call(failed: FailedCall) -> bool:
-    """Say whether an error is about how a program was called, and not about the code that it worked on."""
+    """Return whether an error is about how a program was called, not about the code that it worked on."""
     if failed.call.does != "run" or _WRONG_FOLDER.search(failed.output):
         return True
     if any(map(is_check, failed.ran)) and _ABOUT_THE_CODE.search(failed.output):
@@ -206,14 +206,14 @@ def is_about_the_call(failed: FailedCall) -> bool:
 
 
 def _correct_command(failed: FailedCall, worked: WorkingCall) -> Settlement:
-    """Return whether a command that worked settles a failed one, and what the two teach."""
+    """Return whether a working command settles a failed one, and the discovery that the two make."""
     wrong = _find_wrong_part(failed)
     if wrong is None or (wrong.program in _FILE_TOOLS and _NOT_THERE.search(failed.error)):
-        return False, None  # for a missing file, all that matters is where it is
+        return False, None  # for a missing file, only its location matters
     for right in worked.ran:
         if right.words == wrong.words:
             return True, _explain_later_success(failed, wrong, right, worked)
-        if _asks_the_same(wrong, right, failed.error):
+        if _has_same_purpose(wrong, right, failed.error):
             return True, _describe_change(failed, wrong, right, worked)
     return False, None
 
@@ -230,7 +230,7 @@ def _find_wrong_part(failed: FailedCall) -> Part | None:
     return failed.ran[-1] if failed.ran else None
 
 
-def _asks_the_same(wrong: Part, right: Part, error: str) -> bool:
+def _has_same_purpose(wrong: Part, right: Part, error: str) -> bool:
     shared = {word for word in wrong.words[1:] if word in right.words and not word.startswith("-")}
     if wrong.intent == right.intent:
         if bool(_SENDS & set(wrong.words)) != bool(_SENDS & set(right.words)):
@@ -245,7 +245,7 @@ def _asks_the_same(wrong: Part, right: Part, error: str) -> bool:
 
 
 def _explain_later_success(failed: FailedCall, wrong: Part, right: Part, worked: WorkingCall) -> Discovery | None:
-    """Return why the same command works now: it ran in another folder, or after a command that the error asked for."""
+    """Return why the same command works now: in another folder, or after a command that the error requested."""
     if folder_of(worked.call.text) != folder_of(failed.call.text) and _NOT_THERE.search(failed.output):
         return _describe_wrong_folder(failed, worked)
     ahead = [part for part in worked.ran[: worked.ran.index(right)] if part not in failed.ran and not is_check(part)]
@@ -254,7 +254,7 @@ def _explain_later_success(failed: FailedCall, wrong: Part, right: Part, worked:
 
 
 def find_requested_command(output: str, ran: Iterable[Part]) -> Part | None:
-    """Return a command that the output asked for and that was then run."""
+    """Return a command that the output requested and that was then run."""
     requested = (part for part in ran if len(part.words) > 1 and " ".join(part.words[:3]) in output)
     return next((part for part in requested if not is_check(part)), None)
 
@@ -274,7 +274,7 @@ def describe_prerequisite(wrong: Part, remedy: Part, error: str, output: str, fo
 
 
 def _describe_wrong_folder(failed: FailedCall, worked: WorkingCall, right: str = "") -> Discovery | None:
-    """Return the discovery that a command was run in the wrong folder, with the right form if it is known."""
+    """Return the discovery that a command ran in the wrong folder, with the correct command if it is known."""
     wrong = _find_wrong_part(failed)
     if wrong is None:
         return None
@@ -301,7 +301,7 @@ def _describe_change(failed: FailedCall, wrong: Part, right: Part, worked: Worki
         return _describe_rewriting(failed, wrong, *pieces, folder)
     if before == after or "/tmp/…" in after:  # noqa: S108 - a placeholder
         return None
-    if not _explains(removed, added, failed.error, measure_likeness(wrong, right)):
+    if not _is_related(removed, added, failed.error, measure_likeness(wrong, right)):
         return None
     text = f"Run `{after}`, not `{before}`: {failed.general_error(folder)}"
     if option := _find_unknown_option(removed, failed.error):
@@ -313,15 +313,15 @@ def _describe_change(failed: FailedCall, wrong: Part, right: Part, worked: Worki
 
 
 def _find_changed_piece(removed: Sequence[str], added: Sequence[str], output: str) -> tuple[str, str] | None:
-    """Return the piece of a long expression that could not be parsed, and the one that replaced it."""
+    """Return the piece of a long expression that could not be parsed, and its replacement."""
     if len(removed) != 1 or len(added) != 1:
         return None
     old, new = removed[0].strip("'\"").split(), added[0].strip("'\"").split()
     token = _TOKEN.search(output)
     changes = [
         (" ".join(old[start:end]), " ".join(new[first:last]))
-        for what, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        if what == "replace"
+        for kind, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if kind == "replace"
     ]
     short = [pair for pair in changes if all(0 < len(piece) <= _MAX_PIECE_LENGTH for piece in pair)]
     with_token = [pair for pair in short if token and token[1] in pair[0]]
@@ -356,19 +356,19 @@ def _describe_difference(wrong: Part, removed: Sequence[str], added: Sequence[st
 
 
 def _shorten_paths(wrong: str, right: str) -> tuple[str, str]:
-    """Return two paths without the folders that they share, except the last of these."""
+    """Return two paths without the folders that they share, except the last one."""
     wrong_parts, right_parts = wrong.split("/"), right.split("/")
     shared = next(
-        (place for place, pair in enumerate(zip(wrong_parts, right_parts, strict=False)) if pair[0] != pair[1]), 0
+        (index for index, pair in enumerate(zip(wrong_parts, right_parts, strict=False)) if pair[0] != pair[1]), 0
     )
     return "/".join(wrong_parts[max(shared - 1, 0) :]), "/".join(right_parts[max(shared - 1, 0) :])
 
 
-def _explains(removed: Sequence[str], added: Sequence[str], error: str, alike: float) -> bool:
-    """Say whether the change has to do with the error and is more than another name."""
+def _is_related(removed: Sequence[str], added: Sequence[str], error: str, likeness: float) -> bool:
+    """Return whether the change is related to the error and is more than another name."""
     if any(len(word.strip("'\"")) > 1 and word.strip("'\"")[:60] in error for word in removed):
         return True
-    if len(removed) <= 1 and len(added) <= 1 and alike >= 0.5 and not _STATE.search(error):
+    if len(removed) <= 1 and len(added) <= 1 and likeness >= 0.5 and not _STATE.search(error):
         return True
     names_only = all(re.fullmatch(r"[\w./:@~-]+", word) and not word.startswith("-") for word in (*removed, *added))
     return _USAGE.search(error) is not None and not (removed and added and names_only)

@@ -1,7 +1,7 @@
-"""Turn a discovery into the draft of a learning: a title, what was observed, what follows, and when to show it.
+"""Turn a discovery into the draft of a learning: title, paragraphs, tags and triggers.
 
-What was observed is already general (see `complaint`); here it is only put into words. The same discovery always gives
-the same draft, so that it is recognised when it comes again. The caller decides the confidence.
+The texts of a discovery are already general (see `complaint`); here they are only put into sentences. The same
+discovery always gives the same draft, so a repeated one is recognised. The caller decides the confidence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _MIN_REASON_LENGTH = 20
 _MIN_STATEMENT_LENGTH = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
-# By the rule that made a discovery: the learning's category, where it holds, and what follows.
+# The category, context and implication of a learning, by the rule that found it.
 _CATEGORIES = {"edit": "tools", "call": "tools", "verification": "code_structure", "review": "review"}
 _CONTEXTS = {
     "command": "When running `{}`.",
@@ -61,13 +61,13 @@ class LearningDraft(Value):
 
 
 class NoDraft(Value):
-    """Why a discovery makes no learning."""
+    """Why a discovery is not a learning."""
 
     reason: str
 
 
 def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> LearningDraft | NoDraft:
-    """Return the draft that a discovery makes, or why it makes none."""
+    """Return the draft of a learning, or why a discovery is none."""
     if discovery.type == "dependency":
         return NoDraft(reason="a dependency holds for its task only")
     text = fold(discovery.text)
@@ -89,7 +89,7 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Le
 
 
 def _make_title(text: str, error: str) -> str:
-    """Return a text that fits a title: with a shorter reason, else without it, else with shorter code."""
+    """Fit a text into a title: with a shorter reason, without the reason, or with shorter code."""
     if len(text) <= TITLE_LIMIT:
         return text.rstrip(" :;,.")
     head = text.removesuffix(error).rstrip(" :") if error else text
@@ -102,7 +102,7 @@ def _make_title(text: str, error: str) -> str:
         return candidate.rstrip(" :;,.")
     for length in _SPAN_LENGTHS:
         shorter = "`".join(
-            _cut_middle(piece, length) if place % 2 else piece for place, piece in enumerate(candidate.split("`"))
+            _cut_middle(piece, length) if number % 2 else piece for number, piece in enumerate(candidate.split("`"))
         )
         if len(shorter) <= TITLE_LIMIT:
             return shorter
@@ -112,15 +112,17 @@ def _make_title(text: str, error: str) -> str:
 def _drop_reason(text: str) -> str:
     """Cut a text at its last colon outside code, unless too little would be left."""
     plain = _CODE.sub(lambda code: "`" + "x" * len(code[1]) + "`", text)
-    place = plain.rfind(": ")
-    while place > TITLE_LIMIT:
-        place = plain.rfind(": ", 0, place)
-    return text[:place] if place >= _MIN_STATEMENT_LENGTH else text
+    colon = plain.rfind(": ")
+    while colon > TITLE_LIMIT:
+        colon = plain.rfind(": ", 0, colon)
+    return text[:colon] if colon >= _MIN_STATEMENT_LENGTH else text
 
 
-def _cut_middle(text: str, most: int) -> str:
+def _cut_middle(text: str, limit: int) -> str:
     """Cut out the middle: the end of a path or a command says most."""
-    return text if len(text) <= most else text[: most // 3].rstrip() + "…" + text[-(most - most // 3 - 1) :].lstrip()
+    if len(text) <= limit:
+        return text
+    return text[: limit // 3].rstrip() + "…" + text[-(limit - limit // 3 - 1) :].lstrip()
 
 
 def _cut_words(text: str) -> str:
@@ -146,7 +148,7 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
     if discovery.rule == "words":
-        # The title says it all, unless it was cut or the sentence was longer.
+        # The title is the whole statement, unless it was cut or the sentence was longer.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
         return "" if is_whole else fold(discovery.excerpt), ""
     observation = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
@@ -155,8 +157,8 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
 
 def _describe_check(discovery: Discovery, text: str) -> tuple[str, str]:
     failed, error, worked = discovery.failed, discovery.error, discovery.worked
-    place = f" in `{discovery.files[0]}`" if discovery.files else ""
-    observation = f"`{failed}` complained{place}: {error}."
+    file = f" in `{discovery.files[0]}`" if discovery.files else ""
+    observation = f"`{failed}` complained{file}: {error}."
     if not worked:
         rejects = text.startswith(f"`{failed}` rejects")
         return observation, f"Mind this in new code, before `{failed}` says so: {error}." if rejects else f"{text}."
@@ -185,10 +187,10 @@ def _find_command(discovery: Discovery) -> tuple[str, ...]:
 
 
 def _make_triggers(discovery: Discovery) -> Triggers:
-    # Every command may run in the wrong folder: only a `cd` identifies the mistake.
+    # Any command may run in the wrong folder: only a `cd` identifies the mistake.
     moved = tuple(discovery.failed.split()[:2]) if discovery.failed.startswith("cd ") else ()
     command = moved if _WRONG_FOLDER in discovery.text else _find_command(discovery)
-    # One word alone (`grep`) would match too often: the option that failed is added.
+    # A single word (`grep`) would match too often: the failed option is added.
     if discovery.rule == "command" and len(command) == 1 and not moved:
         words = split_command(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command

@@ -1,7 +1,7 @@
 """Find lessons that are stated in words: in an agent's output, in the summary of an attempt, in a commit message.
 
-Conservative: a sentence counts when it names something of the project (in backticks, a file, a command), states a rule
-or a cause, and is not a plan, a question or an account of what was just done. What is quoted does not count.
+A sentence counts only if it names something of the project (in backticks, a file, a command), states a rule or a cause,
+and is not a plan, a question or a report of finished work. Quotations do not count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
 _CONCRETE = re.compile(
     r"`[^`\n]{2,60}`|\b[\w-]+/[\w./-]+|\b[\w-]+\.(?:py|go|ts|tsx|js|rs|java|rb|md|toml|yaml|yml|json|sh|sql|c|h)\b"
 )
-# What something demands or does not do: a statement that holds beyond the current work.
+# A requirement or a limit: a statement that holds beyond the current work.
 _DEMANDS = re.compile(
     r"\b(?:requires? (?!approval|user|manual|changes?\b)|must (?:not|come|run|match|start|end|stay|be (?!\w+ing\b))\b|"
     r"(?:does(?:n't| not)|do(?:n't| not)) (?:support|respect|accept|allow|work|take|honou?r|follow|inherit|"
@@ -38,7 +38,7 @@ _NAMED_FIRST = re.compile(
     r"Turns out(?: that)?)[, ]+)?(?:[\w-]+ ){0,3}(?:x\b|[\w-]+/[\w./-]+|[\w-]+\.\w{1,5}\b)"
 )
 _COMMAND_MOOD = re.compile(r"^(?:(?:always|never)(?! \w+s\b)|don't|do not|avoid)\b", re.IGNORECASE)
-# An earlier belief turned out wrong.
+# The correction of an earlier belief.
 _TURNS_OUT = re.compile(r"^(?:(?:so|and|but|well|ah),? )?(?:it )?turns out\b", re.IGNORECASE)
 _HOLDS = re.compile(
     r"\b(?:must|never|always|only|cannot|can't|needs?|has to|have to|requires?|refuses?|expects?|ignores?|fails?|"
@@ -46,7 +46,7 @@ _HOLDS = re.compile(
     re.IGNORECASE,
 )
 _PAST = re.compile(r"\b(?:was|were|had|did|been)\b", re.IGNORECASE)
-# One named thing instead of another.
+# One thing instead of another.
 _INSTEAD = re.compile(
     r"^(?:so,? )?(?:use|run|call|prefer|pass|write|set|import|open|start|add|put|keep|build|install)\b[^.;]*\bx\b[^.;]*"
     r"\b(?:instead of|rather than|over|not|never)\b[^.;]*\bx\b",
@@ -60,7 +60,7 @@ _ALWAYS = re.compile(
 # A demand; `must be running` is a guess.
 _MUST = re.compile(r"(?<!^)\bmust\b(?! have\b| be \w+ing\b| be (?:a|an|the)\b)", re.IGNORECASE)
 _YOU_MUST = re.compile(r"^you (?:must|need to|have to|cannot|can't)\b", re.IGNORECASE)
-# Words before a lesson that announce it; they are not part of it.
+# Words that announce a lesson and are not part of it.
 _LABEL = re.compile(
     r"^(?:(?:note|important|lesson(?: learn(?:ed|t))?|gotcha|caveat|tip|warning|beware|remember|learning|understood|"
     r"takeaway)[:,]\s+(?:that )?|i(?: have|'ve)? (?:learn(?:ed|t)|found out|noticed) (?:that )?|"
@@ -78,7 +78,7 @@ _REASONED = re.compile(
     r"\bsince\b|: |; | — | - )",
     re.IGNORECASE,
 )
-# The current work: what was, what might be, what is being changed.
+# Statements about the current work.
 _CURRENT_WORK = re.compile(
     r"\b(?:was|were|had|did|been|would|might|may|could|should|will|now|anyway|we|our|i|my|fix|fixes|fixed|bug|"
     r"issue|problem|this|these|root cause|users?|copilot|reviewer|comment|pr|commit message|after that|also|so that|"
@@ -107,7 +107,7 @@ _BECAUSE = re.compile(
     r"\b(?:because|since|as it|broke|breaks|caused|causes|fails?|failed|regress\w*|due to|so that|leads? to)\b",
     re.IGNORECASE,
 )
-# What somebody did, and the instruction that follows from it.
+# A verb in the past tense, and its imperative.
 _DO = dict(
     pair.split(":")
     for pair in (
@@ -135,9 +135,9 @@ def observe_words(text: str) -> Iterator[Discovery]:
 
 
 def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
-    """Return what a check complained about and what fixed it, when a later attempt at the same task has passed.
+    """Return a check's complaint and its fix, after a later attempt at the same task has passed.
 
-    `summary` is what the later attempt says that it did, `said` everything that it said.
+    `summary` is the later attempt's summary, `said` its whole output.
     """
     complaint = find_error(earlier.error) or fold(earlier.reason)
     names = _list_names(complaint) or _list_names(" ".join(earlier.files))
@@ -160,7 +160,7 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
 
 
 def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
-    """Return what a commit teaches: why something was reverted, or a lesson in its message."""
+    """Return the lesson of a commit: why something was reverted, or a lesson in its message."""
     lines = (line for line in clean(body).split("\n") if not _REVERT_BOILERPLATE.match(line.strip()))
     prose = "\n".join(line for line in lines if not _TRAILER.match(line.strip()))
     evidence = Discovery(type="blocker", rule="words", text="", excerpt=fold(prose)[:1_000], files=tuple(files)[:20])
@@ -184,7 +184,7 @@ def _list_names(text: str) -> set[str]:
 
 
 def _find_fix(summary: str, said: str, names: set[str]) -> str:
-    """Return the sentence that says what fixed a complaint: a lesson, or one that names something in it."""
+    """Return the sentence that says how a complaint was fixed: a lesson, or one that mentions a name in it."""
     sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_MAX_TEXT_LENGTH:])]
     for statement, labelled in map(_strip_label, sentences):
         if _classify(statement, labelled=labelled):
@@ -197,7 +197,7 @@ def _find_fix(summary: str, said: str, names: set[str]) -> str:
 
 
 def _strip_label(sentence: str) -> tuple[str, bool]:
-    """Return a sentence without the words that only announce a lesson, and whether it had any."""
+    """Return a sentence without the words that announce a lesson, and whether it had any."""
     rest = _LABEL.sub("", sentence)
     if rest == sentence and (match := _SHOULD_HAVE.match(sentence)):
         rest = _DO.get(match[1].lower(), match[1].capitalize()) + sentence[match.end() :]
@@ -205,9 +205,9 @@ def _strip_label(sentence: str) -> tuple[str, bool]:
 
 
 def _classify(sentence: str, *, labelled: bool = False) -> str:
-    """Return the type of discovery that a statement is, or nothing; `labelled` if it was announced as a lesson."""
-    shortest, fewest = (_MIN_LABELLED_LENGTH, _MIN_LABELLED_WORDS) if labelled else (_MIN_LENGTH, _MIN_WORDS)
-    if not shortest <= len(sentence) <= _MAX_LENGTH or len(sentence.split()) < fewest:
+    """Return the type of discovery that a statement is, or nothing; `labelled`: it was announced as a lesson."""
+    min_length, min_words = (_MIN_LABELLED_LENGTH, _MIN_LABELLED_WORDS) if labelled else (_MIN_LENGTH, _MIN_WORDS)
+    if not min_length <= len(sentence) <= _MAX_LENGTH or len(sentence.split()) < min_words:
         return ""
     talks = _TALK.search(sentence) or (_NO_LESSON.match(sentence) and not _YOU_MUST.match(sentence))
     if talks or not _CONCRETE.search(sentence):
@@ -226,7 +226,7 @@ def _classify(sentence: str, *, labelled: bool = False) -> str:
 
 
 def _split_own_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text that are not quoted, with the code in them."""
+    """Yield the sentences of a text that are not quoted, including the code in them."""
     text = clean(text)
     own = own_words(text)
     for line in _LINE.finditer(own):

@@ -1,8 +1,8 @@
-"""Recognise a command that failed before and one that worked in its place, as far as a hook can at the time of a call.
+"""Recognise a command that failed before and a command that worked instead, at the time of a hook's call.
 
-Two commands are the same when they run the same programs in the same folder, wherever their output goes and however it
-is shortened. One that asks for the same thing with the words that were wrong repeats a mistake. When in doubt two
-commands are different, and neither replaces the other.
+Two commands are the same if they run the same programs in the same folder, wherever their output goes and however it is
+shortened. A command that asks for the same thing with the wrong words repeats a mistake. In doubt, two commands are
+different and neither replaces the other.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from learnt.mine.shell import (
 from learnt.model import digest
 
 _NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
-# A mistake in calling a program, whatever it was called for.
+# Errors about how a program was called.
 _MISUSE = re.compile(
     r"(?:unknown|unrecogni[sz]ed|unexpected|invalid|illegal|no such|missing)[ -]"
     r"(?:flag|option|argument|shorthand|command|subcommand|switch|script|target|task)|flag provided but not defined",
@@ -43,7 +43,7 @@ _QUESTION_PROGRAMS = frozenset(
 )
 _QUESTION_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
 _NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
-# Words of a program, and programs, that are used in place of each other.
+# Subcommands, and programs, that are used instead of each other.
 _SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 _FAMILIES = (
     frozenset("npm pnpm yarn bun".split()),
@@ -56,7 +56,7 @@ _MAX_WRONG_WORDS = 5
 
 
 def command_key(command: str, root: str, folder: str = "") -> str:
-    """Return a short sign that is equal for the same command in the same folder of a project; empty for no command.
+    """Return a digest that is equal for the same command in the same folder of a project; empty without a command.
 
     `folder` is where it runs, by default the project's root. The text of an inline script is part of the command.
     """
@@ -70,34 +70,34 @@ def command_key(command: str, root: str, folder: str = "") -> str:
 
 
 def is_misstep(command: str, error: str) -> bool:
-    """Say whether a failure is a mistake in the command.
+    """Return whether a failure is a mistake in the command.
 
-    The failure of a test, a linter or a build is about the code, unless it was called in a wrong way.
+    The failure of a test, a linter or a build is about the code, unless it was called incorrectly.
     """
     return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, split_command(command))))
 
 
 def may_replace(command: str) -> bool:
-    """Say whether a success is about the command: that of a test or a linter is about the code."""
+    """Return whether a success says something about the command; that of a test or a linter is about the code."""
     ran = split_command(command)
     return bool(ran) and all(is_build(part) or not is_check(part) for part in ran)
 
 
 def has_succeeded(command: str, output: str) -> bool:
-    """Say whether a command line with exit code 0 succeeded: before a pipe or `|| true` only its output shows that."""
+    """Return whether a command line with exit code 0 succeeded; a pipe or `|| true` may hide a failure."""
     if not hides_failures(command):
         return True
     return bool(output.strip()) and not find_complaint(output)
 
 
 def is_question(command: str) -> bool:
-    """Say whether a command that fails without output may only have answered no, like a search without a match."""
+    """Return whether a command that fails without output may only have answered no, like a search without a match."""
     asks = any(name in _QUESTION_PROGRAMS for name in list_programs(command))
     return asks or any(word in _QUESTION_WORDS for part in split_command(command) for word in part.words)
 
 
 def replaces(failed: str, worked: str, error: str) -> bool:
-    """Say whether a command that worked was run in place of one that failed."""
+    """Return whether a working command was run instead of a failed one."""
     is_missing, is_no_task = bool(_NO_PROGRAM.search(error)), bool(_NO_TASK.search(error))
     return any(
         _is_instead(failed_part, working_part)
@@ -109,7 +109,7 @@ def replaces(failed: str, worked: str, error: str) -> bool:
 
 
 def _is_instead(failed: Part, worked: Part) -> bool:
-    """Say whether a program was likely run to do what another one should have done."""
+    """Return whether a program was likely run for the same purpose as a failed one."""
     if failed.program != worked.program:
         is_family = any({failed.program, worked.program} <= family for family in _FAMILIES)
         is_same = is_family and failed.words[-1] == worked.words[-1]
@@ -122,20 +122,20 @@ def _is_instead(failed: Part, worked: Part) -> bool:
 
 
 def _is_instead_of_missing(failed: Part, worked: Part) -> bool:
-    """Say whether a program was likely run in place of a missing one."""
+    """Return whether a program was likely run instead of a missing one."""
     return bool(set(failed.words[1:]) & set(worked.words)) or _are_alike(
         failed.program, worked.program, _MIN_NAME_LIKENESS
     )
 
 
 def _starts(starter: Part, started: Part) -> bool:
-    """Say whether a program only starts the other one: `bash run.sh`, and `./run.sh`."""
+    """Return whether a program only starts the other one: `bash run.sh`, and `./run.sh`."""
     names = [word.rpartition("/")[2] for word in starter.words[1:2]]
     return starter.program in INTERPRETERS and "/" in started.words[0] and started.program in names
 
 
 def _find_script(part: Part) -> str:
-    """Return what an interpreter runs."""
+    """Return the script or module that an interpreter runs."""
     words = part.words[1:]
     if "-m" in words[:-1]:
         return words[words.index("-m") + 1]
@@ -143,7 +143,7 @@ def _find_script(part: Part) -> str:
 
 
 def _is_misspelt(failed: Part, worked: Part) -> bool:
-    """Say whether two parts differ only in the spelling of words; another number is another word."""
+    """Return whether two parts differ only in the spelling of words; another number is another word."""
     if len(failed.words) != len(worked.words):
         return False
     return all(
@@ -153,22 +153,22 @@ def _is_misspelt(failed: Part, worked: Part) -> bool:
     )
 
 
-def _are_alike(first: str, second: str, least: float) -> bool:
+def _are_alike(first: str, second: str, min_ratio: float) -> bool:
     from difflib import SequenceMatcher
 
-    return sorted(first) == sorted(second) or SequenceMatcher(None, first, second).ratio() >= least
+    return sorted(first) == sorted(second) or SequenceMatcher(None, first, second).ratio() >= min_ratio
 
 
 def list_requests(command: str, root: str, folder: str = "") -> tuple[str, ...]:
-    """Return what each program of a command line is asked to do, such as `git show`."""
+    """Return the request to each program of a command line, such as `git show`."""
     where = _resolve_folder(command, root, folder)
     return tuple(dict.fromkeys(_describe_request(part, root, where) for part in split_command(command)))
 
 
 def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return what a program was asked to do, and the wrong words: named in the error and missing in what worked.
+    """Return the request to a program, and its wrong words: those in the error that the working command lacks.
 
-    Without any, only the same command repeats the mistake.
+    If there are none, only the same command repeats the mistake.
     """
     where = _resolve_folder(failed, root, folder)
     for failed_part in split_command(failed):
@@ -186,11 +186,11 @@ def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: st
     return "", ()
 
 
-def repeats(command: str, asked: str, wrong: tuple[str, ...], root: str, folder: str = "") -> bool:
-    """Say whether a command asks for the same with the same wrong words."""
+def repeats(command: str, request: str, wrong: tuple[str, ...], root: str, folder: str = "") -> bool:
+    """Return whether a command makes the same request with the same wrong words."""
     where = _resolve_folder(command, root, folder)
     return any(
-        _describe_request(part, root, where) == asked and set(wrong) <= set(part.words)
+        _describe_request(part, root, where) == request and set(wrong) <= set(part.words)
         for part in split_command(command)
     )
 
@@ -201,7 +201,7 @@ def _resolve_folder(command: str, root: str, folder: str) -> str:
 
 
 def _describe_request(part: Part, root: str, where: str) -> str:
-    """Return what a program is asked to do; the project's own programs are named by their path."""
+    """Return the request to a program; the project's own programs are identified by their path."""
     path = os.path.normpath(os.path.join(where, part.words[0])) if "/" in part.words[0] else ""
     own = root and path.startswith(f"{root}/")
     return " ".join((os.path.relpath(path, root), *part.intent[1:])) if own else " ".join(part.intent)

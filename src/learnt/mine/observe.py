@@ -1,12 +1,12 @@
-"""Find the errors that an agent overcame in a conversation: what failed, why, and what worked then.
+"""Find the errors that an agent overcame in a conversation: what failed, why, and what then worked.
 
     a command that failed, and the changed one that worked           rule `command`
-    an edit or another tool call that was refused, and what it took  rule `edit` or `call`
-    what a check rejected, and the edit that it passed               rule `verification`
+    an edit or another tool call that was refused, and its remedy     rule `edit` or `call`
+    code that a check rejected, and the edit that it accepted         rule `verification`
 
-Steps are read as a stream: only the calls that are still open, the last failures and the last edits are in memory. The
-same correction is yielded once, however often it occurs. An error that was not overcome, a test that failed while its
-code was being written, a merge conflict and a call that was stopped teach nothing here.
+Steps are read as a stream: only open calls, recent failures and recent edits are in memory. Each correction is yielded
+once. An error that was not overcome, a test that failed while its code was being written, a merge conflict and a call
+that was stopped teach nothing here.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from learnt.text.triggers import beginning_and_end
 _MAX_OPEN_CALLS = 200
 _MAX_FAILED = 40
 _MAX_PAST = 60
-# After so many further calls, what works hardly has to do with what failed.
+# After this many further calls, a success hardly has to do with the failure.
 _FORGET_AFTER = 80
 _MAX_TEXT_LENGTH = 4_000
 
 
 def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
-    """Yield what a conversation teaches; paths below `folder`, where it took place, become relative."""
+    """Yield the discoveries of a conversation; paths below `folder`, where it took place, become relative."""
     readers: dict[bool, _StepReader] = {}
     yielded: set[tuple[str, ...]] = set()
     for step in steps:
         reader = readers.setdefault(step.aside, _StepReader(folder))
-        for discovery in reader.take(step):
-            sign = (discovery.rule, discovery.text)
-            if sign not in yielded:
+        for discovery in reader.read(step):
+            key = (discovery.rule, discovery.text)
+            if key not in yielded:
                 if len(yielded) < 10_000:
-                    yielded.add(sign)
+                    yielded.add(key)
                 yield discovery
 
 
 class _StepReader:
-    """Reads the steps of one conversation and remembers what may still be corrected."""
+    """Reads the steps of one conversation and remembers failures that may still be corrected."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -65,8 +65,8 @@ class _StepReader:
         self._past: list[PastCall] = []
         self._now = 0
 
-    def take(self, step: Step) -> Iterator[Discovery]:
-        """Read one step and yield what is learnt with it."""
+    def read(self, step: Step) -> Iterator[Discovery]:
+        """Read one step and yield the discoveries that it completes."""
         if step.kind == "call":
             if len(self._open) >= _MAX_OPEN_CALLS:
                 self._open.pop(next(iter(self._open)))
@@ -98,7 +98,7 @@ class _StepReader:
             self._failed_calls = [*self._failed_calls, failed][-_MAX_FAILED:]
 
     def _find_corrections(self, call: Step, ran: tuple[Part, ...]) -> Iterator[Discovery]:
-        """Yield what the call that has just worked corrects, and drop the failures that it settles."""
+        """Yield the corrections that a working call makes, and drop the failures that it settles."""
         open_failures = []
         for failed in self._failed_calls:
             since = tuple(past for past in self._past if past.at > failed.at)
@@ -111,7 +111,7 @@ class _StepReader:
         self._failed_calls = open_failures
 
     def _compare_checks(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
-        """Compare what checks complain about now with what they complained about before."""
+        """Compare the present complaints of checks with the earlier ones."""
         intents = {part.intent for part in checks}
         current = list(read_diagnostics(complaint))
         current_keys = {diagnostic.key for diagnostic in current}
@@ -124,7 +124,7 @@ class _StepReader:
             before = [past for past in self._past if past.at < check.at]
             between = [past for past in self._past if past.at > check.at]
             gone = [diagnostic for diagnostic in check.diagnostics if diagnostic.key not in current_keys]
-            # A check that stops at its first complaint says nothing about the others; tests that run were compiled.
+            # A check that stops at its first complaint says nothing about others; code whose tests run was compiled.
             if gone and (not complaint or current or has_failed_tests(complaint)):
                 yield from learn_from_edits(check, gone, before, between, self._folder)
                 yield from learn_from_imports(check.part, gone, between, self._folder)
@@ -142,7 +142,7 @@ class _StepReader:
         """Compare the tests that fail now with those that failed in the last run of the same tests."""
         open_runs = []
         failed = has_failed_tests(complaint)
-        ran = failed or not complaint  # otherwise it stopped before the tests
+        ran = failed or not complaint  # otherwise the run stopped before the tests
         for run in self._failed_test_runs:
             if ran and any(map(run.runs_same_tests, checks)):
                 between = [past for past in self._past if past.at > run.at]
@@ -155,17 +155,17 @@ class _StepReader:
 
 
 def _complains(checks: list[Part], output: str) -> bool:
-    """Say whether a check failed although its exit code was lost, as in `make test | tail`."""
+    """Return whether a check failed although its exit code is lost, as in `make test | tail`."""
     if not checks or any(is_formatter(part) for part in checks):
         return False
-    signs = ("\nFAIL", "ERROR task failed", "error: Recipe", "npm ERR!", "make: ***")
-    return any(sign in output[-2_000:] for sign in signs) or any(
+    markers = ("\nFAIL", "ERROR task failed", "error: Recipe", "npm ERR!", "make: ***")
+    return any(marker in output[-2_000:] for marker in markers) or any(
         diagnostic.rule for diagnostic in read_diagnostics(output)
     )
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:
-    """Return the check that most likely complained: the one that the output names, a linter for a rule, or the last."""
+    """Return the check that most likely complained: the one in the output, a linter for a rule, or the last."""
     for part in checks:
         if f"[{part.intent[-1]}] ERROR" in complaint or (has_rule and "lint" in " ".join(part.intent)):
             return part

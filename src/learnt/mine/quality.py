@@ -1,8 +1,8 @@
-"""Say why a text is not a useful learning, whether an agent, a model or a rule wrote it.
+"""Find the reason why a text is not a useful learning, whether an agent, a model or a rule wrote it.
 
-A learning is a principle that the next agent can act on. These are not: the account of one incident, a sentence that
-names nothing, a fact about a single line, a platitude about all software, and a description of the present state. When
-in doubt there is no flaw: its marks will show whether a learning is useless.
+A learning is a principle that the next agent can act on. An account of one incident, a sentence that names nothing, a
+fact about a single line, a platitude about all software, and a description of the present state are not learnings. In
+doubt there is no flaw: marks will show whether the learning is useless.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from learnt.mine.extract import LearningDraft
 _MIN_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"`[^`]*`")
-# What names something: code, a path, an option, an identifier, an abbreviation, a file.
+# Names of things: code, a path, an option, an identifier, an abbreviation, a file.
 _CONCRETE = re.compile(
     r"`[^`]+`|\w+/\w+|(?<!\w)--?\w[\w-]*|\w+_\w+|\b\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*\b|\b\w+\.[a-z]{1,5}\b|\w+\(\)"
 )
@@ -103,7 +103,7 @@ def _check_remedy(title: str, action: str) -> str:
 
 
 def _check_code(title: str) -> str:
-    """Refuse a title whose only code is placeholders: it was true on one machine or one day."""
+    """Reject a title whose code is only placeholders: it was true on one machine or one day."""
     spans = _CODE.findall(title)
     if len(spans) > 1 and spans[-1] == spans[-2] != "`…`":
         return "too vague: what failed and what worked read the same"
@@ -113,7 +113,7 @@ def _check_code(title: str) -> str:
 
 
 def _check_advice(observation: str, action: str) -> str:
-    """Refuse advice that does not differ from what failed."""
+    """Reject advice to repeat the failed command."""
     failed = re.match(r"`([^`]+)` failed", observation)
     if failed and action == f"Use `{failed[1]}`.":
         return "too vague: it advises what failed"

@@ -1,7 +1,7 @@
 """Read the findings of reviews, and learn from those that were fixed or that recur.
 
-A finding is a list item that names a file or code, or that states a severity. Two findings are the same when they
-differ only in file names, numbers and quoted code; one that two reviews have is a pattern.
+A finding is a list item that names a file or states a severity. Two findings are the same if they differ only in file
+names, numbers and quoted code. A finding of two reviews is a pattern.
 """
 
 from __future__ import annotations
@@ -66,33 +66,33 @@ def read_findings(review: str) -> tuple[ReviewFinding, ...]:
 
 
 def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
-    """Yield the findings of a review that the improvement says it has fixed, with what fixed them."""
+    """Yield the findings of a review that the improvement reports as fixed, with the fix."""
     lines = [
         fold(line)
         for line in clean(improvement[:_MAX_REVIEW_LENGTH]).split("\n")
         if len(fold(line)) >= _MIN_FINDING_LENGTH
     ]
     for finding in read_findings(review):
-        sign = _list_words(finding.text)
-        closing = max(lines, key=lambda line: _measure_overlap(sign, line), default="")
-        if sign and _measure_overlap(sign, closing) >= _MIN_OVERLAP:
+        finding_words = _list_words(finding.text)
+        closing = max(lines, key=lambda line: _measure_overlap(finding_words, line), default="")
+        if finding_words and _measure_overlap(finding_words, closing) >= _MIN_OVERLAP:
             yield _make_discovery(finding, "constraint", worked=generalise(closing)[:_MAX_FINDING_LENGTH])
 
 
 def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
-    """Yield the findings that at least two reviews have, each once."""
+    """Yield the findings of at least two reviews, each once."""
     yielded: list[frozenset[str]] = []
-    for place, review in enumerate(findings_by_review):
+    for index, review in enumerate(findings_by_review):
         for finding in review:
-            sign = _list_words(finding.text)
-            if not sign or any(_are_alike(sign, earlier) for earlier in yielded):
+            finding_words = _list_words(finding.text)
+            if not finding_words or any(_are_alike(finding_words, earlier) for earlier in yielded):
                 continue
             times = sum(
-                any(_are_alike(sign, _list_words(other.text)) for other in later)
-                for later in findings_by_review[place + 1 :]
+                any(_are_alike(finding_words, _list_words(other.text)) for other in later)
+                for later in findings_by_review[index + 1 :]
             )
             if times:
-                yielded.append(sign)
+                yielded.append(finding_words)
                 yield _make_discovery(finding, "pattern", error=f"found in {times + 1} reviews")
 
 
@@ -101,7 +101,8 @@ def _read_finding(text: str) -> ReviewFinding | None:
     if len(text) < _MIN_FINDING_LENGTH or _NO_FINDING.match(text) or not (file or severity_word):
         return None
     severity = next(
-        (name for name, sign in _SEVERITY if severity_word and re.search(sign, severity_word[0], re.IGNORECASE)), ""
+        (name for name, pattern in _SEVERITY if severity_word and re.search(pattern, severity_word[0], re.IGNORECASE)),
+        "",
     )
     return ReviewFinding(text=text[:_MAX_FINDING_LENGTH], file=file[1] if file else "", severity=severity)
 
@@ -120,7 +121,7 @@ def _make_discovery(finding: ReviewFinding, type: str, *, worked: str = "", erro
 
 
 def _list_words(text: str) -> frozenset[str]:
-    """Return the words that say what a finding is about, without names of places."""
+    """Return the words of a finding, without files, numbers and code."""
     return frozenset(words(_DETAILS.sub(" ", _LABEL.sub("", text))))
 
 
@@ -128,6 +129,6 @@ def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
     return len(first & second) >= max(_MIN_SHARED_WORDS * len(first | second), 3)
 
 
-def _measure_overlap(sign: frozenset[str], line: str) -> float:
-    """Return the share of a finding that a line mentions."""
-    return len(sign & set(words(line))) / max(len(sign), 1)
+def _measure_overlap(finding_words: frozenset[str], line: str) -> float:
+    """Return the share of a finding's words in a line."""
+    return len(finding_words & set(words(line))) / max(len(finding_words), 1)

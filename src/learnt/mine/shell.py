@@ -1,7 +1,7 @@
-"""Split a command line as far as comparing commands needs: which programs it starts, with which words.
+"""Split a command line into the programs that it starts and their words, to compare commands.
 
-This is not a shell parser: quotations stay as they are, and what is between `$(` and `)` counts as words. Any text can
-be split; a quotation that is not closed runs to the end.
+This is not a shell parser: quotations stay as they are, and a command substitution is part of a word. Any text can be
+split; an unclosed quotation runs to the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PIECE = re.compile(
 _OPERATORS = ("&&", "||", ";", "|", "&", "\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = tuple("sudo time timeout env nohup exec command { ( ! then do".split())
-# How many words after the program say what it is asked to do.
+# How many words after the program are subcommands.
 _SUBCOMMANDS = {
     "gh": 2, "mise": 2, "uv": 2, "docker": 1, "git": 1, "go": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "cargo": 1,
     "kubectl": 1, "pip": 1, "pip3": 1, "poetry": 2, "make": 1, "just": 1, "task": 1, "terraform": 1, "aws": 2, "az": 2,
@@ -33,14 +33,14 @@ _SUBCOMMANDS = {
     "apt": 1, "apt-get": 1, "golangci-lint": 1, "composer": 1, "mix": 1, "rake": 1, "tox": 0, "pre-commit": 1,
 }  # fmt: skip
 _TAKES_VALUE = ("-C", "-c", "--cwd", "--git-dir", "--work-tree", "--directory", "--manifest-path", "-R", "--repo")
-# Programs that test or check code, wherever they are named in a command ...
+# Programs that test or check code, anywhere in a command ...
 _CHECKERS = frozenset(
     "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt golangci-lint "
     "gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nose2 nosetests nox nyc oxlint pest phpstan "
     "phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff shellcheck staticcheck stylelint "
     "swiftlint tox tsc ty unittest vitest yamllint".split()
 )
-# ... and the words that ask a program to do so.
+# ... and subcommands that do so.
 _CHECKS = frozenset(
     "analyze bench benchmark build check checks ci compile e2e fmt format lint precommit t test tests typecheck types "
     "validate verify vet".split()
@@ -48,13 +48,13 @@ _CHECKS = frozenset(
 _BUILDS = frozenset(("build", "compile"))
 _CHECK_OPTIONS = frozenset(("--check", "--test", "--lint"))
 _TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)")
-# Programs that start something else.
+# Programs that run other programs or scripts.
 INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
 _INSTALLERS = frozenset(
     "npm pnpm yarn bun pip pip3 pipx python python3 uv poetry conda apt apt-get brew cargo go gem bundle".split()
 )
 _INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
-# Their words are files and texts, whatever their names are.
+# Programs whose words are files and texts, even if they look like subcommands.
 _FILE_PROGRAMS = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
 _SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
@@ -67,7 +67,7 @@ class Part(Value):
 
     words: tuple[str, ...]
     source: str = ""
-    """The program whose output it reads, if any."""
+    """The program whose output it reads through a pipe, if any."""
 
     @property
     def program(self) -> str:
@@ -76,7 +76,7 @@ class Part(Value):
 
     @property
     def intent(self) -> tuple[str, ...]:
-        """The program and what it is asked to do: `gh pr diff`, `go test`, `grep`."""
+        """The program and its subcommands: `gh pr diff`, `go test`, `grep`."""
         return (self.program, *_list_subcommands(self.program, self.words))
 
     @property
@@ -86,7 +86,7 @@ class Part(Value):
 
 
 def split_command(command: str) -> tuple[Part, ...]:
-    """Return the programs that a command line starts, without those that only set up, redirect or shorten output."""
+    """Return the programs that a command line starts, without those that only set up or filter output."""
     started = [part for part, _ in _split(_simplify(command)) if part.words]
     kept = [part for part in started if not (part.source and part.program in _FILTERS)]
     return tuple(part for part in kept if part.program not in _SETUP_PROGRAMS) or tuple(kept[:1])
@@ -101,14 +101,14 @@ def folder_of(command: str) -> str:
 
 
 def hides_failures(command: str) -> bool:
-    """Say whether a command line may succeed although something before `|`, `||`, `;` or `&` failed."""
-    started = [(part, joint) for part, joint in _split(_simplify(command)) if part.words]
-    hidden = any(joint != "&&" and part.program not in _SETUP_PROGRAMS for part, joint in started[:-1])
-    return hidden or any(joint == "&" for _, joint in started[-1:])
+    """Return whether a command line may succeed although a part before `|`, `||`, `;` or `&` failed."""
+    started = [(part, operator) for part, operator in _split(_simplify(command)) if part.words]
+    hidden = any(operator != "&&" and part.program not in _SETUP_PROGRAMS for part, operator in started[:-1])
+    return hidden or any(operator == "&" for _, operator in started[-1:])
 
 
 def settings_of(command: str) -> tuple[str, ...]:
-    """Return the variables that a command line sets for its programs, and `sudo`: they change what it does."""
+    """Return the variables that a command line sets for its programs, and `sudo`."""
     words = [word for line in _split_words(_simplify(command)) for word in line[0][: _count_prefix(line[0])]]
     return tuple(word for word in words if word == "sudo" or _ASSIGNMENT.match(word))
 
@@ -116,16 +116,16 @@ def settings_of(command: str) -> tuple[str, ...]:
 def list_programs(command: str) -> tuple[str, ...]:
     """Return the names of all programs that a command line starts, including filters and wrappers."""
     lines = [words for words, _ in _split_words(_simplify(command))]
-    return tuple(_name_program(words[place]) for words in lines for place in {0, _count_prefix(words)} if words[place:])
+    return tuple(_name_program(words[index]) for words in lines for index in {0, _count_prefix(words)} if words[index:])
 
 
 def is_check(part: Part) -> bool:
-    """Say whether a part runs tests, a linter, a build or the like, whose failure is about the code."""
+    """Return whether a part runs tests, a linter or a build, whose failure is about the code."""
     return bool(_find_check_words(part))
 
 
 def is_build(part: Part) -> bool:
-    """Say whether a part only builds."""
+    """Return whether a part only builds."""
     checks = _find_check_words(part)
     return bool(checks) and checks <= _BUILDS
 
@@ -148,7 +148,7 @@ def _find_check_words(part: Part) -> set[str]:
 
 
 def is_formatter(part: Part) -> bool:
-    """Say whether a part may rewrite files."""
+    """Return whether a part may rewrite files."""
     asked = {piece for word in part.intent for piece in _WORD_PARTS.split(word.lower())}
     in_place = part.program in ("sed", "perl") and any(word.startswith("-i") for word in part.words)
     return bool(asked & _FORMATTERS) or "--fix" in part.words or in_place
@@ -163,7 +163,7 @@ def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[st
 
 
 def measure_likeness(first: Part, second: Part) -> float:
-    """Return from 0 to 1 how many of their words two parts share."""
+    """Return the share of words that two parts have in common, from 0 to 1."""
     first_words, second_words = set(first.words), set(second.words)
     return len(first_words & second_words) / max(len(first_words | second_words), 1)
 
@@ -179,24 +179,24 @@ def _simplify(command: str) -> str:
 def _split(text: str) -> Iterator[tuple[Part, str]]:
     """Yield each part of a command line and the operator after it."""
     source = ""
-    for words, joint in _split_words(text):
+    for words, operator in _split_words(text):
         part = Part(words=tuple(words[_count_prefix(words) :]), source=source)
-        yield part, joint
-        source = part.program if joint == "|" and part.words else ""
+        yield part, operator
+        source = part.program if operator == "|" and part.words else ""
 
 
 def _split_words(text: str) -> Iterator[tuple[list[str], str]]:
     words: list[str] = []
     word = ""
     for piece in (*_PIECE.findall(text), "\n"):
-        joint = piece in _OPERATORS
-        if not joint and not piece.isspace():
+        is_operator = piece in _OPERATORS
+        if not is_operator and not piece.isspace():
             word += piece
             continue
         if word:
             words.append(word)
             word = ""
-        if joint:
+        if is_operator:
             yield _drop_redirections(words), piece
             words = []
 
@@ -215,10 +215,10 @@ def _drop_redirections(words: list[str]) -> list[str]:
 
 def _count_prefix(words: list[str]) -> int:
     """Return how many words at the start only set variables or wrap another program."""
-    place = 0
-    while place < len(words) and (words[place] in _WRAPPERS or _ASSIGNMENT.match(words[place])):
-        place += 2 if words[place] == "timeout" else 1
-    return place
+    count = 0
+    while count < len(words) and (words[count] in _WRAPPERS or _ASSIGNMENT.match(words[count])):
+        count += 2 if words[count] == "timeout" else 1
+    return count
 
 
 def _name_program(word: str) -> str:
@@ -227,14 +227,14 @@ def _name_program(word: str) -> str:
 
 def _list_subcommands(program: str, words: tuple[str, ...]) -> Iterator[str]:
     remaining = _SUBCOMMANDS.get(program, 0)
-    place = 1
-    while remaining and place < len(words):
-        word = words[place]
+    index = 1
+    while remaining and index < len(words):
+        word = words[index]
         if word in _TAKES_VALUE:
-            place += 1
+            index += 1
         elif not word.startswith("-"):
             if not word.replace("-", "").replace(":", "").replace("_", "").isalnum():
                 return
             yield word
             remaining -= 1
-        place += 1
+        index += 1

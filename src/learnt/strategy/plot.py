@@ -65,7 +65,7 @@ def _draw_axes(max_cost: float) -> list[str]:
 
 
 class _Label(Value):
-    """A model's name beside its point, on the side with room."""
+    """A model's name next to its point, on the side with room."""
 
     x: float
     y: float

@@ -1,16 +1,16 @@
-"""Make foreign text fit to be stored, the same for every database.
+"""Clean untrusted text before it is stored, the same for every database.
 
-Dropped are terminal sequences (colours, titles, cursor), control characters (but not line break and tab), and invisible
-characters: zero-width, bidirectional, tag and filler characters, with which text could say one thing to a person and
-another to a model. A lone surrogate becomes U+FFFD. The joiners of emoji and of scripts that need them stay where they
-join something. Cleaning twice changes nothing.
+Removed are terminal sequences (colours, titles, cursor), control characters except line break and tab, and invisible
+characters (zero-width, bidirectional, tag and filler characters), which could make a text read differently to a person
+and to a model. A lone surrogate becomes U+FFFD. Joiners stay in emoji and in scripts that need them. Cleaning twice
+changes nothing.
 """
 
 from __future__ import annotations
 
 import re
 
-# Of a title or link that does not end on its line, only the start is dropped. Compiled when first needed.
+# Of a title or link that does not end on its line, only the start is removed. Compiled when first needed.
 _TERMINAL_SEQUENCE = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)"  # titles and links
@@ -26,13 +26,13 @@ _INVISIBLE = (
 _TAG_CHARACTERS = range(0xE0000, 0xE1000)  # too many for the table
 _VISIBLE_ASCII = "".join(
     map(chr, range(ord("!"), ord("~") + 1))
-)  # what secrets are made of: some scripts put no blanks
-_MAX_TORN_WORD = 300  # a longer word is data without blanks, and most of it may stay
+)  # the characters of secrets: some scripts have no spaces between words
+_MAX_SPLIT_WORD = 300  # a longer word is data without spaces, of which most may stay
 _DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1)}
 
 
 def clean(text: str) -> str:
-    """Return the text without what must not be stored; line breaks become plain ones."""
+    """Return the text without characters that must not be stored, with `\n` as its line break."""
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")
@@ -53,7 +53,7 @@ def fold(text: str) -> str:
 
 
 def _remove_stray_joiners(text: str) -> str:
-    """Keep a joiner only between two visible letters beyond ASCII: inside plain words it only hides something."""
+    """Keep a joiner only between two visible non-ASCII letters: elsewhere it could only hide something."""
     kept: list[str] = []
     for position, letter in enumerate(text):
         if letter not in _JOINERS or (kept and _joins(kept[-1]) and _joins(text[position + 1 : position + 2])):
@@ -66,26 +66,26 @@ def _joins(letter: str) -> bool:
 
 
 def first_words(text: str, limit: int) -> str:
-    """Return the beginning of a text, without a word that the cut would tear: a part of a secret looks like none.
+    """Return the beginning of a text, without a word that the cut would split: part of a secret is not recognised.
 
-    Of a very long word, only the last characters before the cut go.
+    Of a very long word, only the last characters before the cut are dropped.
     """
     if len(text) <= limit:
         return text
-    sure = max(0, limit - _MAX_TORN_WORD)
+    sure = max(0, limit - _MAX_SPLIT_WORD)
     return text[:sure] + text[sure:limit].rstrip(_VISIBLE_ASCII)
 
 
 def last_words(text: str, limit: int) -> str:
-    """Return the end of a text, without a word that the cut would tear; of a very long one, as `first_words`."""
+    """Return the end of a text, without a word that the cut would split; see `first_words`."""
     if len(text) <= limit:
         return text
-    sure = len(text) - max(0, limit - _MAX_TORN_WORD)
+    sure = len(text) - max(0, limit - _MAX_SPLIT_WORD)
     return text[len(text) - limit : sure].lstrip(_VISIBLE_ASCII) + text[sure:]
 
 
-def ends_of(text: str, limit: int) -> str:
-    """Return a text; of a long one the beginning and the end, and between them how much is left out."""
+def shorten_middle(text: str, limit: int) -> str:
+    """Return a text, or the beginning and the end of a long one and how much is left out between them."""
     if len(text) <= limit:
         return text
     left_out = f"\n[… {len(text) - limit:,} characters left out …]\n"

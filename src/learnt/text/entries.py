@@ -1,4 +1,4 @@
-"""Learnings as Markdown entries, both ways: what `export --format markdown` writes and an editor shows.
+"""Write and read learnings as Markdown entries, for `export --format markdown` and for editors.
 
     ## Run `make lint` before each commit
     <!-- learnt: {"id": "learn_0mfx…", "tags": ["git"], "confidence": 0.7, …} -->
@@ -9,7 +9,7 @@
     **Action**: …
 
 People edit the title and the four paragraphs; everything else is in the comment. Any learning reads back as the same
-record: a line that would be taken for structure gets a backslash in front. An entry without a comment is a new one.
+record: a line that could be read as structure gets a backslash in front. An entry without a comment is a new learning.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def render_form(title: str, paragraphs: dict[str, str], comment: str = "") -> st
 
 
 def read_entries(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the record of each entry; the text above the first heading is a preamble."""
+    """Yield the record of each entry; the text above the first heading is ignored."""
     for block in f"\n{text}".split("\n## ")[1:]:
         yield _read_entry(*block.split("\n"))
 

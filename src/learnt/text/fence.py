@@ -1,8 +1,7 @@
-"""Tags around text: fence what an agent is given as data, and remove what was put into a conversation.
+"""Fence text that an agent is given as data, and remove text that clients or we put into a conversation.
 
-Nothing inside a fence can end it. Clients wrap what they add to a conversation in tags of their own, and send prompts
-that nobody wrote. Of a prompt, what the person wrote is left; of an answer, what the tool answered. The time is linear
-in the length of the text.
+Text inside a fence cannot end it. Clients wrap their additions to a conversation in tags, and send prompts that no
+person wrote. Stripping leaves the person's words of a prompt, and the tool's output of an answer. It takes linear time.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 
 NAME = "learnt-brief"
-# What clients put around text that is not the agent's own.
+# Tags around text that is not the agent's own.
 QUOTING = (
     NAME,
     *(
@@ -18,9 +17,9 @@ QUOTING = (
         "local-command-stderr command-message user-prompt quoted prompt"
     ).split(),
 )
-# Put into prompts and into answers of tools.
+# Tags that are put into prompts and tool results.
 _INJECTED = (NAME, "system-reminder", "hook_context")
-# Put into prompts only: elsewhere these words may be part of a file.
+# Tags that are put into prompts; in tool results they may be part of a file.
 _IN_PROMPTS = (
     *_INJECTED,
     *(
@@ -30,7 +29,7 @@ _IN_PROMPTS = (
         "ide_opened_file ide_selection ide_diagnostics"
     ).split(),
 )
-# How prompts begin that no person wrote.
+# The beginnings of prompts that no person wrote.
 _SYNTHETIC = (
     "# AGENTS.md instructions",
     "[Request interrupted by user",
@@ -42,12 +41,12 @@ _SYNTHETIC = (
 # The expressions are compiled when first needed: most texts hold no tag.
 _TAG = rf"(?i)<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)"
 _OPENING = rf"<({'|'.join(sorted(_IN_PROMPTS, key=len, reverse=True))})(?=[\s>])"
-# A slash command: its name, and what the person typed after it.
+# A slash command: its name, and the words after it.
 _COMMAND = r"(?s)<command-name>\s*([^<\s]*)\s*</command-name>\s*(?:<command-args>(.*?)</command-args>)?"
-# What an editor puts before the person's words, and how it ends.
+# The beginning and the end of the text that an editor puts before the person's words.
 _FROM_EDITOR = "# Context from my IDE setup:"
 _REQUEST = "## My request for Codex:"
-# In a prompt of `learnt work`, title and text of the task come first; the person did not write the sections below.
+# In a prompt of `learnt work`, title and text of the task come first; no person wrote the sections below.
 _TASK = "# Task: "
 _REPORT = "\n## How to report\n"
 _SECTIONS = (
@@ -66,7 +65,7 @@ def fenced(text: str, id: str, *, name: str = NAME) -> str:
 
 
 def harmless(text: str) -> str:
-    """Return foreign text for use inside a fence: it cannot end the fence, open another or look like a heading."""
+    """Escape untrusted text for use inside a fence: it cannot end the fence, open another or look like a heading."""
     return "\n".join(
         f"\\{line}" if line.lstrip().startswith(("#", "```", "~~~")) else line
         for line in without_tags(text).split("\n")
@@ -74,12 +73,12 @@ def harmless(text: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Return foreign text for use inside a fence; its headings stay."""
+    """Escape the tags in untrusted text for use inside a fence; its headings stay."""
     return re.sub(_TAG, "‹", text) if "<" in text else text
 
 
 def strip_prompt(prompt: str) -> str:
-    """Return what the person wrote of a prompt; empty when nobody did."""
+    """Return the part of a prompt that a person wrote; empty if there is none."""
     words = _remove_elements(prompt, _IN_PROMPTS).strip()
     if words.startswith(_SYNTHETIC):
         return ""
@@ -87,17 +86,17 @@ def strip_prompt(prompt: str) -> str:
         words = words.partition(_REQUEST)[2].strip()
     if words.startswith("<") and (command := re.match(_COMMAND, words)):
         added = (command[2] or "").strip()
-        return f"{command[1]} {added}" if added else ""  # the bare name says nothing
+        return f"{command[1]} {added}" if added else ""  # the name alone says nothing
     return _strip_task(words)
 
 
 def strip_answer(answer: str) -> str:
-    """Return what a tool answered, or what an agent said, without what was put into it."""
+    """Return a tool's output or an agent's message without the text that was put into it."""
     return _remove_elements(answer, _INJECTED).strip("\r\n") if "<" in answer else answer
 
 
 def _remove_elements(text: str, tags: tuple[str, ...]) -> str:
-    """Return the text without the elements with these tags; a tag that is not closed is text."""
+    """Return the text without the elements with these tags; an unclosed tag counts as text."""
     if "<" not in text:
         return text
     pieces: list[str] = []
@@ -123,5 +122,5 @@ def _strip_task(prompt: str) -> str:
     prompt = prompt.replace("\r\n", "\n")
     if not prompt.startswith(_TASK) or _REPORT not in f"{prompt}\n":
         return prompt
-    end = min(place for section in _SECTIONS if (place := f"{prompt}\n".find(section)) >= 0)
+    end = min(start for section in _SECTIONS if (start := f"{prompt}\n".find(section)) >= 0)
     return prompt[len(_TASK) : end].strip()

@@ -1,4 +1,4 @@
-"""Read single values from foreign JSON: what is missing or of another type is None or empty."""
+"""Read single values from untrusted JSON: a missing value or one of another type is None or empty."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def text_of(value: object) -> str:
 
 
 def count(value: object) -> int | None:
-    """Return a number of tokens; None for anything else."""
+    """Return a count as a whole number; None for anything else."""
     number = amount(value)
     return None if number is None else int(number)
 
 
 def amount(value: object) -> float | None:
-    """Return a figure that is not negative; None for anything else."""
+    """Return a number that is not negative; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < 1e15 else None  # also refuses NaN and infinity
+    return float(value) if 0 <= value < 1e15 else None  # excludes NaN and infinity, too
 
 
 def total(figures: Sequence[int | None]) -> int | None:
-    """Return the sum of the figures that are known; None if none is."""
+    """Return the sum of the known figures; None if there are none."""
     known = [figure for figure in figures if figure is not None]
     return sum(known) if known else None

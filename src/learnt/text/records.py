@@ -1,7 +1,7 @@
-"""A learning as a JSON object, both ways: the shape of `--json`, of JSONL files and of events.
+"""Convert learnings to and from JSON objects: the shape of `--json`, of JSONL files and of events.
 
-The shape is a promise. Reading is strict: an unknown name or a wrong type is an error that names it, because a
-misspelt field would otherwise be lost silently.
+The shape is a promise. Reading is strict: an unknown name or a wrong type is an error, because a misspelt field would
+otherwise be lost silently.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeGuard
 
-# Fields that a person or a program may set; the rest is kept by the store.
+# Fields that a person or a program may set; the store sets the others.
 WRITABLE = (*CONTENT, "confidence", "pinned")
-# What belongs to the place where a learning is read, not to the learning.
+# Fields that depend on the store from which a learning is read.
 PLACE = ("version", "scope")
 
-# Far beyond every limit: refused before any work is spent on it.
+# Far beyond every limit: a longer text is refused before it is cleaned.
 _MAX_LENGTH_READ = 1_000_000
 _COUNTS = (
     *COUNTERS,
@@ -42,7 +42,7 @@ def triggers_record(triggers: Triggers) -> dict[str, list[str]]:
 
 
 def read_fields(record: Mapping[str, Any], *, allowed: tuple[str, ...] = WRITABLE) -> dict[str, Any]:
-    """Return cleaned, typed fields for a Learning; raise InvalidValue on what does not fit."""
+    """Return cleaned, typed fields for a Learning; raise InvalidValue for an unknown field or a wrong type."""
     fields: dict[str, Any] = {}
     for name, value in record.items():
         if name not in allowed:
@@ -52,10 +52,10 @@ def read_fields(record: Mapping[str, Any], *, allowed: tuple[str, ...] = WRITABL
 
 
 def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """Return a record before it is read, with secrets redacted, and how many there were.
+    """Return an unread record with its secrets redacted, and how many there were.
 
-    A tag or trigger that holds one is left out: the rest of it would mean something else. What cannot be read stays as
-    it is, for `read_fields` to refuse.
+    A tag or trigger with a secret is left out: the rest of it would mean something else. Invalid values stay as they
+    are, for `read_fields` to refuse.
     """
     safe = {name: _redact_value(name, value) for name, value in record.items()}
     return {name: value for name, (value, _) in safe.items()}, sum(count for _, count in safe.values())
@@ -84,7 +84,7 @@ def read_triggers(value: object) -> Triggers:
     if isinstance(value, Triggers):
         value = triggers_record(value)
     if not isinstance(value, dict):
-        raise _wrong("triggers", value, "an object of lists")
+        raise _wrong_type("triggers", value, "an object of lists")
     unknown = [field for field in value if field not in Triggers.fields]
     if unknown:
         raise InvalidValue(f"there are no triggers `{unknown[0]}`", hint=f"triggers are: {', '.join(Triggers.fields)}")
@@ -100,11 +100,11 @@ def _read(name: str, value: object) -> object:
         return _words(name, value)
     if name == "pinned":
         if not isinstance(value, bool):
-            raise _wrong(name, value, "true or false")
+            raise _wrong_type(name, value, "true or false")
         return value
     if name == "confidence":
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
-            raise _wrong(name, value, "a number")
+            raise _wrong_type(name, value, "a number")
         return float(value)
     return _read_count(name, value) if name in _COUNTS else _read_text(name, value)
 
@@ -113,23 +113,23 @@ def _read_count(name: str, value: object) -> int | None:
     if value is None and name.startswith("last_"):
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise _wrong(name, value, f"a whole number from 0 to {2**53}")
+        raise _wrong_type(name, value, f"a whole number from 0 to {2**53}")
     return value
 
 
 def _read_text(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _wrong(name, value, "a text")
+        raise _wrong_type(name, value, "a text")
     if len(value) > _MAX_LENGTH_READ:
-        raise InvalidValue(f"{name} has {len(value):,} characters", hint=f"give {name} in a few sentences")
+        raise InvalidValue(f"{name} has {len(value):,} characters", hint=f"shorten {name} to a few sentences")
     return clean(value).strip() if name in PARAGRAPHS else fold(value)
 
 
 def _words(name: str, value: object) -> tuple[str, ...]:
     if not _are_texts(value):
-        raise _wrong(name, value, "a list of texts")
+        raise _wrong_type(name, value, "a list of texts")
     if sum(map(len, value)) > _MAX_LENGTH_READ:
-        raise InvalidValue(f"{name} is far too long", hint="give a few short ones")
+        raise InvalidValue(f"{name} is far too long", hint="give only a few short ones")
     return tuple(dict.fromkeys(fold(word) for word in value))
 
 
@@ -137,5 +137,5 @@ def _are_texts(value: object) -> TypeGuard[Sequence[str]]:
     return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
-def _wrong(name: str, value: object, wanted: str) -> InvalidValue:
+def _wrong_type(name: str, value: object, wanted: str) -> InvalidValue:
     return InvalidValue(f"`{name}` is {type(value).__name__} {str(value)[:40]!r}", hint=f"`{name}` must be {wanted}")

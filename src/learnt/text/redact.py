@@ -1,7 +1,7 @@
-"""Remove from a text what others must not see: secrets, passwords of addresses, and what a person purged.
+"""Remove secrets, passwords in addresses, and purged texts from a text.
 
-`redact` replaces the secrets that `secrets.py` knows before anything is stored. The same text always gives the same
-result, and redacting twice changes nothing more. `secrets.py` is loaded only for a text that may hold a secret.
+`redact` replaces the secrets that `secrets.py` recognises before anything is stored. The same text always gives the
+same result, and redacting twice changes nothing more. `secrets.py` is loaded only for a text that may hold a secret.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.text.secrets import Span
 
-# A removed secret may uncover another one right beside it; a few rounds suffice for any text not made to defeat them.
+# A removed secret may uncover another one next to it. A few rounds are enough for any text not crafted to evade them.
 _MAX_ROUNDS = 6
-# A text without any of these, and without a long word, holds no secret that `secrets.py` knows.
+# A text without any of these, and without a long word, holds no secret that `secrets.py` recognises.
 _SECRET_HINTS = (
     "identified by",
     *(
@@ -26,14 +26,14 @@ _SECRET_HINTS = (
 )
 _MIN_SECRET_LENGTH = 18
 PURGED = "[purged]"
-_MIN_PURGED_LENGTH = 12  # shorter ones occur by chance
+_MIN_PURGED_LENGTH = 12  # shorter texts occur by chance
 
 
 def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS  # most texts of a hook need none of it
+    from learnt.text.secrets import FINDERS  # most texts of a hook do not need it
 
     total = 0
     for _ in range(_MAX_ROUNDS):
@@ -50,33 +50,34 @@ def redact(text: str) -> tuple[str, int]:
 
 
 def redact_text(text: str, limit: int) -> tuple[str, int]:
-    """Return any text cleaned and without secrets, and how many were replaced.
+    """Return the text cleaned and with its secrets replaced, and how many were replaced.
 
-    A text that only redaction makes longer than the limit is cut: its author need not shorten it.
+    If only redaction makes the text longer than the limit, it is cut.
     """
     safe, count = redact(clean(text))
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count
 
 
 def redact_line(text: str, limit: int) -> tuple[str, int]:
-    """Do the same, and put it on one line."""
-    # Before, because some secrets have several lines; after, because a name and its value may have had two.
+    """Do the same as `redact_text`, on one line."""
+    # Redacted before folding, because some secrets have several lines, and after it, because a name and its value may
+    # have been on two.
     safe, count = redact(clean(text))
     safe, more = redact(fold(safe))
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count + more
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Say quickly whether a text holds anything that could be a part of a secret."""
+    """Return quickly whether a text may hold a part of a secret."""
     # Secrets hold no angle brackets; sigils do.
     if any(len(word) >= _MIN_SECRET_LENGTH for word in text.replace("<", " ").replace(">", " ").split()):
         return True
-    lower = "" if text.isalpha() else text.lower()  # a single word is no assignment
-    return any(letters in lower for letters in _SECRET_HINTS)
+    lower = "" if text.isalpha() else text.lower()  # a single word is not an assignment
+    return any(hint in lower for hint in _SECRET_HINTS)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
-    """Replace the spans, of those that start together the longest; what overlaps it waits for the next round."""
+    """Replace the spans, the longest of those that start together; overlapping ones are left for the next round."""
     pieces: list[str] = []
     done = count = 0
     for start, end, kind in sorted(spans, key=lambda span: (span[0], -span[1])):
@@ -88,34 +89,34 @@ def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
 
 
 def without_password(address: str) -> str:
-    """Return a database address that can be shown."""
+    """Return a database address without its password."""
     scheme, mark, rest = address.partition("://")
     if not mark:
-        return "…"  # it is no address and may hold anything
-    login, at, place = rest.rpartition("@")
+        return "…"  # not an address: it may hold anything
+    login, at, server = rest.rpartition("@")
     user, colon, _ = login.partition(":")
-    return f"{scheme}{mark}{user}{':…' if colon else ''}{at}{_without_secret_options(place)}"
+    return f"{scheme}{mark}{user}{':…' if colon else ''}{at}{_without_secret_options(server)}"
 
 
 def without_password_of(address: str, text: str) -> str:
-    """Return a text about an address, such as a driver's error, without the address's password."""
+    """Return a text that may quote an address, such as a driver's error, without the address's password."""
     password = address.partition("://")[2].rpartition("@")[0].partition(":")[2]
     return text.replace(password, "…") if password else text
 
 
-def _without_secret_options(place: str) -> str:
-    path, mark, options = place.partition("?")
+def _without_secret_options(server: str) -> str:
+    path, mark, options = server.partition("?")
     shown = [option for option in options.split("&") if not option.lower().startswith(("password=", "sslpassword="))]
     return path + mark + "&".join(shown) if any(shown) else path
 
 
 def long_enough(texts: Iterable[str]) -> list[str]:
-    """Return the texts that do not occur in others by chance, the longest first."""
+    """Return the texts that are too long to occur by chance, the longest first."""
     return sorted({text for text in texts if len(text) >= _MIN_PURGED_LENGTH}, key=lambda text: (-len(text), text))
 
 
 def black_out(text: str, purged: Iterable[str]) -> str:
-    """Return a text without those that a person purged, wherever it repeats one in whole."""
+    """Return a text in which full copies of purged texts are replaced."""
     for sought in long_enough(purged):
         text = text.replace(sought, PURGED)
     return text

@@ -1,11 +1,11 @@
-"""The secrets that a text may hold, known by their shape or by their place.
+"""Find secrets in a text, by their shape or by their context.
 
-By shape: tokens with a published prefix, private key blocks and JWTs, anywhere. By place: the password of an address,
-an Authorization header, the value of a name like `api_key`, if it looks like a real one. When in doubt, what is known
-by its place only stays: placeholders, code, plain words, paths and prose.
+By shape: tokens with a published prefix, private key blocks and JWTs, anywhere. By context: the password of an address,
+an Authorization header, the value of a name like `api_key`, if it looks like a real secret. In doubt, a value that only
+its context makes suspicious stays: placeholders, code, plain words, paths and prose.
 
 The time is linear in the length of the text: every repetition is bounded or ends its expression. An expression is
-compiled when a text holds the letters that each of its matches contains.
+compiled only when a text contains the letters that all of its matches contain.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     """Where a secret begins and ends, and its kind."""
 
 MIN_SHAPE_LENGTH = 18
-# A value is judged by its beginning; the whole of it goes.
+# A value is judged by its beginning, but removed as a whole.
 _JUDGED_LENGTH = 300
 
-# (kind, prefixes, what follows the prefix). A prefix counts where no letter or digit stands before it.
+# (kind, prefixes, expression after the prefix). A prefix counts if no letter or digit is before it.
 _SHAPES = (
     ("1password-token", "ops_eyJ", r"[\w+/=-]{60,}"),
     ("1password-secret-key", "A3-", r"[A-Z0-9]{6}-[A-Z0-9]{6}(?:-[A-Z0-9]{5}){4}"),
@@ -111,7 +111,7 @@ _SHAPES = (
     ),
 )
 
-# (kind, letters that must be there, expression): shapes that do not begin with their own letters.
+# (kind, required letters, expression): shapes that do not begin with a fixed prefix.
 _OTHER_SHAPES = (
     ("jwt", "eyJ", r"(?<![\w-])eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
     ("jwt", "eyJ", r"(?:(?<=\\[nrt])|(?<=%20)|(?<=%3[Dd]))eyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}"),
@@ -121,7 +121,7 @@ _OTHER_SHAPES = (
     ("square-token", "EAAA", r"(?<![\w+/-])EAAA[\w-]{56,}(?![+/=])"),
     ("azure-secret", "Q~", r"(?<![\w.~-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
     ("new-relic-key", "NRAL", r"(?<![0-9a-f])[0-9a-f]{36}NRAL"),
-    # The first part of a Discord token is a number in base64, which few letters can spell.
+    # The first part of a Discord token is a number in base64, which uses few letters.
     (
         "discord-token",
         "",
@@ -130,13 +130,13 @@ _OTHER_SHAPES = (
     ),
 )
 
-# A key is a secret when one of these words stands before it: there are primary keys, too.
+# A key is a secret if one of these words comes before it: there are primary keys, too.
 _KEYS = tuple(
     "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
     "ingest integration jwt license master priv private role root secret service session shared signature signing ssh "
     "storage subscription token webhook write".split()
 )
-# Where a name may be found, and what makes it one there.
+# The letters that names of secrets contain, and the expression for a name with its assignment.
 _LETTERS_OF_NAMES = tuple("pass pw secret token key auth credential bearer sess connect.sid sig".split())
 _NAME = (
     r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer"
@@ -154,7 +154,7 @@ _NAME = (
     r"|[ \t]{1,8}(?:is|was|ist)[ \t]{1,8}(?::[ \t])?"
     r"|[ \t]{1,8}(?=\S{6}))"
 )
-# A name that goes on with one of these holds something about the secret, not the secret.
+# A name that continues with one of these is about a secret and does not hold it.
 _ABOUT = frozenset(
     "alg algorithm arn at attempts budget cache callback change changed check class config count counts created "
     "digest duration enabled encoder endpoint env error errors exp expires expiration expiry field file filename files "
@@ -181,7 +181,7 @@ _PLACEHOLDER_INSIDE = (
     r"|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
     r"|0{8}|12345678|abcdef123"
 )
-# Words, numbers and camel case with separators between them: names, paths, versions, models.
+# Words, numbers and camel case with separators: names, paths, versions, models.
 _WORDS = (
     r"[-_./:+@,~#*!?=]*(?:(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,4}|[A-Z]+\d{0,4}|\d+[a-z]{0,3}\d?)"
     r"(?:[-_./:+@,~#*!?=]+|$))+"
@@ -222,7 +222,7 @@ def _private_keys(text: str) -> Iterator[Span]:
 
 
 def _logins(text: str) -> Iterator[Span]:
-    """Find the password in scheme://user:password@host, and a token that stands there alone."""
+    """Find the password in scheme://user:password@host, and a token in place of both."""
     if "://" not in text or "@" not in text:
         return
     expression = (
@@ -235,7 +235,7 @@ def _logins(text: str) -> Iterator[Span]:
 
 
 def _aws_pairs(text: str) -> Iterator[Span]:
-    """Find the secret half that stands in one text with the id of its key."""
+    """Find AWS secret keys in a text that also contains a key id."""
     if not ("AKIA" in text or "ASIA" in text) or not _compile(r"A[KS]IA[A-Z2-7]{16}").search(text):
         return
     for match in _compile(r"(?<![\w/+=-])[A-Za-z0-9/+]{40}(?![\w/+=-])").finditer(text):
@@ -251,15 +251,15 @@ def _shapes(text: str) -> Iterator[Span]:
 
 
 def _expressions() -> list[tuple[str, str, str]]:
-    """Return the kind of each shape, the letters that must be there, and its expression."""
+    """Return the kind, the required letters and the expression of each shape."""
     if not _all_shapes:
         _all_shapes.extend(_OTHER_SHAPES)
         for kind, prefixes, tail in _SHAPES:
             for prefix in prefixes.split():
                 start = re.escape(prefix)
-                # The letters stand first: an expression that begins with letters is searched for much faster.
+                # The letters come first: searching for an expression that begins with letters is much faster.
                 edge = rf"(?:(?<![A-Za-z0-9]{start})|(?<=\\[nrt]{start})|(?<=%[0-9A-Fa-f][0-9A-Fa-f]{start}))"
-                # The whole word goes: where it ends, nothing begins that did not begin there before.
+                # The whole word is removed, so that no new match begins at its end.
                 _all_shapes.append((kind, prefix, f"{start}{edge}{tail}[A-Za-z0-9]*"))
     return _all_shapes
 
@@ -271,7 +271,7 @@ def _matches(kind: str, expression: str, text: str) -> Iterator[Span]:
 
 
 def _headers(text: str) -> Iterator[Span]:
-    """Find what follows `Authorization:`, and what follows a bare `Bearer` or `Basic`."""
+    """Find the value after `Authorization:`, or after `Bearer` or `Basic` alone."""
     lower = text.lower()
     if "authorization" not in lower and "bearer" not in lower and "basic" not in lower:
         return
@@ -288,7 +288,7 @@ def _headers(text: str) -> Iterator[Span]:
 
 
 def _cookies(text: str) -> Iterator[Span]:
-    """Find the values of cookies that carry a session, in what follows the word `cookie` on its line."""
+    """Find the values of session cookies on a line, after the word `cookie`."""
     if "ookie" not in text and "COOKIE" not in text:
         return
     for match in _compile(r"(?i)cookies?\\{0,3}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").finditer(text):
@@ -304,7 +304,7 @@ def _cookies(text: str) -> Iterator[Span]:
 
 
 def _commands(text: str) -> Iterator[Span]:
-    """Find passwords in the words of commands and of `.netrc`."""
+    """Find passwords in command lines and in `.netrc`."""
     for letters, expression in (
         ("machine", r"\bmachine\s{1,9}\S{1,200}\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s{1,9}(\S{4,200})"),
         ("default", r"\bdefault\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s{1,9}(\S{4,200})"),
@@ -323,10 +323,10 @@ def _commands(text: str) -> Iterator[Span]:
 
 
 def _assignments(text: str) -> Iterator[Span]:
-    """Find values that are assigned to a name like `password`, `api_key` or `token`."""
+    """Find values assigned to a name like `password`, `api_key` or `token`."""
     done = 0
     # A single word such as `session` assigns nothing.
-    for position in () if text.isalpha() else _places(text, _LETTERS_OF_NAMES):
+    for position in () if text.isalpha() else _find_positions(text, _LETTERS_OF_NAMES):
         name = _compile("(?i)" + _NAME).match(text, position) if position >= done else None
         if not name or not _names_a_secret(text, name):
             continue
@@ -338,18 +338,18 @@ def _assignments(text: str) -> Iterator[Span]:
             done = assigned.start + len(assigned.value)
 
 
-def _places(text: str, words: tuple[str, ...]) -> list[int]:
-    """Return where the words begin, in either case."""
+def _find_positions(text: str, words: tuple[str, ...]) -> list[int]:
+    """Return where the words begin, in upper or lower case."""
     lower = text.lower()
     if len(lower) != len(text):
         lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-    places = []
+    positions = []
     for word in words:
-        place = lower.find(word)
-        while place >= 0:
-            places.append(place)
-            place = lower.find(word, place + len(word))
-    return sorted(places)
+        position = lower.find(word)
+        while position >= 0:
+            positions.append(position)
+            position = lower.find(word, position + len(word))
+    return sorted(positions)
 
 
 def _names_a_secret(text: str, name: re.Match[str]) -> bool:
@@ -381,7 +381,7 @@ class _Assignment:
         self.human = self.key.startswith(("pass", "pw"))
         self.sep = name["sep"].strip()
         self.tight = self.sep == name["sep"]
-        self.place = name.start()
+        self.position = name.start()
         quote = _compile(r"[bru]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
         self.quoted = bool(quote)
         self.start = quote.end() if quote else name.end()
@@ -403,7 +403,7 @@ class _Assignment:
 
 
 def _is_real(assigned: _Assignment) -> bool:
-    """Say whether an assigned value is a real secret."""
+    """Return whether an assigned value is a real secret."""
     if (
         len(assigned.value) < (6 if assigned.human else 12)
         or _is_placeholder(assigned.value)
@@ -411,7 +411,7 @@ def _is_real(assigned: _Assignment) -> bool:
     ):
         return False
     if assigned.sep in ("is", "was", "ist", ",", ""):
-        return _is_real_without_sign(assigned)
+        return _is_real_without_operator(assigned)
     if assigned.human:
         return _is_password(assigned)
     if assigned.key == "auth":
@@ -422,7 +422,7 @@ def _is_real(assigned: _Assignment) -> bool:
 
 
 def _is_identifier(assigned: _Assignment) -> bool:
-    """Say whether a bare value is an identifier of some code."""
+    """Return whether a bare value is an identifier of some code."""
     if assigned.quoted:
         return False
     dotted = "." in assigned.value and not assigned.tight
@@ -431,9 +431,9 @@ def _is_identifier(assigned: _Assignment) -> bool:
     return not assigned.tight and bool(_compile(_CAMEL).match(assigned.value))
 
 
-def _is_real_without_sign(assigned: _Assignment) -> bool:
-    """Judge a value that follows its name without a sign: an option of a command, or prose."""
-    before = assigned.text[max(0, assigned.place - 40) : assigned.place]
+def _is_real_without_operator(assigned: _Assignment) -> bool:
+    """Judge a value without an operator between it and its name: an option of a command, or prose."""
+    before = assigned.text[max(0, assigned.position - 40) : assigned.position]
     option = _compile(r"(?:^|[\s\"'`(])--?[\w.-]*$").search(before)
     if option and not assigned.sep:
         return _is_password(assigned) if assigned.human else _is_strong(assigned.value)
@@ -463,7 +463,7 @@ def _is_password(assigned: _Assignment) -> bool:
 
 
 def _is_code(value: str) -> bool:
-    """Say whether a bare value reads as an identifier, a path, an address or a name of several words."""
+    """Return whether a bare value reads as an identifier, a path, an address or a name of several words."""
     words = _compile(_WORDS).fullmatch(value) and _compile(r"\w+[._]|[a-z]+[-/:]|[\d/~.-]").match(value)
     return bool(
         (words and _compile(r"[\w/.:~-]+$").match(value)) or _compile(r"0[xX][0-9a-fA-F]+$|\w{1,20}://").match(value)
@@ -493,7 +493,7 @@ def _is_placeholder(value: str) -> bool:
 
 
 def _is_strong(value: str, *, least: int = 12) -> bool:
-    """Say whether a value looks as if drawn by chance."""
+    """Return whether a value looks random."""
     if len(value) < least or not value.isascii() or any(letter.isspace() for letter in value) or "://" in value:
         return False
     if not any(letter.isalpha() for letter in value) or _is_placeholder(value) or _compile(_WORDS).fullmatch(value):
@@ -504,11 +504,15 @@ def _is_strong(value: str, *, least: int = 12) -> bool:
         return False
     if any(letter.isdigit() for letter in value):
         return True
-    return len(value) >= 16 and value.lower() != value != value.upper() and not any(sign in value for sign in "()[]{}")
+    return (
+        len(value) >= 16
+        and value.lower() != value != value.upper()
+        and not any(bracket in value for bracket in "()[]{}")
+    )
 
 
 def _is_opaque(value: str) -> bool:
-    """Say whether a value in a place made for secrets is more than a word."""
+    """Return whether a value where a secret is expected is more than a word."""
     return (
         len(value) >= 8
         and not _is_placeholder(value)
@@ -522,7 +526,7 @@ def _has_more_than_letters(value: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Say whether the letters change their case as words never do."""
+    """Return whether the case of the letters changes more often than in words."""
     return len(value) >= 8 and len(_compile(r"[a-z][A-Z]").findall(value)) >= 2 and not _compile(_CAMEL).match(value)
 
 
@@ -536,4 +540,4 @@ FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
     _commands,
     _assignments,
 )
-"""Each yields the secrets of one sort, in the order in which they are taken out: the next must not see them."""
+"""Each yields the secrets of one kind. They run in this order, because a finder must not see earlier secrets."""

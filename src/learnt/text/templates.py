@@ -1,7 +1,7 @@
-"""What people fill with placeholders: the prompts that a project may replace, and the command lines in its settings.
+"""Fill in templates: prompts that a project may replace, and command lines from the settings.
 
-A prompt is read from the project's own file or from the one that comes with learnt. In a command line, `{prompt_file}`
-is replaced by the path of the prompt and `{model}` by the name of the model.
+A prompt is read from the project's file or from the one that comes with learnt. In a command line, `{prompt_file}` is
+replaced by the path of the prompt and `{model}` by the name of the model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MODEL = "{model}"
 
 
 def read_template(name: str, folders: Sequence[str]) -> str:
-    """Return the template from the first folder that has it; empty when none has one of this name."""
+    """Return the template from the first folder that has it; empty if none has it."""
     if fold(name) != name or not re.fullmatch(r"[\w-]+", name):
         return ""
     for folder in folders:
@@ -29,12 +29,12 @@ def read_template(name: str, folders: Sequence[str]) -> str:
                 with open(path, encoding="utf-8") as file:
                     return file.read()
             except (OSError, UnicodeDecodeError) as error:
-                raise LearntError(f"cannot read the template {path}: {error}", hint="mend or remove the file") from None
+                raise LearntError(f"cannot read the template {path}: {error}", hint="fix or remove the file") from None
     return ""
 
 
 def split_command_line(command: str, *, setting: str) -> tuple[str, ...]:
-    """Return the words as a shell would see them; `setting` says where to correct it."""
+    """Return the words as a shell would split them; `setting` says where the command line is configured."""
     try:
         # On Windows a backslash separates folders.
         words = shlex.split(command, posix=os.name != "nt")
@@ -45,10 +45,10 @@ def split_command_line(command: str, *, setting: str) -> tuple[str, ...]:
 
 
 def takes_prompt_file(words: Sequence[str]) -> bool:
-    """Say whether the program wants the prompt as a file, not on stdin."""
+    """Return whether the program takes the prompt as a file instead of on stdin."""
     return any(_PROMPT_FILE in word for word in words)
 
 
 def fill_in(words: Sequence[str], *, prompt_file: str, model: str) -> tuple[str, ...]:
-    """Return the words with the path of the prompt and the model's name put in."""
+    """Return the words with the path of the prompt and the name of the model filled in."""
     return tuple(word.replace(_PROMPT_FILE, prompt_file).replace(_MODEL, model) for word in words)

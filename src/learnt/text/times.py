@@ -1,4 +1,4 @@
-"""How long a day is, and how long ago something was, as people say it."""
+"""Lengths of time, and how long ago something was, in words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def age(then_ms: int, now_ms: int) -> str:
 
 
 def ago(then_ms: int, now_ms: int) -> str:
-    """Return the same to the minute, for what may have been just now."""
+    """Return the same, to the minute for times of the last day."""
     passed = max(0, now_ms - then_ms)
     if passed >= DAY_MS:
         return age(then_ms, now_ms)

@@ -1,8 +1,8 @@
-"""Exact signs that a learning matters: how a trigger's pattern is written, found and matched.
+"""Match trigger patterns against a situation: files, commands, errors, tools and task types.
 
-Each pattern has an anchor, a word that everything it matches must contain: the database finds the few patterns whose
-anchor occurs, and only those are tried. A situation is analysed once, however many patterns are tried. Matching never
-raises, whatever a pattern holds.
+Each pattern has an anchor, a word that every match must contain. The database finds the few patterns whose anchor
+occurs, and only those are tried. A situation is analysed once for all patterns. Matching never raises, whatever the
+pattern.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from functools import lru_cache
 from learnt.model import Value
 from learnt.text.clean import first_words, last_words
 
-ANY = "*"  # the anchor of a pattern that could match everything
+ANY = "*"  # the anchor of a pattern without a fixed word
 
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}|]+")
 _WORD = re.compile(r"\w+")
-# The others are compiled when first needed: that takes longer than most searches.
-# Where a mentioned path ends: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
-_BEHIND_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
+# The other expressions are compiled when first needed: that takes longer than most searches.
+# Text after a mentioned path: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
+_AFTER_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
 _WILDCARD = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"
-# What is meant as a command in prose: in backticks, behind a prompt, in a block.
+# Commands in prose: in backticks, after a prompt, in a code block.
 _IN_BACKTICKS = r"(?<!`)`([^`\n]+)`(?!`)"
-_BEHIND_PROMPT = r"(?m)(?:^|[ \t])\$ (.+)"
+_AFTER_PROMPT = r"(?m)(?:^|[ \t])\$ (.+)"
 _CODE_BLOCK = r"(?ms)^[ \t]*(?:```|~~~)[^\n]*\n(.*?)(?:^[ \t]*(?:```|~~~)|\Z)"
 _NEXT_COMMAND = r"&&|\|\|?|;|\n"
 _PUNCTUATION = ".:!?"
@@ -33,7 +33,7 @@ _MAX_PATH_LENGTH = 500
 
 
 class Situation(Value):
-    """What an agent is about to do, as far as it is known."""
+    """What is known about the work that an agent is about to do."""
 
     text: str = ""
     paths: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Situation(Value):
 
 
 class SituationMatcher:
-    """The analysis of a situation, and the patterns that hold in it."""
+    """Matches patterns against one situation."""
 
     def __init__(self, situation: Situation) -> None:
         text = beginning_and_end(situation.text, _HALF_TEXT_LENGTH)
@@ -61,7 +61,7 @@ class SituationMatcher:
         self._results: dict[tuple[str, str], bool] = {}
 
     def anchors(self) -> dict[str, set[str]]:
-        """Return, for each kind of trigger, the anchors that could match here."""
+        """Return the anchors that occur in the situation, by kind of trigger."""
         names = {path.rpartition("/")[2] for path in self._paths}
         endings = {"." + name.rpartition(".")[2] for name in names if "." in name}
         files = {*names, *endings, *(name.lower() for name in self._bare_names)}
@@ -74,7 +74,7 @@ class SituationMatcher:
         }
 
     def matches(self, kind: str, pattern: str) -> bool:
-        """Say whether a trigger's pattern holds."""
+        """Return whether a trigger's pattern matches."""
         if (kind, pattern) not in self._results:
             self._results[kind, pattern] = self._match(kind, pattern)
         return self._results[kind, pattern]
@@ -86,7 +86,7 @@ class SituationMatcher:
             wanted = _list_command_words(pattern)
             if len(wanted) > 1:
                 return f" {' '.join(wanted)} " in self._in_sequence
-            # One word such as `make` may be prose: it must be used as a command.
+            # A single word such as `make` may be prose: it must be used as a command.
             return bool(wanted) and wanted[0] in self._started
         if kind == "errors":
             return " ".join(pattern.lower().split()) in self._text
@@ -98,7 +98,7 @@ class SituationMatcher:
         pattern = pattern.replace("\\", "/").removeprefix("./")
         name = pattern.rpartition("/")[2]
         pattern = pattern.lower()
-        # Plain searches rule out nearly all patterns and paths before an expression is compiled.
+        # Substring searches rule out nearly all patterns and paths before an expression is compiled.
         literals = [piece.strip("/") for piece in re.split(_WILDCARD, pattern)]
         if not all(literal in self._all_paths for literal in literals):
             return False
@@ -109,14 +109,14 @@ class SituationMatcher:
 
 
 def anchor_of(kind: str, pattern: str) -> str:
-    """Return a word that whatever the pattern matches must contain."""
+    """Return a word that every match of the pattern contains."""
     pattern = pattern.lower()
     if kind == "files":
         name = pattern.replace("\\", "/").removeprefix("./").rpartition("/")[2]
-        if name and not any(sign in name for sign in "*?[]{}"):
+        if name and not any(character in name for character in "*?[]{}"):
             return name
         ending = "." + name.rpartition(".")[2]
-        return ending if "." in name and not any(sign in ending for sign in "*?[]{}") else ANY
+        return ending if "." in name and not any(character in ending for character in "*?[]{}") else ANY
     if kind == "commands":
         return next(iter(_list_command_words(pattern)), ANY)
     if kind == "errors":
@@ -125,7 +125,7 @@ def anchor_of(kind: str, pattern: str) -> str:
 
 
 def beginning_and_end(text: str, half: int) -> str:
-    """Return a text; of a very long one its beginning and its end, which say most."""
+    """Return a text, or the beginning and the end of a very long one."""
     return text if len(text) <= 2 * half else f"{first_words(text, half)}\n{last_words(text, half)}"
 
 
@@ -141,16 +141,16 @@ def _list_paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
 
 
 def _trim_path(token: str) -> str:
-    """Return a mentioned path without what is written around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
+    """Return a mentioned path without the text around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
     path = token.rpartition("=")[2] or token
     path = path.lstrip("@*").rstrip(_PUNCTUATION + "*")
     if ":" in path or "#" in path:
-        path = re.sub(_BEHIND_PATH, "", path)
+        path = re.sub(_AFTER_PATH, "", path)
     return path.replace("\\", "/").removeprefix("./")
 
 
 def _is_name(token: str) -> bool:
-    """Say whether a word without a dot or slash can be the name of a file: `Makefile`, `LICENSE`, `justfile`."""
+    """Return whether a word without a dot or slash can be the name of a file: `Makefile`, `LICENSE`, `justfile`."""
     return token.isidentifier() and (token != token.lower() or token.endswith("file"))
 
 
@@ -160,9 +160,9 @@ def _list_command_words(text: str) -> list[str]:
 
 
 def started_commands(text: str) -> Iterator[str]:
-    """Yield the first words of what a text shows as commands."""
-    signs = {"`": _IN_BACKTICKS, "$ ": _BEHIND_PROMPT, "```": _CODE_BLOCK, "~~~": _CODE_BLOCK}
-    expressions = dict.fromkeys(expression for sign, expression in signs.items() if sign in text)
+    """Yield the first word of each command that a text shows."""
+    markers = {"`": _IN_BACKTICKS, "$ ": _AFTER_PROMPT, "```": _CODE_BLOCK, "~~~": _CODE_BLOCK}
+    expressions = dict.fromkeys(expression for marker, expression in markers.items() if marker in text)
     for snippet in (snippet for expression in expressions for snippet in re.findall(expression, text)):
         for line in re.split(_NEXT_COMMAND, snippet):
             words = [word for word in _list_command_words(line.strip().removeprefix("$ ")) if word != "sudo"]
@@ -170,9 +170,9 @@ def started_commands(text: str) -> Iterator[str]:
 
 
 def _matches_path(pattern: str, path: str) -> bool:
-    """Match like git's ignore files: without a slash a pattern is about names, with one about the path's end.
+    """Match like .gitignore: a pattern without a slash matches names, one with a slash the end of the path.
 
-    With a slash at its end it is about all that the folder holds.
+    A pattern that ends with a slash matches everything in that folder.
     """
     if "/" not in pattern:
         path = path.rpartition("/")[2]
@@ -188,28 +188,28 @@ def _compile_glob(pattern: str) -> re.Pattern[str]:
 
 def _translate_glob(pattern: str) -> str:
     expression, position = "", 0
-    for sign in re.finditer(_WILDCARD, pattern):
-        expression += re.escape(pattern[position : sign.start()]) + _translate_wildcard(sign[0])
-        position = sign.end()
+    for wildcard in re.finditer(_WILDCARD, pattern):
+        expression += re.escape(pattern[position : wildcard.start()]) + _translate_wildcard(wildcard[0])
+        position = wildcard.end()
     return expression + re.escape(pattern[position:])
 
 
-def _translate_wildcard(sign: str) -> str:
-    if sign[0] == "[":
-        negated = sign[1] == "!" and len(sign) > 3
-        return f"(?!/)[{'^' if negated else ''}{_translate_set(sign[2 if negated else 1 : -1])}]"
-    if sign[0] == "{":
-        return f"(?:{'|'.join(map(_translate_glob, sign[1:-1].split(',')))})"
-    return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[sign]
+def _translate_wildcard(wildcard: str) -> str:
+    if wildcard[0] == "[":
+        negated = wildcard[1] == "!" and len(wildcard) > 3
+        return f"(?!/)[{'^' if negated else ''}{_translate_set(wildcard[2 if negated else 1 : -1])}]"
+    if wildcard[0] == "{":
+        return f"(?:{'|'.join(map(_translate_glob, wildcard[1:-1].split(',')))})"
+    return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[wildcard]
 
 
 def _translate_set(letters: str) -> str:
-    """Return the content of square brackets, such as `a-z_`, for an expression."""
-    members, place = "", 0
-    while place < len(letters):
-        first, last = letters[place], letters[place + 2 : place + 3]
-        if letters[place + 1 : place + 2] == "-" and last and first <= last:
-            members, place = f"{members}{re.escape(first)}-{re.escape(last)}", place + 3
+    """Translate the content of square brackets, such as `a-z_`."""
+    members, position = "", 0
+    while position < len(letters):
+        first, last = letters[position], letters[position + 2 : position + 3]
+        if letters[position + 1 : position + 2] == "-" and last and first <= last:
+            members, position = f"{members}{re.escape(first)}-{re.escape(last)}", position + 3
         else:
-            members, place = members + re.escape(first), place + 1
+            members, position = members + re.escape(first), position + 1
     return members

@@ -1,9 +1,9 @@
-"""Cut text into the words that are indexed and searched: the same words for every database.
+"""Split text into the words that are indexed and searched: the same words for every database.
 
-An identifier gives itself and its parts: `build_prompt`, `buildPrompt`, `--no-learnings` and `E0308` are found by
-either. The index also has neighbouring parts in one, marked as such: `buildprompt` finds `build_prompt` if nothing is
-written like that. Only whole words are found, not their beginnings. Words are in lower case, without accents, and
-stemmed; stop words are dropped, and scripts without spaces are cut into pairs of letters. No text raises.
+An identifier is found by itself and by its parts: `build_prompt`, `buildPrompt`, `--no-learnings`, `E0308`. The index
+also has neighbouring parts joined into one word, with a prefix: `buildprompt` finds `build_prompt` if no text has that
+spelling. Only whole words match, not prefixes. Words are in lower case, without accents, and stemmed. Stop words are
+dropped, and scripts without spaces are split into pairs of letters. Any text can be split.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Container
 from functools import lru_cache
 from itertools import pairwise
 
-# A run of letters and digits, joined inside by dots, dashes and underscores; `c++`, `c#` and `f#` are names, too.
+# Letters and digits, joined by dots, dashes and underscores; `c++`, `c#` and `f#` are names, too.
 _CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b"  # compiled when a text has one
-# Kana, Han and Hangul. Compared letter by letter: an expression with such ranges takes longer to compile than a search.
+# Kana, Han and Hangul. Compared by letter: an expression with these ranges takes longer to compile than a search.
 _WITHOUT_SPACES = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
 _MAX_WORD_LENGTH = 64
-JOINED = "+"  # before what only the index has: parts of an identifier written in one
+JOINED = "+"  # before words that only the index has: joined parts of an identifier
 
 STOP_WORDS = frozenset(
     (
@@ -41,12 +41,12 @@ def words(text: str) -> list[str]:
 
 
 def indexed_words(text: str) -> list[str]:
-    """Return the words under which a text is found: its words, and the parts of identifiers written in one."""
+    """Return the words that find a text: its words, and the joined parts of its identifiers."""
     return [word for chunk in _find_chunks(text) for word in _index_chunk(chunk)]
 
 
 def mark(text: str, wanted: Container[str]) -> str:
-    """Return the text with everything in `<mark>` that gives one of the wanted words."""
+    """Return the text with everything that matches one of the wanted words in `<mark>`."""
 
     def mark_chunk(chunk: re.Match[str]) -> str:
         return f"<mark>{chunk[0]}</mark>" if any(word in wanted for word in _index_chunk(chunk[0])) else chunk[0]
@@ -60,7 +60,7 @@ def _find_chunks(text: str) -> list[str]:
 
 
 def _index_chunk(chunk: str) -> list[str]:
-    """Return the words of a chunk and neighbouring parts in one: `re-use` gives +reuse, `HTTPServer` +httpserver."""
+    """Return the words of a chunk and its joined parts: `re-use` gives +reuse, `HTTPServer` +httpserver."""
     own = _split_chunk(chunk)
     if len(own) < 2:
         return own
@@ -83,23 +83,23 @@ def _split_chunk(chunk: str) -> list[str]:
     parts = _PART.findall(chunk)
     whole = chunk.strip("_-.").lower()[:_MAX_WORD_LENGTH]
     if len(parts) == 1 and len(whole) == len(parts[0]):
-        return [stem(whole)] if _says_something(whole) else []
+        return [stem(whole)] if _is_indexed(whole) else []
     in_full = [whole] if len(whole) > 1 else []
-    return in_full + [stem(part.lower()[:_MAX_WORD_LENGTH]) for part in parts if _says_something(part.lower())]
+    return in_full + [stem(part.lower()[:_MAX_WORD_LENGTH]) for part in parts if _is_indexed(part.lower())]
 
 
-def _says_something(word: str) -> bool:
+def _is_indexed(word: str) -> bool:
     return len(word) > 1 and word not in STOP_WORDS
 
 
 def _remove_accents(text: str) -> str:
     from unicodedata import combining, normalize
 
-    # A separate accent is decomposed into a space and the accent.
+    # A spacing accent is decomposed into a space and a combining accent.
     return normalize("NFKC", "".join(x for x in normalize("NFKD", text) if not (combining(x) or x.isspace())))
 
 
-# Endings and what they become, by the steps of Porter's stemmer.
+# Endings and their replacements, by the steps of Porter's stemmer.
 _STEP_2 = dict(
     pair.split(":")
     for pair in (
@@ -113,7 +113,7 @@ _STEP_4 = tuple("ement ance ence able ible ment ant ent ion ism ate iti ous ive 
 
 @lru_cache(maxsize=20_000)  # identifiers share most of their parts
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; anything but plain letters stays as it is."""
+    """Return the stem of a lower-case word; a word with other characters than a-z stays as it is."""
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
     word = _past_and_progressive(_plural(word))
@@ -142,7 +142,7 @@ def _past_and_progressive(word: str) -> str:
 
 
 def _restore_ending(rest: str) -> str:
-    """Return what remains of a word without -ed or -ing as its plain form."""
+    """Return the base form of a word whose -ed or -ing was removed."""
     if rest.endswith(("at", "bl", "iz")):
         return rest + "e"
     if len(rest) > 1 and rest[-1] == rest[-2] and not _is_vowel(rest, len(rest) - 1) and rest[-1] not in "lsz":
@@ -153,7 +153,7 @@ def _restore_ending(rest: str) -> str:
 def _replace_ending(word: str, endings: dict[str, str]) -> str:
     if not word.endswith((*endings,)):
         return word
-    # The longest ending decides, even where its stem is too short to be changed.
+    # The longest ending decides, even if its stem is too short to be changed.
     ending = max((ending for ending in endings if word.endswith(ending)), key=len)
     rest = word.removesuffix(ending)
     return rest + endings[ending] if _measure(rest) > 0 else word
@@ -193,7 +193,7 @@ def _measure(word: str) -> int:
 
 
 def _is_short(word: str) -> bool:
-    """Say whether a stem ends like `hop` or `fil`: consonant, vowel, consonant other than w, x, y."""
+    """Return whether a stem ends like `hop` or `fil`: consonant, vowel, consonant other than w, x, y."""
     last = len(word) - 1
     return (
         last >= 2

@@ -1,8 +1,8 @@
-"""aider: `--message-file`, and the files that it keeps: the conversation with the model, a log with tokens and cost.
+"""Run aider with `--message-file`, and read its files: the conversation with the model, a log with tokens and cost.
 
-Both are put into the scratch folder, which belongs to one run. What aider prints is for people; it is read only when
-the files are missing. Every question is answered with yes, but shell commands are neither suggested nor run. Whether
-aider commits is the user's own setting.
+Both are in the scratch folder of the run. aider's output is for people; it is read only if the files are missing. Every
+question is answered with yes, but shell commands are neither suggested nor run. Whether aider commits is the user's
+setting.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def call(request: kit.RunRequest) -> kit.Call:
 
 
 def read(output: kit.Output) -> kit.RunReport:
-    """Return what aider kept about the conversation."""
+    """Return the report of a run, from aider's files."""
     scratch = output.call.scratch
     conversation = os.path.join(scratch, _CONVERSATION)
     said = list(_responses(conversation))
@@ -63,12 +63,12 @@ def read(output: kit.Output) -> kit.RunReport:
     costs = [cost for message in sent if (cost := amount(dig(message, "cost"))) is not None]
     model = re.search(r"^(?:Main model|Model): (\S+)", printed, re.MULTILINE)
     history = os.path.join(scratch, _HISTORY)
-    # It ends with exit code 0 even when the model could not be reached.
+    # aider exits with 0 even if the model could not be reached.
     unanswered = os.path.exists(conversation) and not said
-    instead = "" if unanswered else printed
+    fallback = "" if unanswered else printed
     return kit.RunReport(
-        text=said[-1] if said else instead,
-        said=kit.join_messages(said) or instead,
+        text=said[-1] if said else fallback,
+        said=kit.join_messages(said) or fallback,
         model=output.call.model or (model[1] if model else ""),
         cost_usd=sum(costs) if any(costs) else None,  # 0 means a model without a price
         tokens_in=total([count(dig(message, "prompt_tokens")) for message in sent]),
@@ -84,7 +84,7 @@ def progress(line: str) -> str:
 
 
 def _responses(path: str) -> Iterator[str]:
-    """Yield what the model answered; every line of the log starts with who speaks."""
+    """Yield the model's messages; every line of the log starts with the speaker."""
     message: list[str] | None = None
     for line in kit.lines(path):
         text = line.decode("utf-8", "replace").rstrip("\r\n")

@@ -1,8 +1,8 @@
-"""aider: it has neither hooks nor MCP, but reads a file along with every prompt: learnings.md.
+"""Set up aider, which has neither hooks nor MCP, to read learnings.md with every prompt.
 
-The file goes into the list `read` of .aider.conf.yml. This is no reader of YAML: a missing list is appended, a list
-with a dash for each file gets one more, and every other form is refused with what to add by hand. Every other byte
-stays.
+The file goes into the list `read` of .aider.conf.yml. This is not a YAML parser: a missing list is appended, a list
+with a dash for each file gets one more entry, and any other form is refused with the text to add by hand. Every other
+byte stays.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from learnt.model import Value
 
 _FILE = ".learnt/learnings.md"
 _KEY = "read"
-# What a line without indentation may be: a key, a comment, an item of the list above, the beginning of the document.
+# A line without indentation: a key, a comment, an item of the list above, or the beginning of the document.
 _TOP = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[A-Za-z_][\w.-]*)[ \t]*:(?=\s|$)|#|-(?=\s)|---[ \t]*$|%YAML")
 _KEY_LINE = re.compile(rf"[\"']?{_KEY}[\"']?[ \t]*:(?=\s|$)")
 _NO_VALUE = re.compile(r":[ \t]*(?:[ \t]#.*)?\r?\n?$")
@@ -25,19 +25,19 @@ _ITEM = re.compile(
     r"(?P<indent> *)-[ \t]+(?P<quote>[\"']?)(?P<word>[^\s\"'#\[\]{},&*!|>%@`][^\"'#:]*?)(?P=quote)[ \t]*(?:[ \t]#.*)?$"
 )
 _OURS = rf"[\"']?{re.escape(_FILE)}[\"']?"
-# Our file in a list in brackets, into which earlier versions put it.
+# Our file in a list in brackets, where earlier versions put it.
 _IN_BRACKETS = re.compile(rf",[ \t]*{_OURS}(?=[ \t]*[],])|(?<=\[)[ \t]*{_OURS}[ \t]*,?[ \t]*")
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that aider reads, and what is done to each."""
+    """Return the files that aider reads, and the changes to each."""
     if location.user:
         raise WrongRequest("aider reads the learnings of one project", hint="use `learnt install aider` in the project")
     return [kit.Target(path=os.path.join(location.root, ".aider.conf.yml"), edit=ReadList())]
 
 
 def next_step(location: kit.Location) -> str:
-    """Return what the user has to do after the files are written."""
+    """Return the next step for the user after the files are written."""
     return f"start aider in {location.root}; `learnt update` writes {_FILE}"
 
 
@@ -78,7 +78,9 @@ class ReadList(Value):
         items = _items(lines, key)
         ours = [number for number in items if _word(lines[number]) == _FILE]
         if ours:
-            gone = {key, *ours} if len(items) == len(ours) else set(ours)  # a key alone would be left
+            gone = (
+                {key, *ours} if len(items) == len(ours) else set(ours)
+            )  # otherwise the key would be left without a value
         else:
             lines[key] = _IN_BRACKETS.sub("", lines[key], count=1)
             gone = {key} if re.search(r":[ \t]*\[[ \t]*\]", lines[key]) else set()
@@ -108,12 +110,12 @@ class ReadList(Value):
 
 
 def _lines(text: str) -> list[str]:
-    # Not `splitlines`, which also cuts where YAML does not.
+    # Not `splitlines`, which also splits at characters that do not end a line in YAML.
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _find_key(lines: list[str]) -> int | None:
-    """Return the line of the key; raise Unfit for a file that is not one plain set of keys."""
+    """Return the line number of the key; raise Unfit for a file that is not a plain mapping."""
     keys = []
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
@@ -131,7 +133,7 @@ def _find_key(lines: list[str]) -> int | None:
 
 
 def _items(lines: list[str], key: int) -> list[int]:
-    """Return the lines of the value below the key, without comments and blank lines."""
+    """Return the line numbers of the value below the key, without comments and blank lines."""
     numbers = []
     for number in range(key + 1, len(lines)):
         line = lines[number]
@@ -144,13 +146,13 @@ def _items(lines: list[str], key: int) -> list[int]:
 
 
 def _last_item(lines: list[str], key: int) -> tuple[int, str]:
-    """Return the last item of a list with dashes and its indentation; raise Unfit for another value."""
+    """Return the line number and the indentation of the last item of a list with dashes, or raise Unfit."""
     numbers = _items(lines, key)
     items = [_ITEM.match(lines[number].rstrip("\r\n")) for number in numbers]
     indents = {item["indent"] if item else None for item in items}
     indent = indents.pop() if len(indents) == 1 else None
     if indent is None or not _NO_VALUE.search(lines[key]):
-        raise kit.Unfit(f"`{_KEY}` is no list with a dash for each file")
+        raise kit.Unfit(f"`{_KEY}` is not a list with a dash for each file")
     return numbers[-1], indent
 
 

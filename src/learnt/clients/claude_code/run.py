@@ -1,7 +1,7 @@
-"""Claude Code: `claude -p` with its stream of JSON, which ends with a result that reports cost and tokens.
+"""Run Claude Code with `claude -p`, and read its JSON stream, which ends with a result that reports cost and tokens.
 
-Edits are accepted, everything else follows the user's own permissions; more is a matter of `arguments`, such as
-`["--allowedTools", "Bash"]`. A run that was cut short has no result: its text and its tokens come from its messages.
+Edits are accepted; everything else follows the user's permissions, or `arguments` such as `["--allowedTools", "Bash"]`.
+An interrupted run has no result: its text and tokens come from its messages.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from learnt.clients.kit import run as kit
 from learnt.clients.kit.transcript import blocks
 from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
-# What a session of Claude Code sets in its environment; with these, another one inside it refuses to start.
+# Variables of a running session; with these, Claude Code refuses to start inside it.
 _OUTER_SESSION = tuple(
     "CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_PID CLAUDE_ENV_FILE CLAUDE_PROJECT_DIR".split()
 )
-# What was read, what was written to the cache and read from it, and what was written.
+# Tokens read, written to the cache, read from the cache, and written.
 _BY_MODEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _BY_MESSAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _MAX_DENIALS = 5
@@ -45,7 +45,7 @@ def call(request: kit.RunRequest) -> kit.Call:
 
 
 def read(output: kit.Output) -> kit.RunReport:
-    """Return what Claude Code reports: its result or, without one, what its messages show."""
+    """Return the report of a run, from its result or, without one, from its messages."""
     said: list[str] = []
     usages: dict[str, Any] = {}
     result: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def read(output: kit.Output) -> kit.RunReport:
         if kind == "system":
             model = text_of(record.get("model")) or model
         elif kind == "assistant":
-            # One message comes in several records, each with the figures of the whole.
+            # A message may come in several records, each with the figures of the whole message.
             usages[text_of(dig(record, "message", "id")) or str(len(usages))] = dig(record, "message", "usage")
             if not record.get("parent_tool_use_id"):  # a sub-agent's words are not the agent's
                 said += _texts(record)
@@ -69,7 +69,7 @@ def read(output: kit.Output) -> kit.RunReport:
     return kit.RunReport(
         text=text,
         said=kit.join_messages(said),
-        model=model or _dearest(result.get("modelUsage")) or output.call.model,
+        model=model or _most_expensive_model(result.get("modelUsage")) or output.call.model,
         cost_usd=amount(result.get("total_cost_usd")),
         **_figures(result, usages.values()),
         transcript=kit.newest(_projects(output), f"{session}.jsonl", depth=1) if session else "",
@@ -98,7 +98,7 @@ def _texts(record: Mapping[str, Any]) -> list[str]:
 
 
 def _figures(result: Mapping[str, Any], usages: Iterable[Any]) -> dict[str, Any]:
-    """Return the tokens of a run: by model, or else those of the result, or else those of all messages."""
+    """Return the tokens of a run, from the figures by model, the result or the messages."""
     by_model = result.get("modelUsage")
     if isinstance(by_model, Mapping) and by_model:
         usages, keys = by_model.values(), _BY_MODEL
@@ -108,7 +108,7 @@ def _figures(result: Mapping[str, Any], usages: Iterable[Any]) -> dict[str, Any]
     return {"tokens_in": total([fresh, written, cached]), "tokens_cached": cached, "tokens_out": out}
 
 
-def _dearest(usage: object) -> str:
+def _most_expensive_model(usage: object) -> str:
     if not isinstance(usage, Mapping) or not usage:
         return ""
     return text_of(max(usage, key=lambda name: amount(dig(usage[name], "costUSD")) or 0.0))

@@ -1,8 +1,8 @@
-"""Claude Code: hooks and a permission in settings.json, the server in .mcp.json or, for the user, in .claude.json.
+"""Set up Claude Code: hooks and a permission in settings.json, the server in .mcp.json or, for the user, .claude.json.
 
-The permission covers the tools of our own server and no other: they read and write learnings alone, and without it a
-run without a person could not use them. A rule that denies still overrules it. Claude Code ends hooks at the end of a
-session after one second, unless a timeout is written.
+The permission covers only the tools of our server, which read and write learnings; without it, an unattended run could
+not use them. A rule that denies still overrides it. Without a timeout, Claude Code stops hooks at the end of a session
+after one second.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Claude Code reads, and what is done to each."""
+    """Return the files that Claude Code reads, and the changes to each."""
     settings = JsonFile(hooks=hooks(location), words={("permissions", "allow"): PERMISSION})
     servers = JsonFile(servers="mcpServers", server=kit.server(location))
     if not location.user:
@@ -45,19 +45,19 @@ def _user_folder(location: kit.Location) -> str:
 
 def _user_state(location: kit.Location) -> str:
     folder = _user_folder(location)
-    # Beside the folder, unless the folder was moved.
-    beside = folder if location.variables.get("CLAUDE_CONFIG_DIR") else os.path.dirname(folder)
-    return os.path.join(beside, ".claude.json")
+    # Next to the folder, unless CLAUDE_CONFIG_DIR is set.
+    parent = folder if location.variables.get("CLAUDE_CONFIG_DIR") else os.path.dirname(folder)
+    return os.path.join(parent, ".claude.json")
 
 
 def next_step(location: kit.Location) -> str:
-    """Return what the user has to do after the files are written."""
+    """Return the next step for the user after the files are written."""
     asks = "" if location.user else "; it asks once whether you trust the folder and the server `learnt`"
     return f"restart Claude Code (2.1 or newer){asks}"
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that keeps Claude Code from running any hook of ours."""
+    """Return the setting that prevents Claude Code from running our hooks."""
     here = os.path.join(location.root, ".claude")
     user = os.path.join(_user_folder(location), "settings.json")
     paths = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json"), user]

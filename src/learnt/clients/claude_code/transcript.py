@@ -1,7 +1,7 @@
-"""Claude Code's transcripts: one record a line, with the messages as they went to the model and back.
+"""Read Claude Code's transcripts: one record per line, with the messages to and from the model.
 
-A sub-agent's conversation lies in a separate file, in records of the same file that are marked as a side chain, or, in
-older versions, in reports on its progress. Its prompts are the agent's words, and stand in the call already.
+A sub-agent's conversation is in a separate file, in records marked as a side chain, or, in older versions, in progress
+records. Its prompts are the agent's words and are part of the call already.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("claude", "transcript").tools
-# Records that a transcript may begin with, before its first message.
+# Types of records before the first message of a transcript.
 _OTHERS = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
 # Claude Code shortens longer names of folders.
 _MAX_FOLDER_NAME = 180
 _KEYS = ("sessionId", "leafUuid", "messageId")
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d+)\b")
-# How the results of calls begin that a person, the permissions or a hook refused.
+# The beginnings of the results of calls that a person, the permissions or a hook refused.
 _REFUSED = re.compile(
     r"\s*(?:<tool_use_error>\s*)?(?:Error: )?(?:"
     r"The user doesn't want to (?:proceed|take this action)"
@@ -40,14 +40,14 @@ _NO_ANSWER = "The user wants to clarify these questions."
 
 
 def root(variables: Mapping[str, str]) -> str:
-    """Return Claude Code's folder; nothing where it is not known."""
+    """Return Claude Code's folder; empty if it is not known."""
     return find_folder(variables, "CLAUDE_CONFIG_DIR", ".claude")
 
 
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
-    """Yield the transcripts of a folder and those below it."""
+    """Yield the transcripts of a folder and of the folders below it."""
     names = {_folder_name(path) for path in (folder, os.path.realpath(folder))}
     for kept_in in kit.matching_paths(root(variables), "projects", "*"):
         name = os.path.basename(kept_in)[:_MAX_FOLDER_NAME]
@@ -78,7 +78,7 @@ def steps(path: str) -> Iterator[kit.Step]:
         if kind == "progress":
             yield from _progress_steps(record, calls)
         elif kind == "queue-operation":
-            yield from kit.make_prompts(queue.take(record), at=at)
+            yield from kit.make_prompts(queue.read_operation(record), at=at)
         elif kind == "attachment":
             yield from kit.make_prompts(queue.read_attachment(record.get("attachment")), at=at)
         else:
@@ -86,7 +86,7 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def about(path: str) -> kit.About:
-    """Return what a transcript says about its conversation."""
+    """Return the facts about the conversation of a transcript."""
     return kit.gather("claude", path, _facts)
 
 
@@ -101,31 +101,31 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Queue:
-    """What a person typed while the agent was at work: it reaches the agent between two of its steps."""
+    """Messages that a person typed while the agent worked; the agent gets them between two steps."""
 
     def __init__(self) -> None:
-        self._waiting: list[str] = []
-        self._taken = ""
+        self._messages: list[str] = []
+        self._last_removed = ""
 
-    def take(self, record: Mapping[str, Any]) -> str:
-        """Return what went to the agent without a separate message."""
+    def read_operation(self, record: Mapping[str, Any]) -> str:
+        """Return the message that the agent got without a separate record, if any."""
         operation = record.get("operation")
         if operation == "enqueue":
-            self._waiting = [*self._waiting[-100:], kit.texts(record.get("content"))]
+            self._messages = [*self._messages[-100:], kit.texts(record.get("content"))]
         elif operation == "popAll":
-            self._waiting = []
-        elif operation in ("dequeue", "remove") and self._waiting:
-            first = self._waiting.pop(0)
-            self._taken = first if operation == "remove" else ""
-            return self._taken
+            self._messages = []
+        elif operation in ("dequeue", "remove") and self._messages:
+            first = self._messages.pop(0)
+            self._last_removed = first if operation == "remove" else ""
+            return self._last_removed
         return ""
 
     def read_attachment(self, attachment: object) -> str:
-        """Return what went to the agent as an attachment, unless it came out of the queue already."""
+        """Return the message that the agent got as an attachment, unless it came from the queue."""
         if dig(attachment, "type") != "queued_command" or dig(attachment, "commandMode") not in (None, "prompt"):
             return ""
         prompt = kit.texts(dig(attachment, "prompt"))
-        return "" if prompt == self._taken else prompt
+        return "" if prompt == self._last_removed else prompt
 
 
 def _progress_steps(record: Mapping[str, Any], calls: kit.Calls) -> Iterator[kit.Step]:
@@ -164,7 +164,7 @@ def _agent_steps(
 
 def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool) -> Iterator[kit.Step]:
     id, text = kit.read_name(block.get("tool_use_id")), kit.texts(block.get("content"))
-    tool = calls.take_tool(id)
+    tool = calls.pop_tool(id)
     exit_code = _EXIT_CODE.match(text) if _TOOLS.get(tool) == "run" else None
     failed = block.get("is_error") is True or bool(exit_code and exit_code[1].strip("0"))
     denied = failed and bool(_REFUSED.match(text[:2_000]))
@@ -175,6 +175,6 @@ def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside:
 
 
 def real_model(value: object) -> str:
-    """Return the name of a model; nothing for `<synthetic>`, which stands for an error of the service."""
+    """Return the name of a model; empty for `<synthetic>`, which marks an error of the service."""
     name = kit.read_name(value)
     return "" if name.startswith("<") else name

@@ -1,7 +1,7 @@
-"""How a call of a tool ended in Codex. Its events do not say; the end of its transcript does.
+"""Find out whether a tool call failed in Codex: its events do not say, but the end of its transcript does.
 
-There it is in a separate record, or in lines before the output. The reader of transcripts uses the same functions.
-None means neither success nor failure, such as for a command that still runs, or that was refused.
+The result is in a separate record, or in lines before the output. The reader of transcripts uses the same functions.
+None means neither success nor failure, such as for a command that is still running or was refused.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
-# The lines before the output itself.
+# The lines before the output.
 _HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines|Exit code|Process \w+).*\n)+Output:\n"
 )
-# A hook has little time: of a longer transcript it reads the end.
+# A hook has little time: it reads only the end of a longer transcript.
 _TRANSCRIPT_END = 1_000_000
 _EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)")
 
 
 def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcript: str) -> tuple[bool | None, str]:
-    """Return whether a call failed, None where neither holds, and what it printed."""
+    """Return whether a call failed (None if it neither failed nor succeeded), and its output."""
     return _find_ending(transcript, text_of(payload.get("tool_use_id"))), output
 
 
 def _find_ending(path: str, call: str) -> bool | None:
-    """Return whether a call failed, by the end of a transcript."""
+    """Return whether a call failed, from the end of a transcript."""
     if not path or not call:
         return None
     try:
@@ -51,7 +51,7 @@ def _find_ending(path: str, call: str) -> bool | None:
 
 
 def _read_ending(line: bytes, call: str) -> bool | None:
-    """Return whether a call failed, as far as a line of the transcript says."""
+    """Return whether a call failed, from a line of the transcript."""
     payload = parsed(line.decode("utf-8", "replace")).get("payload")
     item = dig(payload, "item")
     if dig(item, "id") == call:
@@ -62,7 +62,7 @@ def _read_ending(line: bytes, call: str) -> bool | None:
 
 
 def item_failed(item: Mapping[str, Any]) -> bool | None:
-    """Return whether a call failed, by the record about it."""
+    """Return whether a call failed, from its record."""
     status, code = item.get("status"), item.get("exit_code")
     if status not in (None, "completed", "failed") or (status is None and code is None):
         return None
@@ -70,8 +70,8 @@ def item_failed(item: Mapping[str, Any]) -> bool | None:
 
 
 def read_output(text: str) -> tuple[str, bool | None]:
-    """Return the output of a tool without the lines before it, and whether it failed, as far as those say."""
-    record = parsed(text)  # as older versions wrote it
+    """Return the output of a tool without the lines before it, and whether they report a failure."""
+    record = parsed(text)  # the format of older versions
     if isinstance(record.get("output"), str):
         code = dig(record, "metadata", "exit_code")
         return record["output"], None if code is None else code != 0

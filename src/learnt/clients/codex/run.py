@@ -1,8 +1,8 @@
-"""Codex: `codex exec --json`, one event a line.
+"""Run Codex with `codex exec --json`, which prints one event per line.
 
-Commands may write in the folder and nowhere else (`--sandbox workspace-write`); the user's own arguments can say
-otherwise. The stream names neither model nor cost, and no tokens when it was cut short: model and tokens then come
-from the session's own file.
+Commands may only write in the folder (`--sandbox workspace-write`), unless the user's arguments say otherwise. The
+stream contains neither model nor cost, and no tokens if it was interrupted: model and tokens then come from the
+session's file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from learnt.clients.codex.transcript import root
 from learnt.clients.kit import run as kit
 from learnt.text.json_values import count, dig, parsed, text_of
 
-# Each of these options sets the sandbox, too; Codex refuses more than one.
+# These options also set the sandbox; Codex refuses more than one of them.
 _OTHER_SANDBOXES = ("-s", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox")
 
 
@@ -39,7 +39,7 @@ def call(request: kit.RunRequest) -> kit.Call:
 
 
 def read(output: kit.Output) -> kit.RunReport:
-    """Return what Codex reports."""
+    """Return the report of a run."""
     said: list[str] = []
     usage: Any = None
     thread = complaint = ""
@@ -70,7 +70,7 @@ def read(output: kit.Output) -> kit.RunReport:
 
 
 def progress(line: str) -> str:
-    """Return the agent's latest words or the step that it takes."""
+    """Return the agent's message, or the step that it starts."""
     record = parsed(line)
     item = record.get("item")
     kind = dig(item, "type")

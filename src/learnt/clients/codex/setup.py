@@ -1,8 +1,8 @@
-"""Codex: hooks in hooks.json, the server in config.toml. Codex runs no untrusted hook, and does not say so.
+"""Set up Codex: hooks in hooks.json, the server in config.toml. Codex silently skips untrusted hooks.
 
-The server's table is a separate one, with a remark right above it that moves with it: Codex writes into this file, too.
-What comes out is parsed again; a text that would then say anything else than it should is refused. Codex ends hooks at
-the end of a session after three seconds, whatever timeout is written.
+The server has a separate table with a comment directly above it, so that both stay together when Codex writes into the
+file. The result is parsed again, and refused if it differs from what was intended. Codex stops hooks at the end of a
+session after three seconds, whatever the timeout.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from learnt.errors import LearntError
 from learnt.model import Value
 
 _SESSION_END_S = 3
-# What Codex calls hooks that it runs, and what its other words mean.
+# The statuses of hooks that Codex runs, and the meanings of others.
 _RUN = ("trusted", "managed")
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
 _MAX_EVENTS_LISTED = 3
@@ -43,7 +43,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Codex reads, and what is done to each."""
+    """Return the files that Codex reads, and the changes to each."""
     folder = _user_folder(location) if location.user else os.path.join(location.root, ".codex")
     # Without this, a run without a person could not use the tools that write.
     allowed = {**kit.server(location), "default_tools_approval_mode": "approve"}
@@ -58,13 +58,13 @@ def _user_folder(location: kit.Location) -> str:
 
 
 def next_step(location: kit.Location) -> str:
-    """Return what the user has to do after the files are written."""
+    """Return the next step for the user after the files are written."""
     project = "" if location.user else "trust the project when Codex asks, and "
     return f"{project}approve the hooks under `/hooks` in Codex: until then it runs none of them, and does not say so"
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that keeps Codex from running any hook of ours."""
+    """Return the setting that prevents Codex from running our hooks."""
     for folder in (os.path.join(location.root, ".codex"), _user_folder(location)):
         path = os.path.join(folder, "config.toml")
         config = _read_toml(path, read)
@@ -82,7 +82,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     """Return whether Codex trusts our hooks.
 
     A project holds settings for everyone who works in it: on a machine without Codex, untrusted hooks do not matter.
-    Codex may be in use without being on this PATH, because an editor starts it by its path; then it has left traces.
+    Codex may be used without being on PATH, if an editor starts it by its path; then its folder holds other files.
     """
     reason, whole = _distrust(location, targets, disk)
     if not reason:
@@ -96,7 +96,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
 
 
 def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
-    """Return why Codex would not run our hooks, nothing when it would, and whether that holds for all of them.
+    """Return why Codex would not run our hooks (empty if it would), and whether that holds for all of them.
 
     Only Codex knows whether a hook is still the one that was approved, so it is asked where that is possible.
     Otherwise its files answer, but not whether a hook was changed since.
@@ -137,9 +137,9 @@ def _ask_statuses(folder: str, ask: kit.AskClient) -> dict[str, str] | None:
 
 
 def _hook_keys(path: str, read: kit.Read) -> dict[str, str]:
-    """Return the keys by which Codex knows our hooks in a file, each with its event."""
-    places = kit.find_hooks(read_json(path, read))
-    return {f"{path}:{_to_snake_case(event)}:{group}:{position}": event for event, group, position in places}
+    """Return the keys by which Codex identifies our hooks in a file, each with its event."""
+    positions = kit.find_hooks(read_json(path, read))
+    return {f"{path}:{_to_snake_case(event)}:{group}:{position}": event for event, group, position in positions}
 
 
 def _to_snake_case(event: str) -> str:
@@ -147,7 +147,7 @@ def _to_snake_case(event: str) -> str:
 
 
 def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
-    """Return why Codex would not run hooks, by event, nothing when it would; and whether it would run none."""
+    """Return why Codex would not run some hooks (empty if it would run all), and whether it would run none."""
     events_of: dict[str, list[str]] = {}
     for event, status in statuses.items():
         if status not in _RUN:
@@ -163,7 +163,7 @@ def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
 
 
 def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
-    """Return whether Codex is on PATH, or its folder holds more than what we write into it."""
+    """Return whether Codex is on PATH, or its folder holds files other than ours."""
     if disk.is_there("codex"):
         return True
     files = targets(location.replace(user=True))
@@ -185,7 +185,7 @@ def _read_toml(path: str, read: kit.Read) -> dict[str, Any] | None:
 
 
 def _parse(text: str) -> dict[str, Any] | None:
-    """Return the value of a text; None when it is no TOML."""
+    """Return the value of a text; None if it is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -201,13 +201,11 @@ class ServerTable(Value):
         mark, text = kit.decode(content or b"")
         value = _read(text)
         if not isinstance(value.get(_HOLDER, {}), dict):
-            raise kit.Unfit(f"`{_HOLDER}` is no table", remedy="make it one")
+            raise kit.Unfit(f"`{_HOLDER}` is not a table", remedy="make it one")
         present = _our_server(value)
         if present is not None:
             if not kit.is_our_server(present):
-                raise kit.Unfit(
-                    f"another server is called `{kit.NAME}` in `{_HOLDER}`", remedy="give that one another name"
-                )
+                raise kit.Unfit(f"another server is called `{kit.NAME}` in `{_HOLDER}`", remedy="rename that server")
             if self.server.items() <= present.items():
                 return content or b""
             text = _cut(text, value)[0]
@@ -215,7 +213,7 @@ class ServerTable(Value):
         added = line.join([_REMARK, f"[{_HOLDER}.{kit.NAME}]", *self._lines(present or {}), ""])
         gap = (line if text and not text.endswith("\n") else "") + (line if text else "")
         ours = {kit.NAME: {**(present or {}), **self.server}}
-        if not _says(text + gap + added, {**value, _HOLDER: {**_servers(value), **ours}}):
+        if not _has_value(text + gap + added, {**value, _HOLDER: {**_servers(value), **ours}}):
             raise _unsafe(text)
         return (mark + text + gap + added).encode()
 
@@ -245,7 +243,7 @@ class ServerTable(Value):
         return ""
 
     def _lines(self, present: Mapping[str, Any]) -> list[str]:
-        # JSON's texts and lists of texts are TOML's.
+        # Strings and lists of strings are written alike in JSON and TOML.
         return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in {**present, **self.server}.items()]
 
 
@@ -268,14 +266,14 @@ def _our_server(value: Mapping[str, Any]) -> Any:
 def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the text without our table, and whether the table was at its end."""
     wanted = {**value, _HOLDER: {name: entry for name, entry in _servers(value).items() if name != kit.NAME}}
-    for table in _TABLE.finditer(text):  # a multi-line string may hold one, too
+    for table in _TABLE.finditer(text):  # a multi-line string may contain one, too
         left = text[: table.start()] + text[table.end() :]
-        if _says(left, wanted):
+        if _has_value(left, wanted):
             return left, table.end() == len(text)
     raise _unsafe(text)
 
 
-def _says(text: str, wanted: dict[str, Any]) -> bool:
+def _has_value(text: str, wanted: dict[str, Any]) -> bool:
     value = _parse(text)
     return value is not None and {_HOLDER: {}, **value} == {_HOLDER: {}, **wanted}
 

@@ -1,8 +1,8 @@
-"""Codex's transcripts: one record a line, with the items as they went to the model and back.
+"""Read Codex's transcripts: one record per line, with the items to and from the model.
 
-A sub-agent has a separate file, whose first record says so: its prompts are another agent's words. An edit of several
-files in one patch is one call for each of them, with the same id. How a command ended is in a record before its
-output, and in older versions in the output only.
+A sub-agent has a separate file, whose first record says so: its prompts are another agent's words. A patch of several
+files becomes one call for each file, with the same id. How a command ended is in a record before its output, or, in
+older versions, in the output only.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _REFUSED = re.compile(
     re.I,
 )
 _MAX_REFUSAL_LENGTH = 1_000
-# The output of a call comes soon after its end.
+# Calls whose end is noted and whose output is still to come.
 _MAX_ENDED = 1_000
 
 
 def root(variables: Mapping[str, str]) -> str:
-    """Return Codex's folder; nothing where it is not known."""
+    """Return Codex's folder; empty if it is not known."""
     return find_folder(variables, "CODEX_HOME", ".codex")
 
 
@@ -57,7 +57,7 @@ def recognises(record: Mapping[str, Any]) -> bool:
     kind = record.get("type")
     if isinstance(record.get("payload"), Mapping):
         return kind in _RECORDS
-    # Before records had a payload.
+    # The format before records had a payload.
     return "instructions" in record and "timestamp" in record and "id" in record and "git" in record
 
 
@@ -83,7 +83,7 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def about(path: str) -> kit.About:
-    """Return what a transcript says about its conversation."""
+    """Return the facts about the conversation of a transcript."""
     return kit.gather("codex", path, _facts)
 
 
@@ -99,7 +99,7 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _item(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a record is about; in older versions that was the record itself."""
+    """Return the item of a record; in older versions that is the record itself."""
     payload = record.get("payload")
     return payload if isinstance(payload, Mapping) else record
 
@@ -109,7 +109,7 @@ def _is_sub_agent(meta: Mapping[str, Any]) -> bool:
 
 
 def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
-    """Keep whether a call failed, and whether it was refused, until its output comes."""
+    """Note whether a call failed or was refused, until its output comes."""
     status, id = dig(item, "status"), kit.read_name(dig(item, "id"))
     if id and status in ("completed", "failed", "declined"):
         if len(ended) >= _MAX_ENDED:
@@ -130,7 +130,7 @@ def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.St
     arguments = _arguments(item)
     step = kit.make_call(tool, arguments, _TOOLS, id=item.get("call_id"), at=at, aside=aside)
     patch = _patch(arguments)
-    # A command may print a patch, or write one down.
+    # A command may also print a patch, or write one to a file.
     applied = step.does != "run" or "apply_patch" in patch.partition(kit.PATCH_BEGINNING)[0]
     return kit.split_by_file(step, patch if applied else "")
 
@@ -145,7 +145,7 @@ def _arguments(item: Mapping[str, Any]) -> object:
 
 
 def _patch(arguments: object) -> str:
-    """Return the text that holds a patch; nothing when there is none."""
+    """Return the text with a patch; empty if there is none."""
     for text in (arguments, *(dig(arguments, key) for key in ("input", "patch", "cmd", "command"))):
         words = text if isinstance(text, list) else [text]
         joined = " ".join(word for word in words if isinstance(word, str))
@@ -163,7 +163,7 @@ def _result(
     return kit.make_result(
         text,
         call=id,
-        tool=calls.take_tool(id),
+        tool=calls.pop_tool(id),
         failed=failed or noted_failed or dig(output, "success") is False,
         denied=denied or noted_denied,
         at=at,
@@ -172,7 +172,7 @@ def _result(
 
 
 def _output(text: str) -> tuple[str, bool, bool]:
-    """Return the output of a tool, whether it failed and whether it was refused, as far as the text says."""
+    """Return the output of a tool, and whether the text says that it failed and that it was refused."""
     output, failed = read_output(text)
     if failed is not None or output != text:
         return output, bool(failed), False

@@ -1,6 +1,6 @@
-"""Any other program: the prompt comes on stdin, or as a file for `{prompt_file}` in the command; stdout is the answer.
+"""Run any other program: it gets the prompt on stdin, or as `{prompt_file}` in its command line, and answers on stdout.
 
-`{model}` in the command line is replaced by the model's name. Such a program reports neither cost nor tokens.
+`{model}` in the command line is replaced by the name of the model. Cost and tokens are unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def call(request: kit.RunRequest) -> kit.Call:
 
 
 def read(output: kit.Output) -> kit.RunReport:
-    """Return everything that the program printed."""
+    """Return the program's whole output as its answer."""
     text = kit.plain_text(output.stdout)
     return kit.RunReport(text=text, said=text, model=output.call.model, error=kit.failure(output))
 

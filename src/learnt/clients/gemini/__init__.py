@@ -1,1 +1,1 @@
-"""One client: see the registry for what it offers."""
+"""One client; the registry lists its modules."""

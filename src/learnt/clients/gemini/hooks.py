@@ -1,4 +1,4 @@
-"""How a tool call ended in Gemini CLI: for a command, only lines after its output say so.
+"""Find out whether a tool call failed in Gemini CLI: for a command, only lines after its output say so.
 
 The reader of transcripts uses the same functions.
 """

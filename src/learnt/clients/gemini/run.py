@@ -1,8 +1,8 @@
-"""Gemini CLI: without a terminal it reads its prompt from stdin; `-o stream-json` prints one event a line.
+"""Run Gemini CLI, which reads its prompt from stdin without a terminal; `-o stream-json` prints one event per line.
 
-Edits are approved, other tools follow the user's own policy. In a folder that was never trusted it refuses to work
-(exit code 55) and says how to change that; trusting is the user's decision, not ours. A trusted project is enough
-for the worktrees of its tasks, which lie below it. It reports no cost.
+Edits are approved, other tools follow the user's policy. In an untrusted folder it refuses to work (exit code 55) and
+says how to change that; trust is the user's decision. Trusting the project is enough for the worktrees of its tasks,
+which are below it. It reports no cost.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def call(request: kit.RunRequest) -> kit.Call:
 
 
 def read(output: kit.Output) -> kit.RunReport:
-    """Return what Gemini CLI reports, as a stream of events or as one object."""
+    """Return the report of a run, from a stream of events or one object."""
     said: list[str] = []
     in_message = False
     session = complaint = ""
@@ -44,7 +44,7 @@ def read(output: kit.Output) -> kit.RunReport:
         complaint = text_of(dig(record, "error", "message")) or complaint
         if record.get("type") == "message" and record.get("role") == "assistant":
             content = text_of(record.get("content"))
-            # A message comes in pieces; any other record between two pieces ends it.
+            # A message comes in pieces; any other record ends it.
             said[-1:] = [said[-1] + content] if in_message else [*said[-1:], content]
             in_message = bool(record.get("delta"))
         else:
@@ -75,12 +75,12 @@ def progress(line: str) -> str:
 
 
 def _models(stats: object) -> dict[str, tuple[int, int, int]]:
-    """Return what each model read, read from a cache, and wrote; thinking counts as writing."""
+    """Return the tokens that each model read, read from a cache, and wrote; thinking counts as written."""
     models = dig(stats, "models")
     figures_of = {}
     for name, model in models.items() if isinstance(models, Mapping) else ():
         tokens = dig(model, "tokens")
-        if isinstance(tokens, Mapping):  # as one object
+        if isinstance(tokens, Mapping):  # in one object, not in a stream
             figures = (
                 tokens.get("prompt"),
                 tokens.get("cached"),
@@ -94,7 +94,7 @@ def _models(stats: object) -> dict[str, tuple[int, int, int]]:
 
 
 def _written_in_stream(model: object) -> int | None:
-    # The stream counts thinking in the total only.
+    # The stream counts thinking only in the total.
     all_of_it, read = count(dig(model, "total_tokens")), count(dig(model, "input_tokens"))
     written = count(dig(model, "output_tokens"))
     return max(written or 0, all_of_it - read) if all_of_it is not None and read is not None else written

@@ -1,6 +1,6 @@
-"""Gemini CLI: hooks and the server in settings.json, which may hold comments.
+"""Set up Gemini CLI: hooks and the server in settings.json, which may contain comments.
 
-The server is trusted: without that, Gemini CLI does not even offer its tools in a run without a person. Timeouts are in
+The server is marked as trusted: otherwise Gemini CLI does not offer its tools in an unattended run. Timeouts are in
 milliseconds.
 """
 
@@ -23,7 +23,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Gemini CLI reads, and what is done to each."""
+    """Return the files that Gemini CLI reads, and the changes to each."""
     edit = JsonFile(
         hooks=hooks(location),
         servers="mcpServers",
@@ -42,12 +42,12 @@ def _settings(folder: str) -> str:
 
 
 def next_step(location: kit.Location) -> str:
-    """Return what the user has to do after the files are written."""
+    """Return the next step for the user after the files are written."""
     return "restart Gemini CLI" + ("" if location.user else "; the folder must be trusted (`/permissions`)")
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that keeps Gemini CLI from running any hook of ours."""
+    """Return the setting that prevents Gemini CLI from running our hooks."""
     paths = [_settings(folder) for folder in (location.root, _user_folder(location))]
     switches = {path: look(read_json(path, read, WITH_COMMENTS), ("hooksConfig",)) for path in paths}
     for path, switch in switches.items():
@@ -57,7 +57,7 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
             return kit.switched_off("Gemini CLI", "`hooksConfig.enabled` is false", path, remedy=remedy)
         if enabled is True:
             break
-    for path, switch in switches.items():  # a list counts from all settings
+    for path, switch in switches.items():  # the lists of all settings files count
         names = look(switch, ("disabled",))
         if isinstance(names, list) and kit.NAME in names:
             remedy = f"take `{kit.NAME}` out of `hooksConfig.disabled`"
@@ -76,7 +76,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
 
 
 def _trusts(root: str, levels: object) -> bool | None:
-    """Return what the levels say about a folder, or else about the nearest one above it; None when about neither."""
+    """Return whether a folder, or the nearest folder above it with a level, is trusted; None if there is none."""
     trusted: dict[str, bool] = {}
     for path, level in levels.items() if isinstance(levels, dict) else ():
         trusted[os.path.dirname(path) if level == "TRUST_PARENT" else path] = level != "DO_NOT_TRUST"

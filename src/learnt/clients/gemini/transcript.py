@@ -1,7 +1,7 @@
-"""Gemini CLI's transcripts: a log of messages, one a line, or in older versions one document that holds them all.
+"""Read Gemini CLI's transcripts: a log with one message per line, or, in older versions, one document.
 
-A message is written again whenever there is more of it, alone or in a patch that sets them all: the last one counts.
-The results of calls stand beside the calls; what the model is given of them as a message says the same once more.
+A message is written again whenever it grows, alone or in a patch that sets all messages: the last version counts. The
+results of calls are next to the calls; the messages that give them to the model are duplicates.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("gemini", "transcript").tools
-_MAX_MESSAGES_READ = 100  # messages, of which one names the model
+_MAX_MESSAGES_READ = 100  # to find the model
 _REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
 
 
 def root(variables: Mapping[str, str]) -> str:
-    """Return the folder in which Gemini CLI keeps its transcripts; nothing where it is not known."""
+    """Return the folder in which Gemini CLI keeps its transcripts; empty if it is not known."""
     home = find_folder(variables, "GEMINI_CLI_HOME") or find_folder(variables, "HOME")
     return home and os.path.join(home, ".gemini", "tmp")
 
@@ -33,8 +33,8 @@ def root(variables: Mapping[str, str]) -> str:
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
-    """Yield the transcripts of a folder and those below it."""
-    # Older versions name what they keep by a digest of the project's folder.
+    """Yield the transcripts of a folder and of the folders below it."""
+    # Older versions name a project's transcripts by a digest of its folder.
     digests = {sha256(path.encode("utf-8", "replace")).hexdigest() for path in (folder, os.path.realpath(folder))}
     for kept_in in kit.matching_paths(root(variables), "*"):
         project = _project_folder(kept_in) or (folder if os.path.basename(kept_in) in digests else "")
@@ -61,7 +61,7 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def about(path: str) -> kit.About:
-    """Return what a transcript says about its conversation."""
+    """Return the facts about the conversation of a transcript."""
     head = _head(path)
     model = next(
         filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _MAX_MESSAGES_READ))),
@@ -82,7 +82,7 @@ def about(path: str) -> kit.About:
 
 
 def _project_folder(kept_in: str) -> str:
-    """Return the project folder whose chats are kept below this one; nothing where Gemini CLI does not say."""
+    """Return the project folder whose chats are kept below this one; empty if it is not known."""
     try:
         with open(os.path.join(kept_in, ".project_root"), encoding="utf-8", errors="replace") as file:
             return kit.read_name(file.read(5_000).strip())
@@ -91,13 +91,13 @@ def _project_folder(kept_in: str) -> str:
 
 
 def _head(path: str) -> dict[str, Any]:
-    """Return what a transcript says of itself before its messages."""
+    """Return the record before the messages of a transcript."""
     frame = kit.document_frame(path)
     return frame if recognises(frame) else next(filter(recognises, kit.first_records(path)), {})
 
 
 def _messages(path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages in the order in which they were written, those that were written again too."""
+    """Yield the messages in the order in which they were written, with all versions."""
     if "messages" in kit.document_frame(path):
         yield from kit.document_parts(path)
         return
@@ -109,7 +109,7 @@ def _messages(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _key(message: Mapping[str, Any]) -> int:
-    # A number instead of the id itself: all of them are in memory at once.
+    # A number instead of the id saves memory: all keys are in memory at once.
     return hash(text_of(message.get("id")))
 
 

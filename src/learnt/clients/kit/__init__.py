@@ -1,1 +1,1 @@
-"""What all clients share: how a client is run, heard, read and set up. The folder of each client holds the rest."""
+"""Code that clients share: run a client, read its events and transcripts, set it up."""

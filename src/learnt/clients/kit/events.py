@@ -1,8 +1,7 @@
 """Read the events that clients send, and format the answers.
 
-Clients report much the same under different names. What they send becomes a HookEvent, or nothing: foreign fields may
-be of any type. The `hooks` module of a client reads how a call of a tool ended; a client without one uses Claude Code's
-format.
+Clients use different names for much the same. A payload becomes a HookEvent, or nothing: its fields may be of any type.
+The `hooks` module of a client reads the result of a tool call; a client without one uses Claude Code's format.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-# The arguments of tools, under the names that clients give them.
+# The names of tool arguments in all clients.
 PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 COMMANDS = ("command", "cmd")
 _PATCHES = ("input", "patch", "patchText")
 _FOLDERS = ("workdir", "dir_path")
 _SHELL_OPTIONS = ("-c", "-lc", "-Command", "/c")
 _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
-# A hook has little time: of a longer text it reads the beginning and the end.
+# A hook has little time: it reads only the beginning and the end of a longer text.
 _HALF_PROMPT_LENGTH = 50_000
 _HALF_MESSAGE_LENGTH = 200_000
 _MAX_OUTPUT_LENGTH = 20_000
 _MAX_TRANSCRIPT_BYTES = 2_000_000
-_FORKS = "SubagentStop"  # a client's own forks, such as for a summary, end like sub-agents that were never started
-_WITHOUT_WORDS = "StopFailure"  # its last message is the client's own, about what went wrong
-# Who speaks, in the records of each client that keeps files.
+_FORKS = "SubagentStop"  # also sent for internal forks, such as for a summary, without the name of an agent
+_WITHOUT_WORDS = "StopFailure"  # its last message is the client's, about the failure
+# The names of the agent in transcripts.
 _SPEAKERS = (b'"assistant"', *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name))
-_BY_CLIENT = b'"isApiErrorMessage":true'  # Claude Code speaks for the agent when the service fails
-# Slash commands of clients. What follows these is for the client itself; what follows `/plan` and `/review` is work.
+_BY_CLIENT = b'"isApiErrorMessage":true'  # a message of the client after an error of the service
+# Slash commands whose arguments are for the client; the words after others, such as `/plan`, are work.
 _SLASH_COMMANDS = frozenset(
     "about add-dir agent agents app approvals archive auth bashes bug cd chat clear color commands compact "
     "compress config connect context copy corgi cost daemon debug-config delete desktop dir directory "
@@ -53,11 +52,11 @@ _SLASH_COMMANDS = frozenset(
 
 
 class HookEvent(Value):
-    """One thing that happened in a conversation."""
+    """An event in a conversation."""
 
     client: str
     name: str
-    """The client's own name for it."""
+    """The client's name for the event."""
     kind: str
     """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `compaction`, `stop`
     or `end`."""
@@ -65,43 +64,43 @@ class HookEvent(Value):
     agent_id: str = ""
     agent: str = ""
     folder: str = ""
-    """Where it happens; of a command, where it is run."""
+    """The current folder; for a command, the folder in which it runs."""
     source: str = ""
-    """Of a session: how it began."""
+    """For a session: how it began."""
     prompt: str = ""
     tool: str = ""
-    """Of a call and a result: the tool, as the client calls it."""
+    """For a call and a result: the client's name of the tool."""
     command: str = ""
-    """Of a call and a result: the command line that is run."""
+    """For a call and a result: the command line."""
     paths: tuple[str, ...] = ()
-    """Of a call and a result: the files that are edited."""
+    """For a call and a result: the edited files."""
     failed: bool | None = None
-    """Of a result; None where the client does not say, or where it has neither failed nor succeeded."""
+    """For a result; None if the client does not say, or if the call neither failed nor succeeded."""
     output: str = ""
     said: str | None = None
-    """Of a stop: the agent's last words; None where the client does not say."""
+    """For a stop: the agent's last message; None if the client does not send it."""
     transcript: str = ""
 
     @property
     def is_end(self) -> bool:
-        """Whether a turn or the conversation is over: no answer is heard, so nothing need be read for one."""
+        """Whether a turn or the conversation is over: the client ignores an answer, so none is prepared."""
         return self.kind in ("stop", "end")
 
     @property
     def conversation(self) -> str:
-        """What names the conversation; a sub-agent has a separate one."""
-        # Not every event of an unnamed client shows which client it is.
+        """The identity of the conversation; a sub-agent has a separate one."""
+        # Not every event without a client's name can be recognised.
         return f"{self.client or registry.DEFAULT} {self.session} {self.agent_id}"
 
 
 def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
-    """Return what a client sent; None for what is not served. `client`: its name, if the caller knows it."""
+    """Return the event in a payload; None if it is not served. `client`: its name, if the caller knows it."""
     name = _text(payload.get("hook_event_name"))
     kind, session = registry.KINDS.get(name), _text(payload.get("session_id"))
     if kind is None or not session:
         return None
     event = HookEvent(
-        client=_served(client) or _served(_text(payload.get("client"))) or registry.recognise(name, payload),
+        client=_name_served(client) or _name_served(_text(payload.get("client"))) or registry.recognise(name, payload),
         name=name,
         kind=kind,
         session=session,
@@ -118,23 +117,23 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     if kind == "stop":
         said = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
         return event.replace(said=beginning_and_end(said, _HALF_MESSAGE_LENGTH) if isinstance(said, str) else None)
-    return _about_tool(event, payload) if kind in ("call", "result") else event
+    return _add_tool(event, payload) if kind in ("call", "result") else event
 
 
-def _served(name: str) -> str:
-    """Return the name of a client whose events are served, whichever alias it comes with; nothing for another."""
+def _name_served(name: str) -> str:
+    """Return the name of a client whose events are served, for any of its aliases; empty for others."""
     client = registry.find(name)
     return client.name if client and client.events else ""
 
 
 def hears_before_call(event: HookEvent) -> bool:
-    """Return whether the model hears what is said before a call; otherwise it must be said with the result."""
+    """Return whether the model gets an answer before a call; otherwise the answer must come with the result."""
     client = registry.find(event.client)
     return client is None or client.hears_before_call
 
 
 def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
-    """Return what is printed so that the model hears a text, or so that a call is not made."""
+    """Return the output that gives the model a text, or that denies a call."""
     if not text:
         return ""
     client = registry.find(event.client)
@@ -147,12 +146,12 @@ def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
 
 
 def _as_json(answer: dict[str, Any]) -> str:
-    # Letters as they are: otherwise a text in another script would be six times as long.
+    # Not escaped: otherwise a text in another script would be six times as long.
     return json.dumps(answer, ensure_ascii=False) + "\n"
 
 
 def has_words(transcript: str) -> bool:
-    """Return whether a transcript holds words of an agent, by a quick look; a very long one always does."""
+    """Return whether a transcript has a message of an agent, by a quick scan; a very long one always has."""
     try:
         with open(transcript, "rb") as file:
             beginning = file.read(_MAX_TRANSCRIPT_BYTES)
@@ -166,19 +165,19 @@ def has_words(transcript: str) -> bool:
 def _prompt(payload: Mapping[str, Any]) -> str:
     prompt = strip_prompt(_text(payload.get("prompt")))
     if prompt.lstrip().startswith("/"):
-        prompt = _behind_slash_command(prompt)
+        prompt = _strip_slash_command(prompt)
     return beginning_and_end(prompt, _HALF_PROMPT_LENGTH)
 
 
-def _behind_slash_command(prompt: str) -> str:
-    """Return the words behind a slash command, all words where there is none, as in `/srv/app.py fails`."""
+def _strip_slash_command(prompt: str) -> str:
+    """Return the words after a slash command; all words if there is none, as in `/srv/app.py fails`."""
     word, _, rest = " ".join(prompt.split(None, 1)).partition(" ")
     if len(word) < 2 or "/" in word[1:]:
         return prompt
     return "" if word[1:].lower() in _SLASH_COMMANDS else rest.strip()
 
 
-def _about_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
+def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
     tool_input = payload.get("tool_input")
     arguments = tool_input if isinstance(tool_input, dict) else {}
     tool = _text(payload.get("tool_name"))
@@ -186,10 +185,10 @@ def _about_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
     if does == "run":
         command = command_line(first_value(arguments, COMMANDS))
         folder = _folder(event.folder, _text(first_value(arguments, _FOLDERS)))
-        event = event.replace(command=command, paths=_patched_by(command), folder=folder)
+        event = event.replace(command=command, paths=_files_patched_by(command), folder=folder)
     elif does == "edit":
         path = _text(first_value(arguments, PATHS))
-        paths = (path,) if path else _patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
+        paths = (path,) if path else _list_patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
         return event.replace(tool=tool)
@@ -198,9 +197,9 @@ def _about_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
 
 
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:
-    """Return whether a call failed, None where the client does not say, and what it printed.
+    """Return whether a call failed (None if it neither failed nor succeeded), and its output.
 
-    A call that was interrupted or refused, or that goes on in the background, has neither succeeded nor failed.
+    A call that was interrupted or refused, or that continues in the background, has neither failed nor succeeded.
     """
     output = whole_output(payload.get("error") or payload.get("tool_response"))
     if event.name == "PostToolUseFailure":
@@ -214,7 +213,7 @@ def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tupl
 
 
 def _has_failed(payload: Mapping[str, Any]) -> bool | None:
-    """Return whether a call failed, in Claude Code's format; None for one that was interrupted or goes on."""
+    """Return whether a call failed, in Claude Code's format; None if it was interrupted or continues."""
     if "tool_failed" in payload:  # a plugin of ours adds it
         failed = payload["tool_failed"]
         return failed if isinstance(failed, bool) else None
@@ -226,7 +225,7 @@ def _has_failed(payload: Mapping[str, Any]) -> bool | None:
 
 
 def whole_output(response: object) -> str:
-    """Return all that a tool printed."""
+    """Return the whole output of a tool."""
     if isinstance(response, dict):
         keys = ("llmContent", "stdout", "stderr", "error", "content", "output")
         return "\n".join(filter(None, (whole_output(response.get(key)) for key in keys)))
@@ -241,37 +240,37 @@ def first_value(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def command_line(command: object) -> str:
-    """Return a command line that came as a text, as words, or as words of which the last is a text for a shell."""
+    """Return a command line from a string, a list of words, or the words that start a shell with a command."""
     if not isinstance(command, list):
         return command if isinstance(command, str) else ""
     words = [word for word in command if isinstance(word, str)]
     return words[2] if len(words) == 3 and words[1] in _SHELL_OPTIONS else " ".join(words)
 
 
-def _patched_by(command: str) -> tuple[str, ...]:
-    """Return the files that a command line edits with a patch; it may also print a patch, or write one to a file."""
+def _files_patched_by(command: str) -> tuple[str, ...]:
+    """Return the files that a command line patches; it may also only print a patch, or write one to a file."""
     before, begins, patch = command.partition("*** Begin Patch")
-    return _patched(patch) if begins and "apply_patch" in before else ()
+    return _list_patched(patch) if begins and "apply_patch" in before else ()
 
 
-def _patched(patch: str) -> tuple[str, ...]:
+def _list_patched(patch: str) -> tuple[str, ...]:
     """Return the files that an `apply_patch` patch names."""
     lines = (line.strip() for line in patch.split("\n"))
     return tuple(line.partition(": ")[2].strip() for line in lines if line.startswith(_PATCH_HEADINGS))
 
 
 def _folder(around: str, name: str) -> str:
-    """Return the real path of the folder in which a command is run."""
+    """Return the real path of the folder in which a command runs."""
     if not around and not os.path.isabs(name):
         return ""
     try:
         return os.path.realpath(os.path.join(around, name))
-    except ValueError:  # no file can have such a name
+    except ValueError:  # not a valid path
         return around
 
 
 def _path(value: object) -> str:
-    """Return a path; nothing for what no file can be called."""
+    """Return a path; empty if it is not valid."""
     path = _text(value)
     try:
         return "" if b"\0" in os.fsencode(path) else path

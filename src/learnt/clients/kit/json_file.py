@@ -1,12 +1,12 @@
-"""Put hooks, servers and permissions into a client's JSON settings, and take them out again, byte by byte.
+"""Insert hooks, servers and permissions into a client's JSON settings, and remove them again.
 
-Only what is ours is touched: a hook by its command, a server by its name and command, a word by itself. What is ours
-and has changed is brought up to date in its place, because clients know a hook by its position, too; what a person
-added to it stays. Objects and lists that become empty go, unless they were there before.
+Only our entries are touched: a hook is recognised by its command, a server by its name and command, a word by itself.
+An outdated entry is updated in place, because clients also identify a hook by its position; additions of a person stay.
+Objects and lists that become empty are removed, unless they were there before.
 
-Every other byte stays. A piece that was put in can be cut out again, and the text is what it was. New text follows the
-style of the file: indentation, line ends, one line or many, trailing commas where they are used. Comments and trailing
-commas are skipped where the dialect allows them; a text that its own client would not read is refused.
+Every other byte stays: removing an inserted entry restores the text. New text follows the style of the file:
+indentation, line endings, one line or many, trailing commas. Comments and trailing commas are skipped if the dialect
+allows them; a text that the client itself could not read is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from learnt.model import Value
 
 Path = Sequence[str | int]
 
-# What a client reads beside plain JSON.
+# The extensions of JSON that a client reads.
 PLAIN, WITH_COMMENTS, WITH_COMMENTS_AND_COMMAS = range(3)
 _HOOKS = "hooks"
 _SPACE = " \t\r\n"
@@ -32,15 +32,15 @@ _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\r\n]*+|/\*.*?\*/', re.
 _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=[ \t\r\n]*+[]}])', re.S)
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.S)
 _SCALAR = re.compile(r"[^\s,\]}]++")
-_COMMENT_ON_THE_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/)")
-_STYLE_SAMPLE = 10_000  # of a text, to see how it is written
+_COMMENT_ON_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/)")
+_STYLE_SAMPLE = 10_000  # characters that show the style of a text
 _INDENTED = re.compile(r"\n([ \t]+)\S")
 
 
 class JsonFile(Value):
-    """What is ours in one file: `hooks` by event, a `server` below the key `servers`, and `words` in lists by path.
+    """Our entries in one file: `hooks` by event, a `server` below the key `servers`, and `words` in lists by path.
 
-    `fresh` is what a new file begins with.
+    `fresh` is the initial content of a new file.
     """
 
     hooks: Mapping[str, Mapping[str, Any]] = {}
@@ -55,7 +55,7 @@ class JsonFile(Value):
         if not text.strip():
             text = json.dumps(self.fresh, ensure_ascii=False, indent=2) + "\n"
         if not isinstance(self._value(text), dict):
-            raise Unfit("it holds no JSON object")
+            raise Unfit("it does not hold a JSON object")
         changed = text
         if self.hooks:
             changed = self._add_hooks(changed)
@@ -65,7 +65,7 @@ class JsonFile(Value):
             words = look(self._value(changed), path)
             if not isinstance(words, list) or word not in words:
                 changed = append(changed, path, word)
-        self._value(changed)  # raises when it would not be read again
+        self._value(changed)  # raises if it could not be read again
         return (mark + changed).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
@@ -74,8 +74,8 @@ class JsonFile(Value):
             return content
         was = decode(before)[1] if before is not None else ""
         known = self._value(was) if was.strip() else {}
-        for place in reversed(list(self._our_hooks(text))):
-            text = self._cut_hook(text, place, was, known)
+        for hook in reversed(list(self._our_hooks(text))):
+            text = self._cut_hook(text, hook, was, known)
         if self.servers and is_our_server(look(self._value(text), (self.servers, NAME))):
             text = cut(text, (self.servers, NAME))
             text = self._drop_empty(text, (self.servers,), was, known)
@@ -99,7 +99,7 @@ class JsonFile(Value):
     def by_hand(self, _content: bytes | None, /) -> str:
         added = self._value(decode(self.replace(dialect=PLAIN, fresh={}).add(None))[1])
         parts = []
-        for key, inner in added.items():  # a line for each, so that it can be seen at a glance
+        for key, inner in added.items():  # one line for each, to be easy to read
             lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in inner.items())
             parts.append(f"  {json.dumps(key)}: {{\n{lines}\n  }}")
         return "{\n" + ",\n".join(parts) + "\n}"
@@ -114,7 +114,7 @@ class JsonFile(Value):
         return parse(text, self.dialect)
 
     def _our_hooks(self, text: str) -> Iterator[tuple[str, int, int]]:
-        """Yield the event, the group and the position of each hook of ours."""
+        """Yield the event, the group and the position of each of our hooks."""
         return find_hooks(self._value(text)) if self.hooks else iter(())
 
     def _add_hooks(self, text: str) -> str:
@@ -126,16 +126,16 @@ class JsonFile(Value):
                 text = self._update(text, (_HOOKS, event, group, _HOOKS, position), self.hooks[event])
             else:
                 surplus.append((event, group, position))
-        for place in reversed(surplus):
-            text = self._cut_hook(text, place, "", {})
+        for hook in reversed(surplus):
+            text = self._cut_hook(text, hook, "", {})
         for event, handler in self.hooks.items():
             if event not in kept:
                 text = append(text, (_HOOKS, event), {_HOOKS: [dict(handler)]})
         return text
 
-    def _cut_hook(self, text: str, place: tuple[str, int, int], was: str, known: Any) -> str:
-        """Return the text without a hook, and without its group if it was alone there."""
-        event, group, position = place
+    def _cut_hook(self, text: str, hook: tuple[str, int, int], was: str, known: Any) -> str:
+        """Return the text without a hook, and without its group if the hook was alone there."""
+        event, group, position = hook
         alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
         text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
         return self._drop_empty(text, (_HOOKS, event), was, known)
@@ -146,7 +146,7 @@ class JsonFile(Value):
         if server is None:
             return put(text, path, dict(self.server))
         if not is_our_server(server):
-            raise Unfit(f"another server is called `{NAME}` in `{self.servers}`", remedy="give that one another name")
+            raise Unfit(f"another server is called `{NAME}` in `{self.servers}`", remedy="rename that server")
         return self._update(text, path, self.server)
 
     def _update(self, text: str, path: Path, wanted: Mapping[str, Any]) -> str:
@@ -157,7 +157,7 @@ class JsonFile(Value):
         return text
 
     def _drop_empty(self, text: str, path: Path, was: str, known: Any) -> str:
-        """Return the text without the holders that have become empty, or with them as they were."""
+        """Return the text without containers that have become empty, or with their original text."""
         while path and look(self._value(text), path) in ({}, []):
             if look(known, path) is None:
                 text = cut(text, path)
@@ -172,7 +172,7 @@ class _Item(NamedTuple):
     start: int
     value: int
     end: int
-    comma: int  # where the comma after it is; -1 for none
+    comma: int  # the position of the comma after it; -1 if there is none
 
 
 def parse(text: str, dialect: int = PLAIN) -> Any:
@@ -184,15 +184,15 @@ def parse(text: str, dialect: int = PLAIN) -> Any:
         return json.loads(bare, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         if dialect != WITH_COMMENTS_AND_COMMAS and _can_any_read(text):
-            more = "commas after the last of a list" if dialect else "comments or commas after the last of a list"
-            raise Unfit(f"it holds {more}, which its client does not read") from None
+            more = "trailing commas" if dialect else "comments or trailing commas"
+            raise Unfit(f"it has {more}, which its client does not read") from None
         raise Unfit(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         raise Unfit(str(error)) from None
 
 
 def read_json(path: str, read: Read, dialect: int = PLAIN) -> Any:
-    """Return the value of a settings file; None for what is missing or cannot be read."""
+    """Return the value of a settings file; None if it is missing or cannot be read."""
     try:
         text = decode(read(path) or b"")[1]
         return parse(text, dialect) if text.strip() else None
@@ -201,7 +201,7 @@ def read_json(path: str, read: Read, dialect: int = PLAIN) -> Any:
 
 
 def _can_any_read(text: str) -> bool:
-    """Return whether the most generous of clients would read a text."""
+    """Return whether the most lenient client could read a text."""
     try:
         parse(text, WITH_COMMENTS_AND_COMMAS)
     except Unfit:
@@ -210,11 +210,11 @@ def _can_any_read(text: str) -> bool:
 
 
 def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is no number in JSON")
+    raise ValueError(f"{word} is not a number in JSON")
 
 
 def look(value: Any, path: Path) -> Any:
-    """Return what is at the path in a value; None when nothing is."""
+    """Return the part of a value at a path; None if there is none."""
     for key in path:
         if isinstance(value, dict) and isinstance(key, str):
             value = value.get(key)
@@ -226,13 +226,13 @@ def look(value: Any, path: Path) -> Any:
 
 
 def restore(text: str, path: Path, source: str) -> str:
-    """Return the text with the value at the path as it is written in another text."""
+    """Return the text with the value at the path as it is in another text."""
     new, old = (_span(_without_comments(whole), path) for whole in (source, text))
     return text[: old[0]] + source[slice(*new)] + text[old[1] :] if new and old else text
 
 
 def put(text: str, path: Path, value: Any) -> str:
-    """Return the text with the value at the path, in the place of another or as the last of its object."""
+    """Return the text with the value at the path, replacing another or as the last entry of its object."""
     bare = _without_comments(text)
     span = _span(bare, path)
     if span:
@@ -244,14 +244,14 @@ def put(text: str, path: Path, value: Any) -> str:
 
 
 def append(text: str, path: Path, value: Any) -> str:
-    """Return the text with the value as the last of the list at the path, which is made when there is none."""
+    """Return the text with the value as the last item of the list at the path; the list is created if missing."""
     if _span(_without_comments(text), path) is None:
         return put(text, path, [value])
     return _insert(text, path, value)
 
 
 def cut(text: str, path: Path) -> str:
-    """Return the text without what is at the path."""
+    """Return the text without the entry at the path."""
     bare = _without_comments(text)
     holder = _span(bare, path[:-1])
     items = _items(bare, holder[0]) if holder else []
@@ -276,8 +276,8 @@ def _insert(text: str, path: Path, value: Any, key: str | None = None) -> str:
     span = _span(bare, path)
     opening = "[" if key is None else "{"
     if span is None or text[span[0]] != opening:
-        where = ".".join(map(str, path)) or "the whole"
-        raise Unfit(f"`{where}` is no {'list' if key is None else 'object'}")
+        where = ".".join(map(str, path)) or "the file"
+        raise Unfit(f"`{where}` is not {'a list' if key is None else 'an object'}")
     items = _items(bare, span[0])
     name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}:"
     return _insert_first(text, span, name, value) if not items else _insert_last(text, items, name, value)
@@ -298,23 +298,23 @@ def _insert_first(text: str, span: tuple[int, int], name: str, value: Any) -> st
 def _insert_last(text: str, items: list[_Item], name: str, value: Any) -> str:
     last = items[-1]
     lead = text[_before_space(text, last.start) : last.start]
-    place = last.comma + 1 if last.comma >= 0 else last.end
-    if "\n" in lead or _COMMENT_ON_THE_LINE.match(text, place):
-        while comment := _COMMENT_ON_THE_LINE.match(text, place):
-            place = comment.end()
+    position = last.comma + 1 if last.comma >= 0 else last.end
+    if "\n" in lead or _COMMENT_ON_LINE.match(text, position):
+        while comment := _COMMENT_ON_LINE.match(text, position):
+            position = comment.end()
         indentation = lead.rpartition("\n")[2] if "\n" in lead else _indentation(text, last.start) + _unit(text)
         written = _write(text, value, indentation, many_lines=True)
         new = _line_end(text) + indentation + _with_name(text, name, written)
     else:
-        space = lead if len(items) > 1 else (" " if _is_airy(text) else "")
+        space = lead if len(items) > 1 else (" " if _has_spaces(text) else "")
         new = space + _with_name(text, name, _write_in_one_line(text, value))
     if last.comma >= 0:
-        return text[:place] + new + "," + text[place:]
-    return text[: last.end] + "," + text[last.end : place] + new + text[place:]
+        return text[:position] + new + "," + text[position:]
+    return text[: last.end] + "," + text[last.end : position] + new + text[position:]
 
 
 def _with_name(text: str, name: str, written: str) -> str:
-    return f"{name}{' ' if _is_airy(text) else ''}{written}" if name else written
+    return f"{name}{' ' if _has_spaces(text) else ''}{written}" if name else written
 
 
 def _write(text: str, value: Any, indentation: str, *, many_lines: bool = False) -> str:
@@ -325,17 +325,17 @@ def _write(text: str, value: Any, indentation: str, *, many_lines: bool = False)
 
 
 def _write_in_one_line(text: str, value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if _is_airy(text) else (",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(", ", ": ") if _has_spaces(text) else (",", ":"))
 
 
-def _is_airy(text: str) -> bool:
-    """Return whether there is a blank after the colons of a text."""
+def _has_spaces(text: str) -> bool:
+    """Return whether a text has spaces after its colons."""
     bare = re.sub(_STRING, '""', text[:_STYLE_SAMPLE])
     return '":' not in bare or re.search(r'":\s', bare) is not None
 
 
 def _unit(text: str) -> str:
-    """Return by how much the text is indented for each level; two blanks where it has no level."""
+    """Return the indentation of one level; two spaces if there is none."""
     indented = _INDENTED.search(_without_comments(text))
     return indented[1] if indented else "  "
 
@@ -346,7 +346,7 @@ def _line_end(text: str) -> str:
 
 
 def _indentation(text: str, position: int) -> str:
-    """Return the blanks that the line of a position starts with."""
+    """Return the white space at the start of a position's line."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
@@ -360,7 +360,7 @@ def _comments(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def _without_comments(text: str) -> str:
-    """Return the text with blanks for its comments, so that every position stays."""
+    """Return the text with its comments replaced by spaces, so that positions stay the same."""
     pieces, position = [], 0
     for start, end in _comments(text):
         pieces += [text[position:start], re.sub(r"[^\r\n]", " ", text[start:end])]
@@ -369,7 +369,7 @@ def _without_comments(text: str) -> str:
 
 
 def _before_space(text: str, position: int) -> int:
-    """Return where the blanks before a position begin; those of a comment are part of it."""
+    """Return where the white space before a position begins; white space in a comment does not count."""
     start = len(text[:position].rstrip(_SPACE))
     return max([start, *(end for _, end in _comments(text) if end <= position)])
 
@@ -378,7 +378,7 @@ def _span(bare: str, path: Path) -> tuple[int, int] | None:
     start = len(bare) - len(bare.lstrip(_SPACE))
     end = _end(bare, start)
     for key in path:
-        # Of several with one name, the last counts, as everywhere.
+        # Of several entries with one key, the last counts, as in most parsers.
         items = [item for item in _items(bare, start) if item.key == key]
         if not items:
             return None
@@ -387,7 +387,7 @@ def _span(bare: str, path: Path) -> tuple[int, int] | None:
 
 
 def _items(bare: str, start: int) -> list[_Item]:
-    """Return what is in the object or list that starts here; nothing for another value."""
+    """Return the entries of the object or list that starts here; nothing for another value."""
     opening = bare[start : start + 1]
     if opening not in ("{", "["):
         return []
@@ -417,7 +417,7 @@ def _past_space(bare: str, position: int) -> int:
 def _end(bare: str, start: int) -> int:
     """Return where the value that starts here ends."""
     if bare[start] == '"':
-        return _STRING.match(bare, start).end()  # type: ignore[union-attr]  # the text was read before
+        return _STRING.match(bare, start).end()  # type: ignore[union-attr]  # the text was parsed before
     if bare[start] not in "{[":
         return _SCALAR.match(bare, start).end()  # type: ignore[union-attr]
     depth = 0

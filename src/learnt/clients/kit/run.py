@@ -1,8 +1,8 @@
-"""How a client is run without a person: what is asked of it, how it is started, and what its output says.
+"""Run a client unattended: the request, the command line, and the report from its output.
 
-A client's `run` module provides the functions `call`, `read` and `progress`. Nothing here starts a process, reads the
-clock or looks at the environment; `loop/agents` runs what `call` describes. Output is foreign: lines may be broken,
-huge or no text at all, and reading them gives less, never an error.
+A client's `run` module provides the functions `call`, `read` and `progress`. Nothing here starts a process, or reads
+the clock or the environment; `loop/agents` runs the `Call`. Output is untrusted: lines may be broken, huge or binary,
+and then less is read, but never an error raised.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from learnt.model import Value
 from learnt.text.clean import fold
 from learnt.text.templates import split_command_line
 
-# A longer line of a client's stream is skipped: it holds a tool's output, never an answer.
+# A longer line of a client's stream is skipped: it is the output of a tool, never an answer.
 LINE_LIMIT = 8_000_000
-# How much of a plain text output is kept; the end, because an agent says last how it went.
+# How much of a plain text output is read, from its end: an agent reports its result last.
 TEXT_LIMIT = 4_000_000
 ERROR_LIMIT = 2_000
 PROGRESS_LIMIT = 160
-# The arguments of a tool that say most about a call, the best first.
-_TELLING_ARGUMENTS = "command cmd file_path filePath absolute_path path pattern query url prompt".split()
+# The most informative arguments of tools, the best first.
+_INFORMATIVE_ARGUMENTS = "command cmd file_path filePath absolute_path path pattern query url prompt".split()
 
 
 class RunRequest(Value):
-    """What an agent shall do, and with what. `folder` and `scratch` are absolute; `scratch` belongs to this run."""
+    """The prompt and the options of a run. `folder` and `scratch` are absolute; `scratch` belongs to this run."""
 
     prompt: str
     folder: str
     scratch: str
     model: str = ""
     arguments: tuple[str, ...] = ()
-    # Another way to start the client than its name on PATH; for `command`, the whole command line.
     command: str = ""
+    """The words that start the client, if not its name; for the client `command`, the whole command line."""
 
 
 class Call(Value):
     """How a client is started: `files` are written first.
 
-    Of the environment, the agent does not get what `without` names, and gets `environment` on top.
+    The variables in `without` are removed from the environment, and those in `environment` are added.
     """
 
     client: str
@@ -57,7 +57,7 @@ class Call(Value):
 
 
 class Output(Value):
-    """What a run left behind; `variables` holds those variables of `registry.FOLDER_VARIABLES` that the agent had."""
+    """The output of a run; `variables` holds those of `registry.FOLDER_VARIABLES` that were set for the agent."""
 
     call: Call
     folder: str
@@ -68,11 +68,11 @@ class Output(Value):
 
 
 class RunReport(Value):
-    """What a client reports about its run. `text` is the last message, `said` all that the agent itself said, in order.
+    """A client's report about its run. `text` is the agent's last message, `said` all its messages, in order.
 
-    Figures are None when the client reports none. `tokens_in` counts all that the model read, `tokens_cached` the part
-    of it that came from a cache. `denied` names what the agent was not allowed to do, as far as the client says.
-    `error` is empty when the client ended well.
+    Figures are None if the client reports none. `tokens_in` counts all tokens that the model read, `tokens_cached`
+    those of them from a cache. `denied` lists calls that the agent was not allowed to make, if the client reports them.
+    `error` is empty if the run ended well.
     """
 
     text: str = ""
@@ -94,24 +94,24 @@ class Runner(Protocol):
         """Return how the client is started for this request."""
 
     def read(self, output: Output) -> RunReport:
-        """Return what the client reports about its run."""
+        """Return the client's report about its run."""
 
     def progress(self, line: str) -> str:
-        """Return a line of output as one short line for a person who watches, or nothing."""
+        """Return a line of output as one short line of progress, or nothing."""
 
 
 def call(name: str, request: RunRequest) -> Call:
-    """Return how the client of this name is started for the request."""
+    """Return how a client is started for a request."""
     return _runner(name).call(request)
 
 
 def read(output: Output) -> RunReport:
-    """Return what the client reports about its run."""
+    """Return the client's report about its run."""
     return _runner(output.call.client).read(output)
 
 
 def progress(call: Call, line: str) -> str:
-    """Return a line of output as one short line for a person who watches, or nothing."""
+    """Return a line of output as one short line of progress, or nothing."""
     return _runner(call.client).progress(line)
 
 
@@ -121,34 +121,34 @@ def _runner(name: str) -> Runner:
 
 
 def find_folder(variables: Mapping[str, str], variable: str, *below_home: str) -> str:
-    """Return the folder that the variable names, or the default below the home folder."""
+    """Return the folder in a variable, or the default below the home folder; empty if neither is known."""
     home = variables.get("HOME") or variables.get("USERPROFILE") or ""
     return variables.get(variable) or (os.path.join(home, *below_home) if home else "")
 
 
 def program(request: RunRequest, name: str) -> tuple[str, ...]:
-    """Return the words that start the client: the configured ones, or its name."""
+    """Return the words that start the client: the configured command, or its name."""
     return split(request.command) or (name,)
 
 
 def split(command: str) -> tuple[str, ...]:
-    """Return the words of a command line, as a shell would see them."""
+    """Return the words of a command line, as a shell would split them."""
     return split_command_line(command, setting="`command` under [work] in learnt.toml")
 
 
 def option(request: RunRequest, *words: str, unless: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return an option with its values; nothing when the user's own arguments name it, or one of the others."""
+    """Return an option with its values; nothing if the user's arguments have it, or one in `unless`."""
     names = {argument.partition("=")[0] for argument in request.arguments}
     return () if names.intersection((words[0], *unless)) else words
 
 
 def model_option(request: RunRequest, *short: str) -> tuple[str, ...]:
-    """Return the words that choose the model, when one is asked for; `short`: what the option is called, too."""
+    """Return the option that chooses the requested model, if any; `short`: other names of the option."""
     return option(request, "--model", request.model, unless=short) if request.model else ()
 
 
 def records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file with one per line, or of a file that is one object; skip the rest."""
+    """Yield the JSON objects of a file with one per line, or of a file that is one object; skip other lines."""
     is_empty = True
     for line in lines(path):
         for record in _objects(line.decode("utf-8", "replace")):
@@ -159,7 +159,7 @@ def records(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON object that a text is, or the objects of the list that it is."""
+    """Return the JSON object in a text, or the objects of a JSON list."""
     if not text.lstrip().startswith(("{", "[")):
         return []
     try:
@@ -170,7 +170,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def lines(path: str) -> Iterator[bytes]:
-    """Yield the lines of a file, but none that is too long; nothing when the file cannot be read."""
+    """Yield the lines of a file, except overlong ones; nothing if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             while line := file.readline(LINE_LIMIT):
@@ -184,7 +184,7 @@ def lines(path: str) -> Iterator[bytes]:
 
 
 def plain_text(path: str, limit: int = TEXT_LIMIT) -> str:
-    """Return the end of a file as text; what comes before is counted, not kept."""
+    """Return the end of a file as text, with the size of the part left out."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -196,7 +196,7 @@ def plain_text(path: str, limit: int = TEXT_LIMIT) -> str:
 
 
 def failure(output: Output, reported: str = "") -> str:
-    """Return why the client failed: its own report, or the end of its stderr; empty when it did not fail."""
+    """Return why the client failed, from its report or the end of its stderr; empty if it did not fail."""
     if reported:
         return shorten(reported, ERROR_LIMIT)
     if output.exit_code == 0:
@@ -207,7 +207,7 @@ def failure(output: Output, reported: str = "") -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text, cut where it is too long."""
+    """Return the text, cut to the limit."""
     text = text.strip()
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -218,9 +218,9 @@ def one_line(text: object) -> str:
 
 
 def tool_line(name: object, arguments: object) -> str:
-    """Return a line about a tool call: its name and the argument that says most."""
+    """Return a line about a tool call: its name and its most informative argument."""
     if isinstance(arguments, Mapping):
-        arguments = next((arguments[key] for key in _TELLING_ARGUMENTS if arguments.get(key)), "")
+        arguments = next((arguments[key] for key in _INFORMATIVE_ARGUMENTS if arguments.get(key)), "")
     return one_line(f"{name} {arguments or ''}")
 
 
@@ -230,7 +230,7 @@ def join_messages(messages: Sequence[str]) -> str:
 
 
 def newest(folder: str, ending: str, *, depth: int) -> str:
-    """Return the file below the folder whose name ends like this, the last one by name; nothing when there is none."""
+    """Return the last file, by name, below the folder with this ending; empty if there is none."""
     if not folder or os.path.basename(ending) != ending or not os.path.isdir(folder):
         return ""
     pattern = os.path.join(glob.escape(folder), *["*"] * depth, f"*{glob.escape(ending)}")

@@ -1,9 +1,9 @@
-"""How clients are set up: where, what is written into which file, how it is found again, and whether it works.
+"""Set up clients: which files are edited and how, and whether a setup works.
 
 A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` works on the bytes
-of a file: `add` puts in what is ours and changes nothing where it is there already, `remove` takes it out and leaves
-every other byte. What cannot be changed safely raises Unfit, and `by_hand` says what a person can add instead. Nothing
-here writes, starts a process, or looks at the environment.
+of a file: `add` inserts our settings, or changes nothing if they are there, and `remove` removes them and leaves every
+other byte. A file that cannot be edited safely raises Unfit, and `by_hand` returns the text for a person to add.
+Nothing here writes, starts a process, or reads the environment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from learnt.clients.kit.run import find_folder
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 
-# Longer than a hook ever takes by itself: only an interpreter that hangs reaches it.
+# Longer than any hook takes, unless the interpreter hangs.
 TIMEOUT_S = 5
 NAME = "learnt"
 _OUR_HOOK = re.compile(r"(?<![\w.-])learnt(?:\.exe|\.cmd)?[\"'\\]*\s+hook\b")
@@ -28,7 +28,7 @@ Read = Callable[[str], bytes | None]
 
 
 class Unfit(Exception):
-    """Why a file cannot be changed safely, and what to do first where adding ours by hand would not help."""
+    """The reason why a file cannot be edited safely, and a remedy if adding our settings by hand would not help."""
 
     def __init__(self, reason: str, *, remedy: str = "") -> None:
         super().__init__(reason)
@@ -36,9 +36,10 @@ class Unfit(Exception):
 
 
 class Location(Value):
-    """Where a client is set up: in a project, or for the user, with `variables` for what moves a client's folders.
+    """Where a client is set up: in a project, or for the user.
 
-    `program` holds the words that start learnt: its name, to be found on PATH, or its path.
+    `variables` holds those of `registry.FOLDER_VARIABLES` that are set. `program` holds the words that start learnt:
+    its name, to be found on PATH, or its path.
     """
 
     root: str
@@ -51,31 +52,31 @@ class Location(Value):
         """Return the folder that the variable names, or the default below the home folder."""
         folder = find_folder(self.variables, variable, *below)
         if not folder:
-            raise WrongRequest("nobody knows your home folder", hint=f"set HOME, or {variable}")
+            raise WrongRequest("your home folder is not known", hint=f"set HOME, or {variable}")
         return folder
 
 
 class Edit(Protocol):
-    """What is done to one file, as functions of its content."""
+    """The changes to one file, as functions of its content."""
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with what is ours in it; None means no file."""
+        """Return the file with our settings; None means no file."""
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        """Return the file without what is ours, None when nothing is left; `before` is what it was without it."""
+        """Return the file without our settings, None if nothing is left; `before` is the original file."""
 
     def holds(self, content: bytes) -> bool:
-        """Return whether anything of ours is in the file."""
+        """Return whether the file holds any of our settings."""
 
     def by_hand(self, content: bytes | None, /) -> str:
-        """Return what a person can add to the file as it is; nothing where only `add` can write it."""
+        """Return the text that a person can add to the file; empty if only `add` can write it."""
 
     def starts(self, content: bytes, /) -> str:
-        """Return the program that our hooks in the file start, as far as it can be read off; nothing without hooks."""
+        """Return the program that our hooks in the file start; empty if it is not known or there are none."""
 
 
 class Target(Value):
-    """One file of a client, and what is done to it."""
+    """A file of a client, and its changes."""
 
     path: str
     edit: Edit
@@ -107,7 +108,7 @@ class Disk(Value):
 
 
 class Fault(Value):
-    """What is wrong, and what to do about it."""
+    """A fault and its remedy."""
 
     detail: str
     remedy: str
@@ -117,50 +118,50 @@ class Trust(Value):
     """Whether a client trusts our hooks."""
 
     trusted: bool | None = None
-    """None where that cannot be known."""
+    """None if it cannot be known."""
     reason: str = ""
-    """Why the client would not run our hooks; empty when it would."""
+    """Why the client would not run our hooks; empty if it would."""
     whole: bool = False
-    """Whether it would run none of them."""
+    """Whether it would run none of our hooks."""
     matters: bool = True
-    """Whether the client is used at all: a project carries settings for all who work in it."""
+    """Whether the client is used on this machine: a project has settings for everyone who works in it."""
 
 
 class SetupModule(Protocol):
     """The `setup` module of a client."""
 
     def targets(self, location: Location) -> list[Target]:
-        """Return the files that the client reads, and what is done to each."""
+        """Return the files of the client, and the changes to each."""
 
     def next_step(self, location: Location) -> str:
-        """Return what the user has to do after the files are written."""
+        """Return the next step for the user after the files are written."""
 
     def find_switch(self, location: Location, read: Read) -> Fault | None:
-        """Return the setting that keeps the client from running any hook of ours; None when there is none.
+        """Return the setting that prevents the client from running our hooks; None if there is none.
 
-        Of two files with such a setting, the one nearer to the project counts. What an administrator prescribes for
-        the machine, and what a command line says, is not considered.
+        Of two files with such a setting, the one nearer to the project counts. Settings of an administrator and options
+        of a command line are not considered.
         """
 
     def find_trust(self, location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
-        """Return whether the client trusts our hooks; `targets` are its files that hold something of ours."""
+        """Return whether the client trusts our hooks; `targets` are its files with our settings."""
 
 
 class ClientState(Value):
-    """What is known about a client that is set up in one place."""
+    """The state of a client that is set up in a project or for the user."""
 
     client: str
     fine: bool
     detail: str
     remedy: str = ""
     twice: bool = False
-    """Whether it is about a client that is set up in two variables."""
+    """Whether the problem is that the client is set up both here and for the user."""
     next_step: str = ""
-    """What the user has to do before the client runs our hooks."""
+    """The next step for the user before the client runs our hooks."""
     trusted: bool | None = None
-    """Whether the client trusts them; None where that cannot be known."""
+    """Whether the client trusts our hooks; None if it cannot be known."""
     unheard: tuple[str, ...] = ()
-    """The files of which it would run no hook at all, as far as is known; a hook that fired since proves otherwise."""
+    """The files of which the client would run no hook; a hook that fired since disproves it."""
 
 
 def module_of(client: str) -> SetupModule:
@@ -170,12 +171,12 @@ def module_of(client: str) -> SetupModule:
 
 
 def targets(client: str, location: Location) -> list[Target]:
-    """Return the files of a client and what is done to each."""
+    """Return the files of a client, and the changes to each."""
     return module_of(client).targets(location)
 
 
 def find_switch(client: str, location: Location, read: Read) -> Fault | None:
-    """Return the setting that keeps a client from running any hook of ours; None when none is known."""
+    """Return the setting that prevents a client from running our hooks; None if none is known."""
     try:
         return module_of(client).find_switch(location, read)
     except LearntError:
@@ -183,12 +184,12 @@ def find_switch(client: str, location: Location, read: Read) -> Fault | None:
 
 
 def has_hooks(client: str) -> bool:
-    """Return whether a client starts learnt; the others only read a file."""
+    """Return whether a client runs hooks; the others only read a file."""
     return bool(registry.get(client, "setup").events)
 
 
 def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
-    """Yield the state of each client that is set up in any of the variables. Changes nothing."""
+    """Yield the state of each client that is set up in any of the locations. Changes nothing."""
     for client in registry.setup_names():
         paths: dict[str, Location] = {}
         for location in locations:
@@ -230,17 +231,17 @@ def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk
 
 
 def _find_gap(client: str, location: Location, ours: list[Target], disk: Disk) -> Fault | None:
-    """Return what is missing of a client's setup; None when all is there and can start."""
+    """Return what a client's setup lacks; None if it is complete and can start."""
     again = f"`learnt install {client}{' --user' if location.user else ''}`"
     written = (target.edit.starts(disk.read(target.path) or b"") for target in ours)
     program = next(filter(None, written), location.program[0])
     if has_hooks(client) and not disk.is_there(program):
         if program == NAME:
             return Fault(detail=f"{program} is not on PATH", remedy=f"put {NAME} on PATH")
-        return Fault(detail=f"{program} is not there", remedy=again)
+        return Fault(detail=f"{program} does not exist", remedy=again)
     as_written = location.replace(program=(program, *location.program[1:]))
     if any(_is_stale(target, disk) for target in targets(client, as_written)):
-        return Fault(detail="what is there is incomplete, or of an older version", remedy=again)
+        return Fault(detail="the setup is incomplete, or of an older version", remedy=again)
     return None
 
 
@@ -275,9 +276,9 @@ def switched_off(title: str, switch: str, path: str, *, remedy: str) -> Fault:
 
 
 def hook_command(location: Location, client: str, *, cmd_on_windows: bool = False) -> str:
-    """Return the command line that serves an event; where learnt is missing, it prints nothing and succeeds.
+    """Return the command line that serves an event; if learnt is missing, it prints nothing and succeeds.
 
-    Clients ask the user again whether a hook is trusted when its command changes, so it stays as it is.
+    Clients ask the user for trust again when the command of a hook changes, so it must not change.
     """
     words = [*location.program, "hook", "--client", client]
     if location.windows and cmd_on_windows:
@@ -288,18 +289,18 @@ def hook_command(location: Location, client: str, *, cmd_on_windows: bool = Fals
 
 
 def hook(command: str, timeout: int) -> dict[str, Any]:
-    """Return a hook as clients write it; the unit of the timeout is the client's."""
+    """Return a hook in the format of clients; the unit of the timeout depends on the client."""
     return {"type": "command", "command": command, "timeout": timeout}
 
 
 def server(location: Location) -> dict[str, Any]:
-    """Return how the MCP server is started, in the form that most clients use."""
+    """Return how the MCP server is started, in the format of most clients."""
     program, *words = location.program
     return {"command": program, "args": [*words, "mcp"]}
 
 
 def find_hooks(settings: object) -> Iterator[tuple[str, int, int]]:
-    """Yield the event, the group and the position of each hook of ours in a client's settings."""
+    """Yield the event, the group and the position of each of our hooks in a client's settings."""
     events = settings.get("hooks") if isinstance(settings, dict) else None
     for event, groups in events.items() if isinstance(events, dict) else ():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
@@ -328,13 +329,13 @@ def decode(content: bytes) -> tuple[str, str]:
 
 
 class WholeFile(Value):
-    """Writes a file that is ours as a whole; its first line says so."""
+    """Writes a file that is entirely ours, as its first line says."""
 
     text: str
 
     def add(self, content: bytes | None) -> bytes:
         if content and content.strip() and not self.holds(content):
-            raise Unfit("it is there already, and not ours", remedy="give that one another name")
+            raise Unfit("the file exists and is not ours", remedy="rename it")
         return self.text.encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
@@ -344,9 +345,9 @@ class WholeFile(Value):
         return content.decode("utf-8", "replace").partition("\n")[0].rstrip() == self.text.partition("\n")[0]
 
     def by_hand(self, _content: bytes | None, /) -> str:
-        """Return nothing: nobody writes a whole plugin by hand."""
+        """Return nothing: a plugin is too long to write by hand."""
         return ""
 
     def starts(self, _content: bytes, /) -> str:
-        """Return nothing: the file holds no hooks in a client's own format."""
+        """Return nothing: the file has no hooks in a client's format."""
         return ""

@@ -1,13 +1,13 @@
-"""Read the conversations that clients keep, as steps: what was asked, what the agent said and did, what came of it.
+"""Read the conversations that clients keep, as steps: prompts, messages, tool calls and their results.
 
 A client's `transcript` module provides `recognises`, `steps`, `about` and `find`; the content of a file shows which
-client wrote it. What a client or we ourselves put into a conversation (reminders, hook output, briefs, synthetic
-prompts) is never part of a step. `<database>#<session>` names a conversation that a client keeps in a database.
+client wrote it. Text that a client or we put into a conversation (reminders, hook output, briefs, synthetic prompts) is
+never part of a step. `<database>#<session>` identifies a conversation in a client's database.
 
-Only a small part of a file is in memory at a time. Files are foreign, and a client may still write to them: a line that
-is torn, too long or no object is skipped, bytes that are not UTF-8 are replaced, and a value of the wrong type counts
-as missing. An object that holds a long list of objects, such as the messages of a conversation, is read one of them at
-a time. The texts of a step are fit to be stored, and a long one keeps its beginning and its end.
+Only a small part of a file is in memory at a time. Files are untrusted, and a client may still write to them: a line
+that is incomplete, too long or not an object is skipped, bytes that are not UTF-8 are replaced, and a value of the
+wrong type counts as missing. The objects of a long list, such as the messages of a conversation, are read one at a
+time. The texts of a step are cleaned, and a long one keeps its beginning and its end.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from learnt.text.clean import clean
 from learnt.text.fence import strip_answer, strip_prompt
 from learnt.text.json_values import dig, parsed, text_of
 
-# How much of one step's text is kept: its beginning and its end.
+# The limit for the text of a step: a longer one keeps its beginning and its end.
 MAX_STEP_TEXT = 20_000
-# Longer texts are no identifiers, tools or paths.
+# Longer texts are not identifiers, tools or paths.
 _MAX_NAME_LENGTH = 4_000
-# Calls that await their result.
+# Calls without a result.
 _MAX_OPEN_CALLS = 1_000
 PATCH_BEGINNING = "*** Begin Patch"
 _PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
 _NEW = ("new_string", "newString", "content", "new_source")
 _OLD = ("old_string", "oldString")
-# Enough to find what a transcript says about its conversation as a whole.
+# Enough to find the facts about a conversation.
 _MAX_FIRST_RECORDS = 200
 _MAX_FIRST_LINES = 1_000
 _LAST_BYTES = 262_144
@@ -51,34 +51,34 @@ _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
 
 
 class Step(Value):
-    """One thing that happened in a conversation."""
+    """A step of a conversation."""
 
     kind: str
     """`prompt` (a person's words), `said` (the agent's own words), `call` (of a tool) or `result` (of a call)."""
     text: str = ""
-    """The words; of a call the command line or what an edit writes; of a result the tool's output."""
+    """The words of a prompt or message, the command line or new text of a call, or the output of a result."""
     call: str = ""
-    """What ties a result to its call; an edit of several files is one call for each of them, with the same id."""
+    """The id of the call; an edit of several files is one call for each file, with the same id."""
     tool: str = ""
-    """Of a call and of its result: the tool's name as the client has it."""
+    """For a call and a result: the client's name of the tool."""
     does: str = ""
-    """Of a call: `run` (a command), `edit` (a file), `read` (a file) or `other`."""
+    """For a call: `run` (a command), `edit` (a file), `read` (a file) or `other`."""
     path: str = ""
-    """Of a call: the file that it is about, as the client has it."""
+    """For a call: the path of the file, as the client writes it."""
     before: str = ""
-    """Of an edit: the text that it replaces, where the client says."""
+    """For an edit: the replaced text, if the client records it."""
     failed: bool = False
-    """Of a result: the client counts it as an error, or its exit code is not 0."""
+    """For a result: whether the client counts it as an error, or its exit code is not 0."""
     denied: bool = False
-    """Of a result: a person or the permissions refused the call."""
+    """For a result: whether a person or the permissions refused the call."""
     at: int = 0
-    """When, in UTC milliseconds; 0 where the client does not say."""
+    """The time in UTC milliseconds; 0 if the client does not record it."""
     aside: bool = False
-    """It happened in a sub-agent's conversation."""
+    """Whether it belongs to a sub-agent's conversation."""
 
 
 class About(Value):
-    """What a transcript says about the conversation as a whole; empty where it does not say."""
+    """The facts about a conversation; empty if its transcript does not have them."""
 
     client: str
     session: str = ""
@@ -90,7 +90,7 @@ class About(Value):
 
 
 class TranscriptFile(Value):
-    """A transcript that exists: `path` is what `steps` takes, `changed_at` its last change in UTC milliseconds."""
+    """An existing transcript: `path` is for `steps`, `changed_at` is its last change in UTC milliseconds."""
 
     client: str
     path: str
@@ -104,31 +104,31 @@ class SessionDatabase(Protocol):
     """Reads the database in which a client keeps its conversations."""
 
     def sessions(self, path: str, *, since_ms: int = 0) -> Iterable[Mapping[str, Any]]:
-        """Return the sessions that changed since then, each as the export's `info`, with its `size`."""
+        """Return the sessions that changed since then, each in the shape of the export's `info`, with its `size`."""
 
     def session(self, path: str, id: str) -> Mapping[str, Any]:
-        """Return one session as the export's `info`, empty when there is none."""
+        """Return one session in the shape of the export's `info`; empty if there is none."""
 
     def messages(self, path: str, id: str) -> Iterable[Mapping[str, Any]]:
-        """Return the messages of a session in their order, each as one of the export's `messages`."""
+        """Return the messages of a session in their order, in the shape of the export's `messages`."""
 
 
 class Reader(Protocol):
     """The `transcript` module of a client."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
-        """Return whether the client wrote this record, or the document that begins like this."""
+        """Return whether the client wrote this record, or the document that begins with it."""
 
     def steps(self, path: str) -> Iterator[Step]:
         """Yield the steps of a transcript."""
 
     def about(self, path: str) -> About:
-        """Return what a transcript says about its conversation."""
+        """Return the facts about the conversation of a transcript."""
 
     def find(
         self, variables: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None
     ) -> Iterator[TranscriptFile]:
-        """Yield the transcripts that changed since then; those of other folders may be among them."""
+        """Yield the transcripts that changed since then, perhaps with those of other folders."""
 
 
 def steps(path: str, database: SessionDatabase | None = None) -> Iterator[Step]:
@@ -142,7 +142,7 @@ def steps(path: str, database: SessionDatabase | None = None) -> Iterator[Step]:
 
 
 def about(path: str, database: SessionDatabase | None = None) -> About:
-    """Return what a transcript says about its conversation as a whole."""
+    """Return the facts about the conversation of a transcript."""
     if reference := _in_database(path, database):
         facts: About = _database_reader().about_of(_session(*reference))
         return facts
@@ -179,7 +179,7 @@ def _database_reader() -> Any:
 
 
 def _in_database(path: str, database: SessionDatabase | None) -> tuple[SessionDatabase, str, str] | None:
-    """Return what reads a conversation out of a database, the file and the session; nothing for a plain file."""
+    """Return the reader, the file and the session of a conversation in a database; None for a plain file."""
     file, mark, session = path.rpartition("#")
     if database is None or not mark or os.path.exists(path):
         return None
@@ -189,7 +189,7 @@ def _in_database(path: str, database: SessionDatabase | None) -> tuple[SessionDa
 def _session(database: SessionDatabase, file: str, session: str) -> object:
     info = database.session(file, session)
     if not info:
-        hint = f"`{_database_client().name} session list` shows those that there are"
+        hint = f"`{_database_client().name} session list` shows all conversations"
         raise WrongRequest(f"there is no conversation `{session}` in {file}", hint=hint)
     return info
 
@@ -197,39 +197,39 @@ def _session(database: SessionDatabase, file: str, session: str) -> object:
 def _reader(path: str) -> Reader:
     """Return the module that reads the format of a file."""
     if not os.path.isfile(path):
-        raise WrongRequest(f"there is no file {path}", hint="name the transcript that a client wrote")
+        raise WrongRequest(f"there is no file {path}", hint="give the path of a client's transcript")
     readers = _readers()
     for record in (document_frame(path), *first_records(path)):
         for reader in readers:
             if reader.recognises(record):
                 return reader
-    raise WrongRequest(f"{path} is no transcript that can be read", hint=_known_formats())
+    raise WrongRequest(f"{path} is not a transcript of a known client", hint=_known_formats())
 
 
 def _known_formats() -> str:
     *others, last = (client.title for client in registry.that_offer("transcript") if not client.keeps_database)
     name = _database_client().name
     return (
-        f"known are the transcripts of {', '.join(others)} and {last}, what `{name} export` prints, and "
+        f"learnt reads transcripts of {', '.join(others)} and {last}, the output of `{name} export`, and "
         f"`{name}.db#<session>`"
     )
 
 
-def first_name(path: str, *ways: tuple[str, ...]) -> str:
-    """Return the first name that a record has under one of these paths of keys."""
+def first_name(path: str, *paths: tuple[str, ...]) -> str:
+    """Return the first name in the records under one of these paths of keys."""
     for record in first_records(path):
-        for keys in ways:
+        for keys in paths:
             if name := read_name(dig(record, *keys)):
                 return name
     return ""
 
 
 def changed_files(client: str, since_ms: int, root: str, *pattern: str) -> Iterator[TranscriptFile]:
-    """Yield the files below the folder that match and changed since then; the session is the name of the file."""
+    """Yield the matching files below the folder that changed since then; the session is the name of the file."""
     for path in matching_paths(root, *pattern):
         try:
             status = os.stat(path)
-        except OSError:  # gone meanwhile
+        except OSError:  # deleted in the meantime
             continue
         changed_at = status.st_mtime_ns // 1_000_000
         if changed_at >= since_ms and os.path.isfile(path):
@@ -239,7 +239,7 @@ def changed_files(client: str, since_ms: int, root: str, *pattern: str) -> Itera
 
 
 def gather(client: str, path: str, facts_in: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> About:
-    """Return what the first records say about a conversation, and when the last one was written."""
+    """Return the facts in the first records of a transcript, and the time of the last one."""
     facts: dict[str, Any] = {}
     for record in first_records(path):
         for field, value in facts_in(record).items():
@@ -249,12 +249,12 @@ def gather(client: str, path: str, facts_in: Callable[[Mapping[str, Any]], Mappi
 
 
 def matching_paths(root: str, *pattern: str) -> Iterator[str]:
-    """Yield what matches below a folder; nothing where the folder is not known."""
+    """Yield the matching paths below a folder; nothing if the folder is not known."""
     return glob.iglob(os.path.join(glob.escape(root), *pattern)) if root else iter(())
 
 
 def lies_in(inner: str, outer: str) -> bool:
-    """Return whether a folder is another one or lies below it, also by way of links."""
+    """Return whether a folder is the same as another or below it, also through links."""
     if not os.path.isabs(inner):
         return False
     pairs = ((inner, outer), (os.path.realpath(inner), os.path.realpath(outer)))
@@ -265,17 +265,17 @@ def lies_in(inner: str, outer: str) -> bool:
 
 
 def line_records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file with one a line."""
+    """Yield the objects of a file with one per line."""
     return _records(lines(path))
 
 
 def first_records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the first objects of a file with one a line."""
+    """Yield the first objects of a file with one per line."""
     return islice(_records(islice(lines(path), _MAX_FIRST_LINES)), _MAX_FIRST_RECORDS)
 
 
 def last_records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the last objects of a file with one a line."""
+    """Yield the last objects of a file with one per line."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
@@ -292,7 +292,7 @@ def _records(raw: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def document_frame(path: str) -> dict[str, Any]:
-    """Return the object at the beginning of a file up to the first list in it, which is left empty."""
+    """Return the object at the beginning of a file up to its first list, which is left empty."""
     return next(_records(islice(_pieces(path), 1)), {})
 
 
@@ -332,14 +332,16 @@ def _pieces(path: str) -> Iterator[bytes]:
 
 
 def _split_at_brackets(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield a file as pieces with the bracket at their end, if any, first; brackets in strings do not count."""
+    """Yield the pieces of a file, each after the bracket at its end, if any; brackets in strings do not count."""
     in_string, rest = False, b""
     for read in _read(path):
         text, position, rest = rest + read, 0, b""
         while position < len(text):
             if in_string:
                 end = _REST_OF_STRING.match(text, position).end()  # type: ignore[union-attr]  # it always matches
-                if text[end : end + 1] == b"\\":  # at the end of the chunk: what it escapes comes with the next one
+                if (
+                    text[end : end + 1] == b"\\"
+                ):  # at the end of the chunk: the escaped character comes with the next one
                     rest = b"\\"
                     yield b"", text[position:end]
                     break
@@ -364,29 +366,29 @@ def _read(path: str) -> Iterator[bytes]:
 
 
 class Calls:
-    """The calls that await their result: a result names only the id of its call."""
+    """The tools of open calls: a result has only the id of its call."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
     def add(self, step: Step) -> Step:
-        """Return the call, and remember its tool."""
+        """Remember the tool of a call, and return the call."""
         if len(self._tools) >= _MAX_OPEN_CALLS:
             del self._tools[next(iter(self._tools))]
         self._tools[step.call] = step.tool
         return step
 
-    def take_tool(self, call: str) -> str:
-        """Return the tool of a call whose result has come, and forget the call."""
+    def pop_tool(self, call: str) -> str:
+        """Return the tool of a call, and forget the call."""
         return self._tools.pop(call, "")
 
 
 def make_call(
-    tool: object, given: object, kinds: Mapping[str, str], *, id: object, at: int, aside: bool = False
+    tool: object, given: object, tools: Mapping[str, str], *, id: object, at: int, aside: bool = False
 ) -> Step:
-    """Return the step for a call of a tool with these arguments; `kinds` says what the client's tools do."""
+    """Return the step for a tool call; `tools` says what the client's tools do."""
     name = read_name(tool)
-    does = kinds.get(name, "other")
+    does = tools.get(name, "other")
     arguments = given if isinstance(given, Mapping) else {}
     if does == "run":
         text = command_line(first_value(arguments, COMMANDS))
@@ -424,13 +426,13 @@ def make_prompts(content: object, *, at: int) -> Iterator[Step]:
 
 
 def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
-    """Yield the step for what the agent said, if it said anything."""
+    """Yield the step for a message of the agent, if it has any text."""
     if words := strip_answer(text).strip():
         yield Step(kind="said", text=shorten(words), at=at, aside=aside)
 
 
 def shorten(text: str) -> str:
-    """Return the text as it is kept: fit to be stored, and of a long one the beginning and the end."""
+    """Return the text cleaned, or the beginning and the end of a long one."""
     if len(text) > MAX_STEP_TEXT:
         half = MAX_STEP_TEXT // 2 - 50
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
@@ -438,13 +440,13 @@ def shorten(text: str) -> str:
 
 
 def read_name(value: object) -> str:
-    """Return a name, an id or a path; nothing for what cannot be one."""
+    """Return a name, an id or a path; empty for other values."""
     name = text_of(value)
     return clean(name) if len(name) <= _MAX_NAME_LENGTH else ""
 
 
 def read_time(value: object) -> int:
-    """Return a time in UTC milliseconds, from its text or its number; 0 for what is no time."""
+    """Return a time in UTC milliseconds, from a string or a number; 0 if it is not a time."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return int(value) if 0 < value < 2**53 else 0
     try:
@@ -455,7 +457,7 @@ def read_time(value: object) -> int:
 
 
 def blocks(content: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a message that come as a list of objects."""
+    """Return the parts of a message that is a list of objects."""
     return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
 
 
@@ -484,7 +486,7 @@ def _as_json(given: object) -> str:
 
 
 def split_by_file(step: Step, patch: str) -> list[Step]:
-    """Return a step for each file of a patch in the format of `apply_patch`; the step as it is when there is none."""
+    """Return a step for each file of a patch in the format of `apply_patch`, or the step itself without a patch."""
     return [
         step.replace(does="edit", path=read_name(path), text=shorten(after), before=shorten(before))
         for path, before, after in _read_patch(patch)
@@ -492,7 +494,7 @@ def split_by_file(step: Step, patch: str) -> list[Step]:
 
 
 def _read_patch(patch: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each file of a patch, the lines that the patch expects there, and those that it leaves."""
+    """Yield each file of a patch, its lines before the patch, and its lines after it."""
     path = ""
     before: list[str] = []
     after: list[str] = []

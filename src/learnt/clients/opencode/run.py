@@ -1,7 +1,7 @@
-"""opencode: `opencode run --format json` prints one event a line, with tokens and cost at the end of each step.
+"""Run opencode with `opencode run --format json`, which prints one event per line, with tokens and cost of each step.
 
-The session gets a title from us: otherwise opencode sends the whole prompt to a model once more to invent one, and
-does not report the cost. The stream does not name the model.
+The session gets a title from us: otherwise opencode sends the whole prompt to a model again to make one, and does not
+report the cost. The stream does not contain the model.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def call(request: kit.RunRequest) -> kit.Call:
 
 
 def read(output: kit.Output) -> kit.RunReport:
-    """Return what opencode reports: the parts of its messages, and the sum over its steps."""
+    """Return the report of a run: the parts of its messages, and the sums over its steps."""
     messages: dict[str, list[str]] = {}
     read_, cached, written = [], [], []
     costs: list[float] = []
@@ -78,6 +78,6 @@ def progress(line: str) -> str:
 
 
 def _transcript(output: kit.Output, session: str) -> str:
-    """Return the database that holds all sessions, and after a `#` the one that is meant."""
+    """Return the path of the database, a `#` and the session."""
     database = database_path(output.variables)
     return f"{database}#{session}" if session and database and os.path.exists(database) else ""

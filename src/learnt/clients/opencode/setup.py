@@ -1,4 +1,4 @@
-"""opencode: a plugin that hands events to `learnt hook`, and the server in opencode.json, which may hold comments."""
+"""Set up opencode: a plugin that sends events to `learnt hook`, and the server in opencode.json, with its comments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCHEMA = "https://opencode.ai/config.json"
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that opencode reads, and what is done to each."""
+    """Return the files that opencode reads, and the changes to each."""
     folder = location.root
     if location.user:
         folder = os.path.join(location.home("XDG_CONFIG_HOME", ".config"), "opencode")
@@ -42,7 +42,7 @@ def plugin(location: kit.Location) -> str:
 
 
 def next_step(location: kit.Location) -> str:
-    """Return what the user has to do after the files are written."""
+    """Return the next step for the user after the files are written."""
     return "restart opencode; on its first start with a plugin it fetches a package, and without a network waits for it"
 
 

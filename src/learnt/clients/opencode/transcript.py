@@ -1,7 +1,7 @@
-"""opencode's conversations: messages with their parts, from the document that it exports or from its database.
+"""Read opencode's conversations: messages with their parts, from an exported document or from its database.
 
-`<database>#<session>` names a conversation in the database. The caller passes what reads it: its sessions and messages
-have the shape of the export.
+`<database>#<session>` identifies a conversation in the database. The caller passes the reader of the database, which
+returns sessions and messages in the shape of the export.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PERSON_SAID = "with the following feedback: "
 
 
 def database_path(variables: Mapping[str, str]) -> str:
-    """Return opencode's database; nothing where it is not known."""
+    """Return opencode's database; empty if it is not known."""
     folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
     return folder and os.path.join(folder, "opencode", "opencode.db")
 
@@ -40,7 +40,7 @@ def find(
         return
     try:
         sessions = list(database.sessions(path, since_ms=since_ms))
-    except LearntError:  # the other clients' transcripts are there all the same
+    except LearntError:  # other clients' transcripts can still be read
         return
     for info in sessions:
         facts, size = about_of(info), info.get("size")
@@ -65,7 +65,7 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def about(path: str) -> kit.About:
-    """Return what an export says about its conversation."""
+    """Return the facts about an exported conversation."""
     return about_of(kit.document_frame(path).get("info"))
 
 
@@ -74,7 +74,7 @@ def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[ki
     aside = bool(dig(info, "parentID"))
     for message in messages:
         role, at = dig(message, "info", "role"), kit.read_time(dig(message, "info", "time", "created"))
-        if dig(message, "info", "summary") is True:  # of what was compacted
+        if dig(message, "info", "summary") is True:  # a summary of compacted messages
             continue
         for part in kit.blocks(message.get("parts")):
             if part.get("synthetic") or part.get("ignored"):
@@ -88,7 +88,7 @@ def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[ki
 
 
 def about_of(info: object) -> kit.About:
-    """Return what a session says about its conversation."""
+    """Return the facts about a session."""
     return kit.About(
         client="opencode",
         session=kit.read_name(dig(info, "id")),
