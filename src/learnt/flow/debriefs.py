@@ -13,7 +13,6 @@ from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, 
 from learnt.debrief.tags import find_files, find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
-from learnt.flow.learnings import add_or_recur
 from learnt.flow.marks import apply_marks
 from learnt.flow.tasks import next_number, settle
 from learnt.flow.turns import debriefed_source
@@ -217,7 +216,7 @@ def _learn(
             repeated += [known.id] if known is not None else []
             continue
         make = partial(_learning_of, sigil, task, at=at)
-        learning, is_new = add_or_recur(database, known, make, task=task.id, who=task.agent or "agent", at=at)
+        learning, is_new = learnings.add_or_recur(database, known, make, task=task.id, who=task.agent or "agent", at=at)
         (added if is_new else repeated).append(learning.id)
     return tuple(added), tuple(dict.fromkeys(repeated))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.flow.marks import mark, undo_mark
-from learnt.model import CONTENT, PROGRAM, TITLE_LIMIT, Learning, Value, is_id, new_id
+from learnt.model import CONTENT, TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
@@ -67,7 +67,7 @@ class Learnings:
         with self._context.store.transaction():
             known = learnings.find_same(database, learning.observation or learning.title)
             who = self._context.person
-            return add_or_recur(database, known, lambda: learning, task=learning.task, who=who, at=now)
+            return learnings.add_or_recur(database, known, lambda: learning, task=learning.task, who=who, at=now)
 
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
@@ -169,32 +169,6 @@ class Learnings:
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
         """Say whether a learning helped with a task that was given it; counts once for each pair."""
         return mark(self._context, learning, task, helpful)
-
-
-def add_or_recur(
-    database: Database, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
-) -> tuple[Learning, bool]:
-    """Within a transaction: add the learning that a task taught, and say whether it is new.
-
-    If it is `known` already, count a recurrence of the known one: once per task, and not for the task that taught it
-    first. A learning that the program archived becomes active again, with a month before time counts again. One that a
-    person archived stays archived.
-    """
-    if known is None:
-        learning = make()
-        learnings.add(database, learning, Change(what="add", who=who, at=at))
-        return learning, True
-
-    def decide(learning: Learning) -> dict[str, Any]:
-        history = learnings.history(database, learning.id)
-        counted = learning.task == task or any((event.what, event.reason) == ("recur", task) for event in history)
-        changes: dict[str, Any] = {} if counted else {"recurrences": learning.recurrences + 1}
-        archived_by = next((event.who for event in reversed(history) if "status" in event.new), "")
-        if learning.status == "archived" and archived_by == PROGRAM:
-            changes |= {"status": "active", "last_decayed_at": at}
-        return changes
-
-    return learnings.change(database, known.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
 
 
 def activate(context: Context, store: Store, id: str, change: Change) -> None:

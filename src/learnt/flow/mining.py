@@ -18,7 +18,7 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT_FIELDS, add_or_recur
+from learnt.flow.learnings import STATEMENT_FIELDS
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -313,7 +313,7 @@ class _Intake:
         """Add a learning or count a recurrence of the known one, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
         make = partial(self._make, draft, discovery, origin=origin)
-        learning, is_new = add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
+        learning, is_new = learnings.add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
             self.note("learnings" if is_new else "repeated", learning.id)

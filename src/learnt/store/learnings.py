@@ -80,6 +80,32 @@ def change(
     return before, after
 
 
+def add_or_recur(
+    database: Database, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
+) -> tuple[Learning, bool]:
+    """Within a transaction: add the learning that a task taught, and say whether it is new.
+
+    If it is `known` already, count a recurrence of the known one: once per task, and not for the task that taught it
+    first. A learning that the program archived becomes active again, with a month before time counts again. One that a
+    person archived stays archived.
+    """
+    if known is None:
+        learning = make()
+        add(database, learning, Change(what="add", who=who, at=at))
+        return learning, True
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        events = history(database, learning.id)
+        counted = learning.task == task or any((event.what, event.reason) == ("recur", task) for event in events)
+        changes: dict[str, Any] = {} if counted else {"recurrences": learning.recurrences + 1}
+        archived_by = next((event.who for event in reversed(events) if "status" in event.new), "")
+        if learning.status == "archived" and archived_by == PROGRAM:
+            changes |= {"status": "active", "last_decayed_at": at}
+        return changes
+
+    return change(database, known.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
+
+
 def put_copy(database: Database, learning: Learning) -> None:
     """Store a copy of a learning whose history is in another database; index it again if its text changed."""
     present = find(database, learning.id)
