@@ -80,7 +80,7 @@ class TestWhatWaits:
         assert [item.kind for item in full.review.items(limit=2)] == ["merged", "revised"]
         assert [item.kind for item in full.review.items(kinds=["new", "revised"])] == ["revised", "new"]
         assert full.review.items(limit=0) == []
-        with pytest.raises(WrongRequest, match="nothing of the kind `old`"):
+        with pytest.raises(WrongRequest, match="no kind `old`"):
             full.review.items(kinds=["old"])
 
     @pytest.mark.parametrize("touch", ["like", "edit", "pin", "hide", "archive", "undo_of_recurrence"])

@@ -155,7 +155,7 @@ def text_id(prefix: str, text: str) -> str:
 
 def digest(text: str) -> str:
     """Return the SHA-256 of a text, in 64 hexadecimal digits."""
-    # `hashlib` loads all of OpenSSL, which a brief would wait for; these are Python's own, under two names.
+    # `hashlib` loads OpenSSL, which is slow; this module is Python's own, with two names.
     if sys.version_info >= (3, 12):
         from _sha2 import sha256
     else:
