@@ -20,7 +20,8 @@ def test_a_value_cannot_be_changed() -> None:
         learning.title = "u"  # type: ignore[misc]
     with pytest.raises(AttributeError):
         del learning.title
-    assert not hasattr(learning, "__dict__")
+    with pytest.raises(AttributeError):
+        learning.nickname = "u"
 
 
 def test_a_value_needs_its_fields_and_no_others() -> None:

@@ -189,7 +189,7 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody wait for a locked database, no hook give up, and no worker start."""
     monkeypatch.setenv("LEARNT_WAIT_MS", "1")
     monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "60000")
-    for name in ("PATIENCE_MS", "_PATIENCE_OF_OWNER_MS"):
+    for name in ("PATIENCE_MS", "_REPLAY_PATIENCE_MS"):
         monkeypatch.setattr(f"learnt.store.{name}", 1)
     # No other process may use the database: reading its files here lets go of this process's locks on them.
     monkeypatch.setattr("learnt.system.detached.start", lambda *_, **__: None)
