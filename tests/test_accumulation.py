@@ -393,7 +393,7 @@ def test_no_model_is_asked_that_nobody_named(
         shop.update()
         assert asked.asked == []
     assert lesson(1) in shop.text
-    assert "No model was ever called." in shop.learnt("usage").out
+    assert "No model has ever been called." in shop.learnt("usage").out
 
 
 # A model that fails

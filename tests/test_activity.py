@@ -466,7 +466,7 @@ class TestExplainingWhatCameOfIt:
 
     def test_what_cannot_be_explained_is_refused_with_a_hint(self, sqlite_memory: Memory, learnt: Command) -> None:
         attempt = sqlite_memory.debrief("task_1", "<task-done/>").attempt
-        assert "it taught nothing new, and no mark counted" in learnt("explain", attempt).out
+        assert "it taught nothing new, and had no valid marks" in learnt("explain", attempt).out
         for words in (("attempt_none",), (attempt, "--replay"), ("nonsense",)):
             done = learnt("explain", *words)
             assert (done.code, "hint: " in done.err) == (2, True)

@@ -124,7 +124,7 @@ def assert_all_dead(run: AgentRun, *, least: int = 1) -> None:
     pids = told(run)
     assert len(pids) >= least
     assert [pid for pid in pids if alive(pid)] == []
-    assert run.exit.left == ()
+    assert run.exit.survivors == ()
 
 
 def answer(run: AgentRun) -> RunReport:
@@ -341,7 +341,7 @@ def no_program(tmp_path: Path) -> str:
     ("line", "why"),
     [
         (lambda _: "no-such-program --help", "`no-such-program` was not found"),
-        (not_executable, "may not be executed"),
+        (not_executable, "permission denied"),
         (no_program, "could not be started"),
         (lambda _: "echo nul\0nul", "could not be started"),
     ],
@@ -379,7 +379,7 @@ def test_an_agent_whose_output_finds_no_room_is_ended(
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert done.exit.ending == "interrupted"
-    assert "could not be kept" in done.exit.error
+    assert "could not be saved" in done.exit.error
     assert_all_dead(done)
 
 
@@ -394,7 +394,7 @@ def test_a_signal_handler_can_stop_the_agent(run: Callable[..., AgentRun], agent
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert done.exit.ending == "interrupted"
-    assert stop.asked
+    assert stop.is_requested
     assert_all_dead(done)
 
 

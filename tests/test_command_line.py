@@ -414,7 +414,7 @@ class TestList:
     def test_an_empty_list_says_so_beside_the_result(self, stocked: Line) -> None:
         done = stocked("list", "--tag", "none")
         assert (done.code, done.out) == (0, "")
-        assert "No learnings fit" in done.err
+        assert "No learnings match" in done.err
         assert stocked.json("list", "--tag", "none") == {"learnings": [], "total": 0}
 
     @pytest.mark.parametrize(

@@ -406,7 +406,7 @@ def test_a_client_is_known_by_other_names_and_a_misspelt_one_is_guessed(learnt: 
     assert [one["id"] for one in json.loads(several)] == ["claude-code", "codex"]
     assert "would be" not in several
     assert tells(learnt("install", "--all", "codex").err, "every client")
-    assert "aider is left out" in learnt("uninstall", "--all", "--user").err
+    assert "aider is skipped" in learnt("uninstall", "--all", "--user").err
 
 
 def test_a_file_in_the_place_of_a_folder_is_named(learnt: Learnt, project: Path) -> None:

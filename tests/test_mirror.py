@@ -81,7 +81,7 @@ def test_explain_tells_how_old_the_mirror_was(hook: Memory, memory: Memory, proj
     brief = hook.brief("count the till", task="task_1", task_type="session", only_new=True)
     memory.worker.catch_up()
     explained = command_line(project)("explain", brief.id)
-    assert "from the mirror of the server, 86,400 s old" in explained.out
+    assert "from the server's mirror, 86,400 s old" in explained.out
 
 
 def test_the_mirror_follows_the_server(hook: Memory, memory: Memory) -> None:

@@ -133,7 +133,7 @@ def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> N
     assert Path(done.answer.transcript.partition("#")[0]).is_file()
     assert any("made.txt" in line for line in done.progress)
     assert done.progress[-1] == "It is written. <task-done/>"
-    assert done.run.exit.left == ()
+    assert done.run.exit.survivors == ()
 
 
 def runs(client: str, line: str) -> Reply:
@@ -340,7 +340,7 @@ def test_a_command_that_a_client_runs_ends_with_the_client(client: str, tmp_path
     done = work(client, tmp_path, call, Reply(FINAL), stop=stop)
 
     assert done.run.exit.ending == "interrupted"
-    assert done.run.exit.left == ()
+    assert done.run.exit.survivors == ()
     assert running(f"98765.{os.getpid()}") == []
 
 

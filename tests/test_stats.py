@@ -71,7 +71,7 @@ class TestUsage:
         self, sqlite_memory: Memory, learnt: Command, home: Path
     ) -> None:
         told = learnt("usage").out
-        assert "No model was ever called." in told
+        assert "No model has ever been called." in told
         assert f"[model] in {home / '.config/learnt/learnt.toml'}" in told
 
 

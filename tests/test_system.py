@@ -119,7 +119,7 @@ class TestRun:
             raise OSError("no room")
 
         done = program.run("import time; print('begun', flush=True); time.sleep(600)", keep=keep)
-        assert (done.ending, done.error) == ("interrupted", "the output could not be kept: no room")
+        assert (done.ending, done.error) == ("interrupted", "the output could not be saved: no room")
 
     def test_nothing_starts_in_a_folder_that_is_gone(self, program: Program) -> None:
         done = program.run("", folder=str(program.folder / "gone"))

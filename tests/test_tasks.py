@@ -407,12 +407,12 @@ def test_cancelling_says_who_waits_in_vain(learnt: Callable[..., Done], project:
         (["resolve", "esc_nope"], "no escalation `esc_nope`"),
         (["log"], "no such log"),
         (["log", "task_nope"], "no task `task_nope`"),
-        (["work", "--tasks", "0"], "--tasks is 0"),
-        (["work", "--jobs", "-1"], "--jobs is -1"),
+        (["work", "--tasks", "0"], "--tasks must be at least 1, not 0"),
+        (["work", "--jobs", "-1"], "--jobs must be from 1 to"),
         (["work", "--jobs", "65"], "from 1 to 64"),
-        (["work", "--budget-usd", "-1"], "--budget-usd is -1"),
-        (["work", "--budget-usd", "0"], "--budget-usd is 0"),
-        (["work", "--max-iterations", "0"], "--max-iterations is 0"),
+        (["work", "--budget-usd", "-1"], "--budget-usd must be above 0 and below 1e9, not -1"),
+        (["work", "--budget-usd", "0"], "--budget-usd must be above 0 and below 1e9, not 0"),
+        (["work", "--max-iterations", "0"], "--max-iterations must be at least 1, not 0"),
     ],
 )
 def test_a_wrong_request_says_what_is_wrong(learnt: Callable[..., Done], words: list[str], said: str) -> None:

@@ -164,7 +164,7 @@ def test_edit_opens_the_editor_when_nothing_else_is_asked(terminal: Terminal, le
 
 def test_an_empty_list_and_an_error_are_coloured_beside_the_result(project: Path, sqlite_memory: Memory) -> None:
     _, screen = Terminal(project).run("list")
-    assert "No learnings fit" in screen
+    assert "No learnings match" in screen
     _, screen = Terminal(project).run("show", "learn_none")
     assert "\x1b[31merror:\x1b[0m" in screen
     assert "\x1b[36mhint:\x1b[0m" in screen

@@ -345,7 +345,7 @@ def test_an_agent_that_cannot_be_started_ends_the_run_and_costs_no_attempt(shop:
     done = shop.learnt("work")
 
     assert done.code == 1
-    assert "does not start" in done.err
+    assert "cannot be started" in done.err
     assert "hint: install it" in done.err
     assert shop.show(task)["status"] == "ready"
 
@@ -504,7 +504,7 @@ def test_a_run_in_the_background_that_cannot_begin_says_so_at_once(shop: Shop) -
     shop.add("Anything")
     done = shop.learnt("work", "--background")
     assert done.code == 1
-    assert "does not start" in done.err
+    assert "cannot be started" in done.err
 
 
 def test_cancelling_stops_the_agent_that_works_on_it(shop: Shop) -> None:

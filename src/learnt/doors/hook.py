@@ -1,9 +1,9 @@
-"""The door for agent clients: an event on stdin, at most one answer on stdout.
+"""The door for agent clients: it reads an event from stdin and writes at most one answer to stdout.
 
-The project is the one around the current folder or, if that has no store, around the `cwd` of the event.
+The project is the one around the current folder or, if that has no store, around the event's `cwd`.
 
-Fails open: at the deadline and on any error, the exit code is 0, there is no answer, and the client continues. The
-reason goes to `.learnt/hook.log`, which `learnt doctor` shows; the log never quotes what a client sent. Without a
+The hook fails open: at the deadline and on any error, the exit code is 0, there is no answer, and the client continues.
+The reason goes to `.learnt/hook.log`, which `learnt doctor` shows; the log never quotes what a client sent. Without a
 store, and inside learnt's own model calls, the hook prints nothing. Modules that need the database are imported only if
 there is a store.
 """
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 _MAX_LOG_BYTES = 100_000
 _MAX_REASON_CHARS = 1_000
 _MAX_EVENT_BYTES = 50_000_000
-# An agent's words must be saved even on a busy machine, because they are not sent again. Clients wait five seconds,
-# at the end of a conversation as little as three.
+# An agent's words must be saved even on a busy machine, because they are not sent again. Clients wait five seconds, or
+# as little as three at the end of a conversation.
 _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
-# How long to wait for an event before the settings are known.
+# How long to wait for an event while the settings have not been read yet.
 _PATIENCE_MS = 400
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
@@ -44,7 +44,7 @@ def run_hook() -> int:
     if os.environ.get("LEARNT_INTERNAL"):
         return 0
     began_ns = time.perf_counter_ns()
-    sys.unraisablehook = lambda _: None  # Python would print a deadline that passes inside a callback
+    sys.unraisablehook = lambda _: None  # otherwise Python prints the error if the deadline passes inside a callback
     here, payload = None, None
     try:
         here = _find_store(_read_option("-C") or ".")
@@ -66,7 +66,7 @@ def _find_store(start: str) -> Project | None:
 
 
 def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None:
-    """Answer an event; `payload`: the event, if it was read already."""
+    """Answer an event; `payload` is the event if it has been read already."""
     from learnt.clients.kit import events
     from learnt.memory import Memory
 
@@ -77,27 +77,27 @@ def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms))
             event = events.read_event(payload, _read_option("--client"))
-            # At the end of a turn there is no answer to wait for, and words that are not saved now are lost.
+            # At the end of a turn there is no answer, but words that are not saved now are lost, so it may take longer.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             with Deadline(_remaining_ms(limit_ms, began_ns)):
                 reply = _reply_to(event, memory, here, began_ns) if event else None
                 answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
     except NoStore:
-        return  # a clone that shares learnings.md but has no database, or the mirror does not exist yet
+        return  # a clone has learnings.md but no database, or the mirror does not exist yet
     _write_answer(answer)
     if event is not None and event.client:
         memory.hooks.note_fired(event, answer, began_ns)
 
 
 def _remaining_ms(limit_ms: int, began_ns: int) -> int:
-    """Return how much time remains, at least one millisecond."""
+    """Return how much time remains, but at least one millisecond."""
     return max(1, limit_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
 
 
 def _read_stdin(patience_ms: int) -> bytes:
-    """Return all of stdin; raise TryAgain if the client has not closed it in time.
+    """Return all of stdin; raise TryAgain if the client does not close it in time.
 
-    Without an alarm: on a busy machine it could go off although everything has arrived.
+    No alarm is used, because on a busy machine it could go off after everything has arrived.
     """
     if sys.platform == "win32":
         return sys.stdin.buffer.read(_MAX_EVENT_BYTES)
@@ -118,7 +118,7 @@ def _read_stdin(patience_ms: int) -> bytes:
 
 
 def _write_answer(answer: str) -> None:
-    """Write to stdout without Python's buffer: flushing it at exit would fail if the client has gone."""
+    """Write to stdout without Python's buffer, because flushing it at exit would fail if the client has exited."""
     content = answer.encode()
     while content:
         content = content[os.write(_STDOUT, content) :]
@@ -142,7 +142,7 @@ def _parse(content: bytes) -> dict[str, Any]:
 
 
 def _reply_to(event: HookEvent, memory: Memory, here: Project, began_ns: int) -> Reply | None:
-    if not event.is_end:  # an end needs no database: even with a damaged one the debrief is saved
+    if not event.is_end:  # an end does not need the database, so its debrief is saved even if that is damaged
         memory.hooks.check_mirror()
     if event.kind == "stop" and event.said is None and not event.transcript:
         remark = f"nothing to read in a {event.name} event: it has neither the agent's words nor a transcript"
@@ -168,7 +168,7 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
 
 
 def _describe_error(error: Exception) -> str:
-    """Return the message of an error; if it may quote the input, only the place in the code."""
+    """Return an error's message or, if the message might quote the input, only the place in the code."""
     if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
         from learnt.text.redact import redact_line
 

@@ -1,7 +1,7 @@
-"""What the command line and the MCP server print: colour, tables and progress, and sentences that both use.
+"""Output for the command line and the MCP server: colour, tables and progress, and sentences that both use.
 
-Colour, tables and progress are for a terminal; a pipe gets plain text. `rich` is imported only where it draws on a
-terminal, because its import is slow.
+Colour, tables and progress bars are printed on a terminal only; a pipe gets plain text. `rich` is imported only where
+it draws on a terminal, because its import is slow.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 PURGED = "(purged)"
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
-_MIN_TABLE_COLUMNS = 60  # columns below which a table is unreadable
+_MIN_TABLE_COLUMNS = 60  # a table is unreadable on a narrower terminal
 _choice = "auto"
 
 
 def use_color(choice: str) -> None:
-    """Set whether colour is used: auto, always or never."""
-    global _choice  # noqa: PLW0603 - one screen for one process
+    """Set when colour is used: auto, always or never."""
+    global _choice  # noqa: PLW0603 - a process has only one screen
     _choice = choice
 
 
 def is_terminal(stream: TextIO | None = None) -> bool:
-    """Return whether the stream is a terminal."""
+    """Return whether the stream, or stdout, is a terminal."""
     return (stream or sys.stdout).isatty()
 
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
-    """Return the text in a style, if colour is wanted."""
+    """Return the text in a style, or unchanged if colour is off."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not plain)
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if wanted else text
@@ -54,7 +54,7 @@ def note(text: str) -> None:
 
 
 def print_error(error: LearntError, subject: str = "") -> None:
-    """Print an error and its hint on stderr; `subject`: what it is about, if several things were asked for."""
+    """Print an error and its hint on stderr; `subject` is what the error is about, if the request had several parts."""
     about = f"{subject}: " if subject else ""
     print(f"{paint('error:', 'red', sys.stderr)} {about}{error.message}", file=sys.stderr)
     if error.hint:
@@ -67,9 +67,9 @@ def show_json(content: Any) -> None:
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int, always_heads: bool = False) -> None:
-    """Print rows: a table on a terminal, with column `wide` filling the width; otherwise padded columns.
+    """Print rows as a table on a terminal, where column `wide` fills the width, and otherwise as padded columns.
 
-    Padded columns get heads only with `always_heads`.
+    Padded columns have heads only with `always_heads`.
     """
     if not is_terminal() or os.get_terminal_size().columns < _MIN_TABLE_COLUMNS:
         rows = [heads, *rows] if always_heads else rows
@@ -92,7 +92,7 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int
 
 
 class Progress:
-    """A progress bar on a terminal; nothing in a pipe."""
+    """A progress bar on a terminal; in a pipe, nothing is printed."""
 
     def __init__(self, what: str, total: int | None) -> None:
         self._what = what
@@ -122,7 +122,7 @@ def format_count(number: int, noun: str) -> str:
 
 
 def format_field(name: str, value: Any) -> Any:
-    """Return the value of a field for a person: times are formatted, the rest stays."""
+    """Return a field's value as a person reads it: times are formatted, other values are unchanged."""
     return format_time(value) if name.endswith("_at") and isinstance(value, int) else value
 
 
@@ -132,14 +132,14 @@ def format_time(at_ms: int, *, seconds: bool = False) -> str:
 
 
 def now_ms() -> int:
-    """Return the time in UTC milliseconds."""
+    """Return the current time in UTC milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 def describe_debrief(debrief: Debrief, *, has_given_task: bool, verbose: bool) -> list[str]:
-    """Return the result of a debrief; a new task is pointed out if the caller gave its id, which may be misspelt."""
+    """Return a debrief's result. It mentions that a task is new if the caller passed its id, which may be misspelt."""
     if debrief.spooled:
-        return [f"Saved the output of {debrief.task}; it is read when the database is available"]
+        return [f"Saved the output of {debrief.task}; it will be read when the database is available"]
     new = " (a new task)" if debrief.new_task and has_given_task else ""
     lines = [f"Debriefed {debrief.task}{new}: {debrief.result}"]
     parts = {
@@ -147,7 +147,7 @@ def describe_debrief(debrief: Debrief, *, has_given_task: bool, verbose: bool) -
         "known already": debrief.repeated,
         "helpful": debrief.helpful,
         "not helpful": debrief.not_helpful,
-        "marks that do not count": [f"{id} ({reason})" for id, reason in debrief.refusals.items()],
+        "invalid marks": [f"{id} ({reason})" for id, reason in debrief.refusals.items()],
     }
     lines += [f"  {name}: {', '.join(ids)}" for name, ids in parts.items() if ids]
     lines += [f"  secrets redacted: {debrief.redactions}"] if debrief.redactions else []
@@ -155,7 +155,7 @@ def describe_debrief(debrief: Debrief, *, has_given_task: bool, verbose: bool) -
 
 
 def describe_mark(learning: Learning, *, helpful: bool) -> str:
-    """Return what a mark did."""
+    """Return a sentence that says what a mark did."""
     return f"Marked {learning.id} as {'helpful' if helpful else 'not helpful'}: confidence {learning.confidence:.2f}"
 
 
@@ -168,7 +168,7 @@ def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
     lines.append(join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
     lines += _describe_request(receipt)
     if "mirror_age_s" in receipt:
-        lines.append(f"from the mirror of the server, {receipt['mirror_age_s']:,} s old")
+        lines.append(f"from the server's mirror, {receipt['mirror_age_s']:,} s old")
     lines += _describe_conversation(receipt)
     if receipt.get("attempts_left_out"):
         lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
@@ -195,7 +195,7 @@ def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a brief in a conversation other than learnings: failures, unfinished tasks, notes."""
+    """Return the parts of a conversation's brief other than learnings: failures, unfinished tasks, notes."""
     lines = []
     for failure in receipt.get("failed", ()):
         lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))
@@ -211,12 +211,12 @@ def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
 def _describe_entry(entry: Mapping[str, Any], title: str, *, measured: bool) -> list[str]:
     verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
     trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
-    figures = f"confidence {entry['confidence']:.2f}"
+    scores = f"confidence {entry['confidence']:.2f}"
     if measured:
-        figures = f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, {figures}"
-    return [f"{entry['id']}  {verdict}", f"    {figures}{trigger}: {title}"]
+        scores = f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, {scores}"
+    return [f"{entry['id']}  {verdict}", f"    {scores}{trigger}: {title}"]
 
 
 def join_parts(parts: Mapping[str, str]) -> str:
-    """Return named values on one line, without the empty ones."""
+    """Return names and their values on one line, without the empty values."""
     return ", ".join(f"{name}: {value}" for name, value in parts.items() if value)

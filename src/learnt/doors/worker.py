@@ -1,7 +1,7 @@
-"""The door of the background worker: `python -P -m learnt.doors.worker FOLDER` catches up with a project and exits.
+"""The background worker's door: `python -P -m learnt.doors.worker FOLDER` catches up with a project and exits.
 
-Its output goes to `.learnt/worker.log`, which `learnt doctor` shows. It has a time limit, and only one worker runs in a
-store at a time.
+Its output goes to `.learnt/worker.log`, which `learnt doctor` shows. It has a time limit, and a store has only one
+worker at a time.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from learnt.system.detached import INTERNAL
 from learnt.system.files import Deadline
 from learnt.text.redact import redact_line
 
-_GRACE_S = 60  # for steps that do not check the limit
+_GRACE_S = 60  # added for steps that do not check the limit
 _MAX_REMARK_CHARS = 1_000
 _PATIENCE_MS = 1_000  # short, because the next worker can do the work
 
 
 def main(words: Sequence[str]) -> int:
     """Catch up with the project in a folder; return the exit code."""
-    os.environ[INTERNAL] = "1"  # so that it starts no other worker
+    os.environ[INTERNAL] = "1"  # so that this worker does not start another one
     try:
         os.chdir(words[0] if words else ".")
         with Memory.open(".", create=False, wait_ms=_PATIENCE_MS) as memory:
@@ -32,7 +32,7 @@ def main(words: Sequence[str]) -> int:
             with Deadline((limit_s + _GRACE_S) * 1000):
                 remarks = memory.worker.catch_up(limit_s=limit_s).remarks
     except NoStore:
-        return 0  # the store was removed meanwhile
+        return 0  # the store has been removed
     except LearntError as error:
         remarks = (f"{error.message}; {error.hint}",)
     except OSError as error:

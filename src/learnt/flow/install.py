@@ -30,7 +30,7 @@ from learnt.system.replacements import (
     Replacement,
     content_of,
     missing_folders,
-    remove_empty,
+    remove_folder_if_empty,
     remove_unfinished,
     replace_all,
 )
@@ -221,7 +221,7 @@ def _remove_place(folder: str, originals: _Originals) -> None:
     while len(ours) < created.folders and ours[-1] != os.path.dirname(ours[-1]):
         ours.append(os.path.dirname(ours[-1]))
     for empty in ours[:_LEVELS_BELOW_STORE]:
-        remove_empty(empty)
+        remove_folder_if_empty(empty)
     ignored = os.path.join(folder, ".gitignore")
     # Other files mean that a store was created since.
     if (
@@ -232,7 +232,7 @@ def _remove_place(folder: str, originals: _Originals) -> None:
         shutil.rmtree(os.path.join(folder, fired.FOLDER), ignore_errors=True)
         os.unlink(ignored)
     for empty in ours[_LEVELS_BELOW_STORE:]:
-        remove_empty(empty)
+        remove_folder_if_empty(empty)
 
 
 def _apply(client: str, location: Location, originals: _Originals, plan: Planner, *, write: bool) -> SetupOutcome:
@@ -299,7 +299,7 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
     replace_all([replacement for replacement in replacements if replacement.before != replacement.after])
     for file in planned:
         for folder in sorted(file.folders, reverse=True) if file.forget else ():
-            remove_empty(folder)
+            remove_folder_if_empty(folder)
 
 
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Work through queued tasks: run agents, and end all processes that they started."""
+"""Work through queued tasks: run agents, and end all processes that the agents started."""

@@ -1,6 +1,6 @@
 """Run an agent: start its client, save its output, and report its progress to the caller.
 
-The files of a run are in its log folder. Output is cut exactly at the limit, and memory use stays small. `system/run`
+A run's files are in its log folder. Output is cut exactly at the limit, and memory use stays small. `system/run`
 guarantees that the run ends and that none of its processes stays alive.
 """
 
@@ -23,11 +23,11 @@ from learnt.system.files import open_private
 from learnt.system.run import Exit, Stop
 from learnt.system.run import run as run_program
 
-# Longer lines are not shown, and not held in memory.
-_LINE_LIMIT = 1_000_000
-# How many lines are queued for the caller, and how many of one chunk are read; older ones are dropped.
-_PROGRESS_KEPT = 200
-_LINES_A_CHUNK = 100
+# Longer lines are neither shown nor buffered in memory.
+_MAX_LINE_BYTES = 1_000_000
+# How many lines are queued for the caller, and how many lines of one chunk are read; older lines are dropped.
+_MAX_QUEUED_LINES = 200
+_MAX_LINES_PER_CHUNK = 100
 
 
 class AgentRun(Value):
@@ -52,12 +52,12 @@ def run(
 ) -> AgentRun:
     """Run the agent until it exits or is ended.
 
-    `on_started` and `stop` are those of `system/run`. `on_progress` gets short lines about what the agent does, in the
-    caller's thread; if it raises, the agent is ended and the error is passed on.
+    `on_started` and `stop` are passed to `system/run`. `on_progress` is called in the caller's thread with short lines
+    that describe what the agent is doing; if it raises, the agent is ended and the error is passed on.
     """
     inherited = {name: text for name, text in environ.items() if name not in (INTERNAL, *call.without)}
     environment = {**inherited, **call.environment}
-    mark = environment.get(family.MARK, "")
+    mark = environment.get(family.ATTEMPT_VARIABLE, "")
     with _RunLog(log_folder, call, output_limit_bytes) as log:
 
         def show() -> None:
@@ -89,15 +89,15 @@ def run(
 
 
 class _RunLog:
-    """The files of one run (`stdin`, `stdout`, `stderr`), and the lines that show its progress."""
+    """One run's files (`stdin`, `stdout`, `stderr`), and the lines that show its progress."""
 
     def __init__(self, folder: str, call: Call, output_limit_bytes: int) -> None:
         self._folder = os.path.abspath(folder)
         self._call = call
-        self._room = output_limit_bytes
+        self._remaining_bytes = output_limit_bytes
         self._line = b""
         self.files: dict[str, BinaryIO] = {}
-        self.progress: deque[str] = deque(maxlen=_PROGRESS_KEPT)
+        self.progress: deque[str] = deque(maxlen=_MAX_QUEUED_LINES)
 
     def __enter__(self) -> Self:
         try:
@@ -124,24 +124,24 @@ class _RunLog:
             self._close()
 
     def path(self, name: str) -> str:
-        """Return the path of a stream's file."""
+        """Return the path of the file for a stream."""
         return os.path.join(self._folder, name)
 
     def keep(self, name: str, chunk: bytes) -> bool:
-        """Write a chunk up to the output limit; False if it was cut."""
-        kept = chunk[: self._room]
-        is_all = len(kept) == len(chunk)
-        self._room -= len(kept)
-        while kept:
-            kept = kept[self.files[name].write(kept) :]
-        if is_all and name == "stdout":
-            self._note_progress(chunk)
-        return is_all
+        """Write a chunk up to the output limit; return False if it was cut."""
+        unwritten = chunk[: self._remaining_bytes]
+        is_complete = len(unwritten) == len(chunk)
+        self._remaining_bytes -= len(unwritten)
+        while unwritten:
+            unwritten = unwritten[self.files[name].write(unwritten) :]
+        if is_complete and name == "stdout":
+            self._queue_progress(chunk)
+        return is_complete
 
-    def _note_progress(self, chunk: bytes) -> None:
-        *whole, line = (self._line + chunk).split(b"\n")
-        self._line = line if len(line) < _LINE_LIMIT else b""
-        for line in whole[-_LINES_A_CHUNK:]:
+    def _queue_progress(self, chunk: bytes) -> None:
+        *complete_lines, rest = (self._line + chunk).split(b"\n")
+        self._line = rest if len(rest) < _MAX_LINE_BYTES else b""
+        for line in complete_lines[-_MAX_LINES_PER_CHUNK:]:
             text = programs.progress(self._call, line.decode("utf-8", "replace"))
             if text:
                 self.progress.append(text)
@@ -156,7 +156,7 @@ class _RunLog:
         )
 
     def _restore(self, name: str) -> None:
-        # An agent may delete its own log while clearing its folder; the open file still has the content.
+        # An agent may delete its own log while it clears its folder, so the content is copied from the open file.
         os.makedirs(self._folder, exist_ok=True)
         self.files[name].seek(0)
         with open(self.path(name), "wb", opener=open_private) as copy:

@@ -1,7 +1,7 @@
 """One attempt at a claimed task: choose the model, brief the agent, run it, verify its work, and debrief it.
 
-Every step is reported to the caller and to the attempt's log, without secrets. The raw output of a client is on disk
-only while the attempt runs; if it includes a transcript, a copy without secrets is kept.
+Every step is reported to the caller and to the attempt's log, without secrets. A client's raw output is on disk only
+while the attempt is running; if it includes a transcript, a copy without secrets is kept.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Task, Value
 from learnt.settings import Model, Settings
 from learnt.strategy.choose_model import ModelChoice
-from learnt.system.family import MARK
+from learnt.system.family import ATTEMPT_VARIABLE
 from learnt.system.files import append_private
 from learnt.system.run import EXITED, INTERRUPTED, NOT_STARTED, TIME_LIMIT, Stop
 from learnt.text.redact import redact
-from learnt.text.titles import ENDED
+from learnt.text.titles import AGENT_ENDED_PREFIX
 
 LOGS = "logs"
 RUNNING = "running"
 _TRANSCRIPTS = "transcripts"
 WORKTREES = "worktrees"
 _MAX_CHAIN = 5
-_LINES_LOGGED = 20
+_MAX_LOGGED_LINES = 20
 _SPOOL_POLL_S = 0.2
-# The price of a token from a cache, as a share of the price of an input token.
+# The price of a cached input token, as a share of the price of an uncached one.
 _CACHED_SHARE = 0.1
 _MAX_LOG_CHARS = 5_000_000
 _NO_CHOICE = ModelChoice(model="", reason="")
@@ -44,7 +44,7 @@ _NO_REPORT = RunReport()
 
 
 class CannotWork(LearntError):
-    """No task can be worked on, for example because the agent does not start."""
+    """No task can be worked on, for example because the agent cannot be started."""
 
 
 class AttemptResult(Value):
@@ -57,7 +57,7 @@ class AttemptResult(Value):
     model_reason: str = ""
     cost_usd: float | None = None
     assumed_usd: float = 0.0
-    """The cost or, if that is unknown, the configured price of the model."""
+    """The cost or, if it is unknown, the model's configured price."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     duration_ms: int = 0
@@ -72,47 +72,51 @@ class TaskAttempt:
         self._memory = memory
         self._settings = memory.settings
         self._root = memory.root
-        self._store = memory.folder
+        self._store_folder = memory.folder
         self.stop = Stop()
         self._report = report
         self.claim = claim
         self.task = memory.tasks.get(claim.task)
-        self._scratch = os.path.join(self._store, RUNNING, claim.attempt)
-        self._log_room = _MAX_LOG_CHARS
+        self._scratch = os.path.join(self._store_folder, RUNNING, claim.attempt)
+        self._remaining_log_chars = _MAX_LOG_CHARS
         self._began = time.monotonic()
 
     def run(self) -> AttemptResult:
-        """Make the attempt; in any case, settle the claim and leave nothing running."""
+        """Make the attempt. However it ends, settle the claim and leave no process running."""
         try:
             for name in (RUNNING, WORKTREES):
-                os.makedirs(os.path.join(self._store, name), mode=0o700, exist_ok=True)
+                os.makedirs(os.path.join(self._store_folder, name), mode=0o700, exist_ok=True)
             begun = self._begin()
             return self._work(*begun) if begun else self._result("interrupted")
         except (CannotWork, TryAgain):
             self._memory.work.end(self.claim)
             raise
         except (LearntError, OSError) as error:
-            # Only this task is affected. It counts as a failure, so that the task is not retried forever.
+            # Only this task is affected. The attempt is recorded as failed, so that the task is not retried forever.
             failure = self._failure(str(error), category="unknown", error="")
             return self._settle("", "failed", failure)
         finally:
             shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _begin(self) -> tuple[ModelChoice, folders.Folder, programs.Call] | None:
-        """Return model, folder and call; None if we were stopped, or if a person must check the task first."""
+        """Return the model, folder and call; None if we were stopped, or if a person must check the task first."""
         try:
             choice = self._memory.work.choose_model(self.task)
             earlier = [*self._memory.tasks.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
-            worktrees = os.path.join(self._store, WORKTREES)
+            worktrees = os.path.join(self._store_folder, WORKTREES)
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
             self._update_claim(model=choice.model, model_reason=choice.reason, folder=folder.path)
-            self._say(f"model: {choice.model or 'the default of the client'} ({choice.reason})")
-            prompt = prompt_of(self._memory, self.task, choice, unmerged=folder.unmerged)
-            return choice, folder, _call(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch)
+            self._say(f"model: {choice.model or "the client's default"} ({choice.reason})")
+            prompt = build_prompt(self._memory, self.task, choice, unmerged=folder.unmerged)
+            return (
+                choice,
+                folder,
+                _build_call(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch),
+            )
         except TryAgain:
             raise
         except (LearntError, OSError) as error:
-            if self.stop.asked:
+            if self.stop.is_requested:
                 self._memory.work.end(self.claim)
                 return None
             self._say(self._memory.work.hand_over(self.claim, str(error)).question)
@@ -120,17 +124,17 @@ class TaskAttempt:
             return None
 
     def _work(self, choice: ModelChoice, folder: folders.Folder, call: programs.Call) -> AttemptResult:
-        self._take_over_files()
+        self._import_file_edits()
         run = self._run(call, folder, "agent")
         if folder.path == self._root:
-            self._take_over_files(agent=self.task.agent or "agent")
+            self._import_file_edits(agent=self.task.agent or "agent")
         if run.exit.ending == NOT_STARTED:
-            raise _not_startable(self._settings, run.exit.error)
-        answer = self._keep_transcript(programs.read(run.output))
+            raise _cannot_start(self._settings, run.exit.error)
+        answer = self._save_transcript(programs.read(run.output))
         if answer.denied:
-            self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
-        if run.exit.left:
-            self._say(f"processes that would not end: {', '.join(map(str, run.exit.left))}")
+            self._say(f"the client denied: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
+        if run.exit.survivors:
+            self._say(f"processes that could not be ended: {', '.join(map(str, run.exit.survivors))}")
         result, failure = self._judge(run, answer, folder)
         if result == "done" and not self._commit(folder):
             result = "interrupted"
@@ -139,8 +143,8 @@ class TaskAttempt:
             folders.remove(self._root, folder)
         return ended
 
-    def _take_over_files(self, *, agent: str = "") -> None:
-        """Import edits of learnings.md: a person's before the agent works, the agent's afterwards."""
+    def _import_file_edits(self, *, agent: str = "") -> None:
+        """Import edits to learnings.md: a person's before the agent works, and the agent's afterwards."""
         try:
             update = self._memory.file.take_over(agent=agent)
         except LearntError as error:
@@ -150,7 +154,7 @@ class TaskAttempt:
             self._say(remark)
 
     def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> AgentRun:
-        variables = {"LEARNT_TASK": self.task.id, MARK: self.claim.attempt}
+        variables = {"LEARNT_TASK": self.task.id, ATTEMPT_VARIABLE: self.claim.attempt}
         return agents.run(
             call,
             folder=folder.path,
@@ -164,35 +168,36 @@ class TaskAttempt:
         )
 
     def _judge(self, run: AgentRun, answer: RunReport, folder: folders.Folder) -> tuple[str, Failure | None]:
-        """Return the result of the attempt, and the failure if the agent itself did not report it."""
+        """Return the attempt's result, and the failure unless the agent reported it itself."""
         exit = run.exit
         if exit.ending == INTERRUPTED:
             return "interrupted", None
         # The exit code alone would make different failures look the same.
         error = "" if answer.error == f"exit code {exit.exit_code}" else answer.error
         if exit.ending != EXITED:
-            is_late = exit.ending == TIME_LIMIT
-            settings, category = self._settings, "timeout" if is_late else "unknown"
-            limit = f"{settings.work_time_limit_s} s" if is_late else f"{settings.work_output_limit_mb} MB of output"
-            return "failed", self._failure(f"{ENDED}was stopped after {limit}", category=category, error=error)
+            timed_out = exit.ending == TIME_LIMIT
+            settings, category = self._settings, "timeout" if timed_out else "unknown"
+            limit = f"{settings.work_time_limit_s} s" if timed_out else f"{settings.work_output_limit_mb} MB of output"
+            reason = f"{AGENT_ENDED_PREFIX}was stopped after {limit}"
+            return "failed", self._failure(reason, category=category, error=error)
         if exit.exit_code or answer.error:
             how = f"ended with exit code {exit.exit_code}" if exit.exit_code else "reported an error"
-            return "failed", self._failure(ENDED + how, category=verify.classify(error), error=error)
+            return "failed", self._failure(AGENT_ENDED_PREFIX + how, category=verify.classify(error), error=error)
         result = read_sigils(answer.said or answer.text).result
         if not result and answer.denied:
-            reason = f"{ENDED}was not allowed to use: {'; '.join(answer.denied)}"
+            reason = f"{AGENT_ENDED_PREFIX}was not allowed to use: {'; '.join(answer.denied)}"
             return "incomplete", self._failure(reason, category="unknown", error="")
         return self._verify(folder) if result == "done" else (result or "incomplete", None)
 
     def _verify(self, folder: folders.Folder) -> tuple[str, Failure | None]:
-        """Return the result of an attempt whose agent reported that it is done."""
+        """Return the result of an attempt whose agent reported that the task is done."""
         if not os.path.isdir(folder.path):
             return "failed", self._failure(f"{folder.path} no longer exists", category="missing-file", error="")
         command = self.task.verify or self._settings.work_verify
         if not command:
             return "done", None
         self._say(f"verifying: {command}")
-        run = self._run(verify.call_of(command), folder, "verify")
+        run = self._run(verify.build_call(command), folder, "verify")
         if run.exit.ending == INTERRUPTED:
             return "interrupted", None
         if run.exit.ending == EXITED and run.exit.exit_code == 0:
@@ -200,21 +205,21 @@ class TaskAttempt:
         reason, category, output = verify.describe_failure(command, run)
         return "failed", self._failure(reason, category=category, error=output)
 
-    def _keep_transcript(self, answer: RunReport) -> RunReport:
-        """Copy a transcript in the scratch folder, which is deleted, without its secrets."""
+    def _save_transcript(self, answer: RunReport) -> RunReport:
+        """Copy a transcript, without its secrets, out of the scratch folder, which will be deleted."""
         if not answer.transcript.startswith(self._scratch + os.sep):
             return answer
         ending = os.path.splitext(answer.transcript)[1]
-        kept = os.path.join(self._store, _TRANSCRIPTS, self.claim.attempt + ending)
+        copy = os.path.join(self._store_folder, _TRANSCRIPTS, self.claim.attempt + ending)
         try:
-            _append(kept, redact(plain_text(answer.transcript))[0])
+            _append(copy, redact(plain_text(answer.transcript))[0])
         except OSError:
-            kept = ""  # the attempt counts without its transcript
-        return answer.replace(transcript=kept)
+            copy = ""  # the attempt is valid without its transcript
+        return answer.replace(transcript=copy)
 
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
         lines = [line for line in error.strip().splitlines() if line.strip()]
-        for line in lines[-_LINES_LOGGED:]:
+        for line in lines[-_MAX_LOGGED_LINES:]:
             self._write_log(f"| {line}")
         last = f": {lines[-1].strip()[:300]}" if lines else ""
         return Failure(
@@ -232,7 +237,8 @@ class TaskAttempt:
         """Debrief the agent, which also releases the task; return the result."""
         if not self._memory.work.has_store():
             raise CannotWork(
-                f"{self._store} no longer exists", hint="perhaps the agent deleted it; `learnt init` creates a new one"
+                f"{self._store_folder} no longer exists",
+                hint="perhaps the agent deleted it; `learnt init` creates a new one",
             )
         ended = self._result(result, choice, answer)
         debrief = self._memory.debrief(
@@ -258,8 +264,8 @@ class TaskAttempt:
         )
 
     def _await_spool(self, debrief: Debrief) -> Debrief:
-        """Wait until the spooled debrief is in the database; the claim is held until then."""
-        while debrief.spooled and not self.stop.asked:
+        """Wait until the spooled debrief is in the database; the claim is kept until then."""
+        while debrief.spooled and not self.stop.is_requested:
             with suppress(LearntError):
                 self._memory.work.replay_spool()
                 for attempt in self._memory.tasks.attempts(self.task.id):
@@ -287,12 +293,12 @@ class TaskAttempt:
         )
 
     def _commit(self, folder: folders.Folder) -> bool:
-        """Commit the changes in a worktree to its branch; False if the claim was lost.
+        """Commit the changes in a worktree to its branch; return False if the claim has been lost.
 
-        This comes before the debrief, because dependent tasks start from this branch.
+        The commit is made before the debrief, because dependent tasks start from this branch.
         """
         self._update_claim()
-        if self.stop.asked:
+        if self.stop.is_requested:
             return False
         if folder.branch:
             folders.commit(folder, f"{self.task.title}\n\nlearnt-task: {self.task.id}")
@@ -313,10 +319,10 @@ class TaskAttempt:
     def _write_log(self, text: str) -> None:
         """Add a line to the attempt's log; if that fails, the attempt continues."""
         line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
-        self._log_room -= len(line)
-        if self._log_room >= 0:
+        self._remaining_log_chars -= len(line)
+        if self._remaining_log_chars >= 0:
             with suppress(OSError):
-                _append(os.path.join(self._store, LOGS, f"{self.claim.attempt}.log"), line)
+                _append(os.path.join(self._store_folder, LOGS, f"{self.claim.attempt}.log"), line)
 
 
 def _cost(model: Model | None, answer: RunReport) -> float | None:
@@ -333,10 +339,10 @@ def _append(path: str, text: str) -> None:
     append_private(path, text)
 
 
-def prompt_of(
+def build_prompt(
     memory: Memory, task: Task, choice: ModelChoice, *, unmerged: tuple[str, ...] = (), keep: bool = True
 ) -> str:
-    """Return the prompt of the next attempt at a task; `keep=False` leaves no record of it."""
+    """Return the prompt for the next attempt at a task; with `keep=False`, its brief is not recorded."""
     learnings, beside = memory.file.for_prompt(task)
     brief = memory.brief(
         f"{task.title}\n{task.text}".strip(),
@@ -355,8 +361,8 @@ def prompt_of(
         brief=brief.text,
         learnings=learnings,
         spec=read_spec(memory.root, task.spec),
-        prerequisites=[_earlier(memory, needed) for needed in done],
-        chain=[_earlier(memory, earlier) for earlier in _chain(memory, task)],
+        prerequisites=[_summarize_earlier(memory, needed) for needed in done],
+        chain=[_summarize_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[answer for answer in answers if answer.status == "resolved"],
         unmerged=unmerged,
         overrides=os.path.join(memory.folder, OVERRIDES),
@@ -375,21 +381,21 @@ def _chain(memory: Memory, task: Task) -> list[Task]:
     return chain[::-1]
 
 
-def _earlier(memory: Memory, task: Task) -> Earlier:
+def _summarize_earlier(memory: Memory, task: Task) -> Earlier:
     latest = next(iter(memory.tasks.attempts(task.id)), None)
     return Earlier(task=task, summary=latest.summary if latest else "")
 
 
 def check_agent(memory: Memory) -> None:
-    """Raise unless the agent can be started and a model can be chosen; no attempt is made."""
+    """Raise unless the agent can be started and a model can be chosen; do not start the agent."""
     settings, root = memory.settings, memory.root
     choice = memory.work.choose_model(Task(id=memory.tasks.new_id(), title="-"))
-    program = _call(settings, "-", choice, folder=root, scratch=root).argv[0]
+    program = _build_call(settings, "-", choice, folder=root, scratch=root).argv[0]
     if shutil.which(os.path.join(root, program) if os.sep in program else program) is None:
-        raise _not_startable(settings, f"there is no program `{program}`")
+        raise _cannot_start(settings, f"there is no program `{program}`")
 
 
-def _call(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, scratch: str) -> programs.Call:
+def _build_call(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, scratch: str) -> programs.Call:
     request = programs.RunRequest(
         prompt=prompt,
         folder=folder,
@@ -401,8 +407,8 @@ def _call(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, 
     return programs.call(settings.work_agent, request)
 
 
-def _not_startable(settings: Settings, why: str) -> CannotWork:
+def _cannot_start(settings: Settings, why: str) -> CannotWork:
     return CannotWork(
-        f"the agent `{settings.work_agent}` does not start: {why}",
+        f"the agent `{settings.work_agent}` cannot be started: {why}",
         hint="install it, or set `agent` under [work] in learnt.toml; `learnt config work.agent` shows it",
     )

@@ -2,7 +2,7 @@
 
 A worktree starts from HEAD, merged with the branches of the tasks that its task depends on or continues. It is kept
 between attempts and removed when the task is done; its branch, with all changes committed, stays. Nothing outside a
-worktree is committed, even if an agent deleted its worktree and git would find the repository of a folder above.
+worktree is committed, even if an agent has deleted its worktree and git would find a repository in a parent folder.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def check(root: str, isolation: str) -> None:
     if _git(root, "rev-parse", "--verify", "-q", "HEAD^{commit}", check=False) is None:
         raise WrongRequest(
             f"{root} has no commit that a worktree could start from",
-            hint='commit once, or set `isolation = "none"` under [work] in learnt.toml',
+            hint='make a first commit, or set `isolation = "none"` under [work] in learnt.toml',
         )
 
 
 def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, isolation: str) -> Folder:
-    """Return the folder for a task, with the work of earlier tasks merged; create its worktree if needed."""
+    """Return the folder for a task, with earlier tasks' work merged; create its worktree if needed."""
     if isolation == "none":
         return Folder(path=root)
     folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
@@ -70,13 +70,15 @@ def commit(folder: Folder, message: str) -> None:
     if not folder.branch:
         return
     if not _is_own(folder.path):
-        raise LearntError(f"{folder.path} is no longer a worktree", hint="the agent deleted it, with its work")
+        raise LearntError(
+            f"{folder.path} is no longer a worktree", hint="the agent deleted the folder, and its work with it"
+        )
     _git(folder.path, "add", "--all")
     if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
     if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
         return
-    # The agent switched to another branch: move ours to the same commit, if that builds on it.
+    # The agent switched to another branch, so our branch is moved to the same commit if that commit builds on it.
     if _git(folder.path, "merge-base", "--is-ancestor", folder.branch, "HEAD", check=False) is None:
         raise LearntError(
             f"the agent switched from {folder.branch} to a commit that does not build on it",
@@ -86,7 +88,7 @@ def commit(folder: Folder, message: str) -> None:
 
 
 def remove(root: str, folder: Folder) -> None:
-    """Remove a worktree; its branch stays."""
+    """Remove a worktree, but not its branch."""
     if folder.branch:
         with _one_at_a_time(os.path.dirname(folder.path)):
             _git(root, "worktree", "remove", "--force", folder.path, check=False)
@@ -95,7 +97,7 @@ def remove(root: str, folder: Folder) -> None:
 
 
 def sweep(root: str, worktrees: str, needed: Container[str]) -> None:
-    """Remove the worktrees that no task needs; their branches stay."""
+    """Remove the worktrees that no task needs, but not their branches."""
     for name in os.listdir(worktrees) if os.path.isdir(worktrees) else ():
         if name.startswith("task_") and name not in needed:
             remove(root, Folder(path=os.path.join(worktrees, name), branch=_PREFIX + name))
@@ -108,7 +110,7 @@ def environment(folder: Folder) -> dict[str, str]:
 
 @contextmanager
 def _one_at_a_time(worktrees: str) -> Iterator[None]:
-    """Exclude other threads and processes: git cannot add two worktrees at the same time."""
+    """Exclude other threads and processes, because git cannot add two worktrees at the same time."""
     path = os.path.join(worktrees, _LOCK)
     with ExitStack() as stack:
         stack.enter_context(_threads)
@@ -116,7 +118,7 @@ def _one_at_a_time(worktrees: str) -> Iterator[None]:
             os.makedirs(worktrees, mode=0o700, exist_ok=True)
             stack.enter_context(Locked(path))
         except OSError as error:
-            raise LearntError(f"cannot lock {path}: {error.strerror}", hint="check the folder") from None
+            raise LearntError(f"cannot lock {path}: {error.strerror}", hint="check the folder's permissions") from None
         yield
 
 
@@ -131,7 +133,7 @@ def _has_branch(root: str, branch: str) -> bool:
 
 
 def _merge(path: str, branch: str) -> bool:
-    """Merge a branch into a worktree unless it is merged already; False if there are conflicts."""
+    """Merge a branch into a worktree unless it is merged already; return False if there are conflicts."""
     if _git(path, "merge-base", "--is-ancestor", branch, "HEAD", check=False) is not None:
         return True
     if _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None:

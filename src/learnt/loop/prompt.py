@@ -1,6 +1,6 @@
-"""The prompt of an attempt: task, specification, finished prerequisites, brief, earlier tasks, instructions.
+"""An attempt's prompt: task, specification, finished prerequisites, brief, earlier tasks, instructions.
 
-The parts are put into template files, in which `$name` is replaced by the part of that name; a part may be empty. A
+The parts are inserted into templates, in which `$name` is replaced by the part with that name; a part can be empty. A
 project overrides a template with a file of the same name in `.learnt/prompts/`.
 """
 
@@ -29,7 +29,7 @@ _BRIEF_PLACEHOLDER = "\0"  # never part of cleaned text
 
 
 class Earlier(Value):
-    """A task that this one builds on, and the summary of its agent."""
+    """A task that this task builds on, and its agent's summary."""
 
     task: Task
     summary: str = ""
@@ -47,7 +47,7 @@ def compose(
     unmerged: Sequence[str] = (),
     overrides: str = "",
 ) -> str:
-    """Return the prompt of the next attempt at a task."""
+    """Return the prompt for the next attempt at a task."""
     parts = {
         "title": task.title,
         "text": task.text,
@@ -66,20 +66,20 @@ def compose(
 
 
 def read_spec(root: str, spec: str) -> str:
-    """Return the text of a specification, a file of the project; empty if there is none."""
+    """Return the text of a specification, which is a file in the project; empty if `spec` is empty."""
     if not spec:
         return ""
     path = os.path.realpath(os.path.join(root, spec))
     if not path.startswith(os.path.join(os.path.realpath(root), "")):
-        raise WrongRequest(f"the specification {spec} is outside the project", hint=f"name a file below {root}")
+        raise WrongRequest(f"the specification {spec} is outside the project", hint=f"choose a file below {root}")
     if not os.path.isfile(path):
-        raise WrongRequest(f"there is no file {spec}", hint="--spec names a file of the project")
+        raise WrongRequest(f"there is no file {spec}", hint="--spec must be a file in the project")
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(_MAX_SPEC_CHARS + 1)
     except OSError as error:
         raise WrongRequest(
-            f"the specification {spec} cannot be read: {error.strerror}", hint="check who may read the file"
+            f"the specification {spec} cannot be read: {error.strerror}", hint="check the file's permissions"
         ) from None
     except UnicodeDecodeError:
         text = "\0"
@@ -94,14 +94,14 @@ def read_spec(root: str, spec: str) -> str:
 
 
 def find_problems(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield the problems of a project's own templates and their remedies; `types` are the types of its tasks."""
+    """Yield the problems in a project's own templates, and their remedies; `types` are the types of its tasks."""
     folders = (overrides, _TEMPLATES, TEMPLATES)
     files = [name for folder in (_TEMPLATES, TEMPLATES) for name in os.listdir(folder)]
     ours = sorted(name.removesuffix(".md") for name in files if name.endswith(".md"))
     try:
         own = sorted(os.listdir(overrides)) if os.path.isdir(overrides) else []
     except OSError as error:
-        yield f"cannot read {overrides}: {error.strerror}", "check who owns the folder and its files"
+        yield f"cannot read {overrides}: {error.strerror}", "check the owner of the folder and its files"
         return
     for file in own:
         name, ending = os.path.splitext(file)

@@ -1,4 +1,4 @@
-"""The runs of the loop on this machine. Each has a file while it is alive, so that other processes can stop it."""
+"""The loop's runs on this machine. Each run has a file while it is alive, so that other processes can stop it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def register(store_folder: str) -> Iterator[None]:
         content = json.dumps(_describe(os.getpid()).as_dict()).encode()
         files.replace_file(path, content, unfinished=f"{path}.new", durable=False)
     except OSError as error:
-        raise LearntError(f"cannot write {path}: {error.strerror}", hint="check the folder") from None
+        raise LearntError(f"cannot write {path}: {error.strerror}", hint="check the folder's permissions") from None
     try:
         yield
     finally:
@@ -44,7 +44,7 @@ def register(store_folder: str) -> Iterator[None]:
 
 
 def living(store_folder: str) -> list[Run]:
-    """Return the runs that are alive, oldest first; remove the files of dead ones."""
+    """Return the runs that are alive, oldest first; remove the files of dead runs."""
     folder = os.path.join(store_folder, _FOLDER)
     runs = []
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -63,12 +63,12 @@ def living(store_folder: str) -> list[Run]:
 
 
 def is_alive(run: Run) -> bool:
-    """Return whether a run is still alive; its process id may have been reused."""
+    """Return whether a run is still alive; its start time is compared, because its process id may have been reused."""
     return bool(run.started) and family.start_time(run.pid) == run.started
 
 
 def ask_to_stop(run: Run) -> None:
-    """Ask a run to end its agents and itself."""
+    """Ask a run to end its agents and then itself."""
     with suppress(OSError):
         os.kill(run.pid, signal.SIGTERM)
 
@@ -86,7 +86,7 @@ def start(words: list[str], store_folder: str) -> Run:
         if exit_code is not None:
             with open(log, encoding="utf-8", errors="replace") as file:
                 output = file.read().strip()
-            raise LearntError(f"the run ended at once: {output or exit_code}", hint="try it in the foreground")
+            raise LearntError(f"the run ended immediately: {output or exit_code}", hint="try it in the foreground")
         if time.monotonic() > deadline:
             raise LearntError("the run did not start in time", hint=f"see {log}")
         time.sleep(0.02)

@@ -10,7 +10,7 @@ from learnt.loop.agents import AgentRun
 from learnt.system.run import EXITED, TIME_LIMIT
 
 _MAX_OUTPUT_CHARS = 1_500
-# The order matters: a missing module also fails tests, and a failed test may show a type error.
+# The order matters, because a missing module also fails tests, and a failed test may print a type error.
 _PATTERNS = (
     ("timeout", r"timed? ?out|deadline exceeded|TimeoutError|TimeoutExpired"),
     (
@@ -39,14 +39,14 @@ _PATTERNS = (
 _EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in _PATTERNS]
 
 
-def call_of(command: str) -> Call:
+def build_call(command: str) -> Call:
     """Return the call that runs a verification in a shell."""
     shell = ("cmd", "/c", command) if sys.platform == "win32" else ("sh", "-c", command)
     return Call(client="command", argv=shell)
 
 
 def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
-    """Return why a verification failed: the reason in a sentence, its category, and the end of the output."""
+    """Return why a verification failed: the reason as a sentence, its category, and the end of the output."""
     printed = (plain_text(run.output.stdout), plain_text(run.output.stderr))
     output = "\n".join(filter(None, printed)).strip()[-_MAX_OUTPUT_CHARS:]
     exit = run.exit
@@ -59,5 +59,5 @@ def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
 
 
 def classify(output: str) -> str:
-    """Return the category of a failure, from the end of its output."""
-    return next((category for category, sign in _EXPRESSIONS if sign.search(output)), "unknown")
+    """Return a failure's category, which is derived from the end of its output."""
+    return next((category for category, expression in _EXPRESSIONS if expression.search(output)), "unknown")

@@ -1,8 +1,8 @@
 """Work through the queue: claim a task, attempt it, settle it, and repeat, in several jobs at the same time.
 
-Each job is a thread with its own memory. Another thread renews the claims and stops the agent of a lost claim. When a
-worker dies, the next one waits until the lease of its claim has expired, ends the processes that the dead worker
-started, and claims the task again.
+Each job is a thread with its own `Memory`. Another thread renews the claims and stops an agent whose claim has been
+lost. After a worker has died, the next worker waits until the dead worker's lease has expired, ends the processes that
+it started, and claims the task again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POLL_S = 1.0
 
 
 class Plan(Value):
-    """The limits of a run; 0 means no limit."""
+    """A run's limits; 0 means no limit."""
 
     tasks: int = 1
     jobs: int = 1
@@ -35,10 +35,10 @@ class Plan(Value):
 
 
 class Notice(Value):
-    """An event of a run, for display."""
+    """An event in a run, for display."""
 
     what: str
-    """`started`, `progress`, `ended`, `waiting` or `stopped`."""
+    """One of `started`, `progress`, `ended`, `waiting` and `stopped`."""
     task: str = ""
     title: str = ""
     attempt: int = 0
@@ -47,7 +47,7 @@ class Notice(Value):
 
 
 class Summary(Value):
-    """The result of a run."""
+    """A run's result."""
 
     ended: tuple[AttemptResult, ...] = ()
     done: int = 0
@@ -55,7 +55,7 @@ class Summary(Value):
     cost_usd: float = 0.0
     duration_ms: int = 0
     stopped: str = ""
-    """Why it ended early; empty if it did not."""
+    """Why the run ended early; empty if it did not end early."""
 
 
 class LoopRun:
@@ -77,35 +77,35 @@ class LoopRun:
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
     def run(self) -> Summary:
-        """Work until no task is ready, a limit of the plan is reached, or the run is stopped."""
+        """Work until no task is ready, one of the plan's limits is reached, or the run is stopped."""
         began = time.monotonic()
         with self._open_memory() as memory:
             folders.check(self._root, memory.settings.work_isolation)
             check_agent(memory)
             self._sweep(memory)
             lease_s = memory.settings.work_lease_s
-        keeper = threading.Thread(target=self._keep_claims, args=(lease_s,), daemon=True)
-        keeper.start()
+        renewal = threading.Thread(target=self._renew_claims, args=(lease_s,), daemon=True)
+        renewal.start()
         jobs = [threading.Thread(target=self._job, daemon=True) for _ in range(self._plan.jobs)]
         for job in jobs:
             job.start()
         for job in jobs:
             while job.is_alive():
-                job.join(0.2)  # with a timeout, because signals are handled only between two waits
+                job.join(0.2)  # with a timeout, because signals are handled only between two calls
         with self._changed:
             self._over = True
             self._changed.notify_all()
-        keeper.join()
+        renewal.join()
         if self._error is not None:
             raise self._error
-        if self._are_attempts_made() and not self._stopped:
+        if self._has_reached_attempt_limit() and not self._stopped:
             with self._open_memory() as memory:
                 made = "1 attempt was" if self._claimed == 1 else f"{self._claimed} attempts were"
-                self._stopped = f"{made} made, which is the limit" if self._is_left(memory) else ""
+                self._stopped = f"{made} made, which is the limit" if self._has_ready_task(memory) else ""
         return self._summary(round((time.monotonic() - began) * 1000))
 
     def stop(self, reason: str) -> None:
-        """Start no more attempts, and end the running agents; may be called from a signal handler."""
+        """Start no more attempts, and end the running agents. This can be called from a signal handler."""
         self._stopped = self._stopped or reason
         for attempt in list(self._working.values()):
             attempt.stop.now()
@@ -128,23 +128,23 @@ class LoopRun:
                 self._changed.notify_all()
 
     def _sweep(self, memory: Memory) -> None:
-        """Remove the files of dead workers."""
+        """Remove the files that dead workers left."""
         claims = memory.work.claims()
-        held = {claim.attempt for claim in claims}
+        claimed_attempts = {claim.attempt for claim in claims}
         running = os.path.join(memory.folder, RUNNING)
         for name in os.listdir(running) if os.path.isdir(running) else ():
-            if name not in held:
+            if name not in claimed_attempts:
                 shutil.rmtree(os.path.join(running, name), ignore_errors=True)
         if memory.settings.work_isolation == "worktree":
-            unfinished = [task.id for task in memory.tasks.select() if task.status not in ("done", "cancelled")]
-            needed = {*unfinished, *(claim.task for claim in claims)}
+            open_tasks = [task.id for task in memory.tasks.select() if task.status not in ("done", "cancelled")]
+            needed = {*open_tasks, *(claim.task for claim in claims)}
             folders.sweep(self._root, os.path.join(memory.folder, WORKTREES), needed)
 
     def _next(self, memory: Memory) -> bool:
-        """Make one attempt, or wait until one may be possible; False if this job is finished."""
+        """Make one attempt, or wait until one might be possible; return False if this job is finished."""
         self._release_lapsed(memory)
         with self._changed:
-            if not self._may_claim():
+            if not self._can_claim():
                 return False
             only = sorted(self._started) if 0 < self._plan.tasks <= len(self._started) else None
             claim = memory.work.claim(worker=self._name, host=socket.gethostname(), pid=os.getpid(), only=only)
@@ -161,33 +161,32 @@ class LoopRun:
         self._attempt(memory, attempt)
         return True
 
-    def _may_claim(self) -> bool:
+    def _can_claim(self) -> bool:
         spent = sum(ended.assumed_usd for ended in self._ended)
         if self._plan.budget_usd and spent >= self._plan.budget_usd and not self._stopped:
             self._stopped = f"${spent:.2f} of ${self._plan.budget_usd:.2f} are spent"
-        return not self._stopped and not self._are_attempts_made()
+        return not self._stopped and not self._has_reached_attempt_limit()
 
-    def _are_attempts_made(self) -> bool:
+    def _has_reached_attempt_limit(self) -> bool:
         return 0 < self._plan.attempts <= self._claimed
 
-    def _is_left(self, memory: Memory) -> bool:
-        """Return whether a task of the plan is still ready."""
+    def _has_ready_task(self, memory: Memory) -> bool:
+        """Return whether one of the plan's tasks is still ready."""
         ready = {task.id for task in memory.tasks.select(statuses=["ready"])}
         return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
     def _wait(self, memory: Memory, only: list[str] | None) -> bool:
-        """Wait until a task may have become ready; False if none can become ready."""
-        held = [claim for claim in memory.work.claims() if only is None or claim.task in only]
-        if not held:
+        """Wait until a task might have become ready; return False if no task can become ready."""
+        claims = [claim for claim in memory.work.claims() if only is None or claim.task in only]
+        if not claims:
             return False
         now = time.time_ns() // 1_000_000
-        own = any(claim.attempt in self._working for claim in held)
-        if not own and held[0].attempt not in self._waited_for:
-            self._waited_for.add(held[0].attempt)
-            self._report(
-                Notice(what="waiting", task=held[0].task, text=f"held by {held[0].host}, process {held[0].pid}")
-            )
-        lapse_s = max(0.05, (min(claim.held_until for claim in held) - now) / 1000)
+        first = claims[0]
+        has_own = any(claim.attempt in self._working for claim in claims)
+        if not has_own and first.attempt not in self._waited_for:
+            self._waited_for.add(first.attempt)
+            self._report(Notice(what="waiting", task=first.task, text=f"held by {first.host}, process {first.pid}"))
+        lapse_s = max(0.05, (min(claim.held_until for claim in claims) - now) / 1000)
         self._changed.wait(min(lapse_s, _MAX_WAIT_S))
         return True
 
@@ -208,7 +207,7 @@ class LoopRun:
             self._stop_if_stuck(memory)
 
     def _stop_if_stuck(self, memory: Memory) -> None:
-        """Stop if several tasks fail for the same reason; propose to quarantine learnings that all of them got."""
+        """Stop if several tasks fail for the same reason; propose to quarantine the learnings that all of them got."""
         stuck = memory.work.stuck_run([ended.attempt for ended in self._ended])
         if stuck is None or self._stopped:
             return
@@ -223,7 +222,7 @@ class LoopRun:
         try:
             lapsed = memory.work.lapsed()
         except LearntError:
-            return  # tried again soon
+            return  # the next poll tries again
         for claim in lapsed:
             if claim.attempt in self._working:
                 continue
@@ -232,8 +231,8 @@ class LoopRun:
                 shutil.rmtree(os.path.join(memory.folder, RUNNING, claim.attempt), ignore_errors=True)
             memory.work.end(claim, only_if_lapsed=True)
 
-    def _keep_claims(self, lease_s: int) -> None:
-        """Renew the claims of running attempts, stop attempts that lost theirs, and release lapsed claims of others."""
+    def _renew_claims(self, lease_s: int) -> None:
+        """Renew running attempts' claims, stop attempts whose claim was lost, and release other workers' lapsed claims."""
         renewed_at: dict[str, float] = {}
         with self._open_memory() as memory:
             while True:
@@ -253,7 +252,7 @@ class LoopRun:
                     self._release_lapsed(memory)
 
     def _renew(self, memory: Memory, attempt: TaskAttempt, *, since_s: float, lease_s: int) -> bool:
-        """Renew a claim if it is time to; return whether it was renewed. The agent of a lost claim is stopped."""
+        """Renew a claim if it is due; return whether it was renewed. If the claim has been lost, stop its agent."""
         try:
             status = memory.tasks.get(attempt.task.id).status
             if since_s < lease_s / 3 and status == "running":

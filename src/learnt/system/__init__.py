@@ -1,1 +1,1 @@
-"""What we ask of the operating system: programs, processes, locks, files, git."""
+"""Access to the operating system: programs, processes, locks, files, git."""

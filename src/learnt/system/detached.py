@@ -1,7 +1,7 @@
 """Start a process that outlives us.
 
-It runs in its own session, reads nothing, writes to a private log file and inherits no open file. Hooks load this
-module: `subprocess`, which takes longer to load than the start itself, is imported on Windows only.
+The process runs in its own session, reads nothing, writes to a private log file and does not inherit any open file.
+Hooks load this module, so `subprocess`, which takes longer to load than the start itself, is imported on Windows only.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _running: list[Detached] = []
 
 
 def start(words: list[str], *, environ: Mapping[str, str], log: str, append: bool = False) -> Detached:
-    """Start a program, given by its full path; its output goes to the log, which is emptied first unless `append`."""
+    """Start the program whose full path is `words[0]`; write its output to the log, emptied first unless `append`."""
     file = open_private(log, os.O_CREAT | os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC))
-    _running[:] = [process for process in _running if process.poll() is None]  # reaps those that have ended
+    _running[:] = [process for process in _running if process.poll() is None]  # `poll` reaps ended processes
     try:
         process = _spawn(words, environ, file)
     finally:
@@ -35,7 +35,7 @@ def start(words: list[str], *, environ: Mapping[str, str], log: str, append: boo
 
 
 class Detached:
-    """A process that was started; on Windows with the handle that knows its exit code."""
+    """A process that was started. On Windows, it has a handle, from which the exit code is read."""
 
     def __init__(self, pid: int, handle: subprocess.Popen[bytes] | None = None) -> None:
         self.pid = pid
@@ -43,7 +43,7 @@ class Detached:
         self._exit_code: int | None = None
 
     def poll(self) -> int | None:
-        """Return the exit code, negative for a signal; None while it runs."""
+        """Return the exit code, which is negative for a signal, or None while the process is running."""
         if sys.platform == "win32":
             return self._handle.poll() if self._handle else None
         if self._exit_code is None:
@@ -69,7 +69,7 @@ else:
         nothing = os.open(os.devnull, os.O_RDONLY)
         try:
             actions = [(os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-            # A caller that waits for the end of a pipe that we inherited must not wait for the new process as well.
+            # Our caller may be reading a pipe until we close it, so the new process must not keep that pipe open.
             closed = [(os.POSIX_SPAWN_CLOSE, number) for number in _inheritable_files()]
             return Detached(os.posix_spawn(words[0], words, environ, file_actions=[*actions, *closed], setsid=True))
         finally:
@@ -84,5 +84,5 @@ def _inheritable_files() -> list[int]:
             if int(name) > 2 and os.get_inheritable(int(name)):
                 numbers.append(int(name))
         except OSError:
-            continue  # the file through which they were listed
+            continue  # the descriptor that listed the folder is closed by now
     return numbers

@@ -1,8 +1,9 @@
-"""The family of a program: find the processes that belong to it, and end them.
+"""A program's family: find the processes that belong to it, and end them.
 
-A process belongs to the family if it descends from the program, is in its process group or session, or has its mark:
-`LEARNT_ATTEMPT=…` in the environment that it was started with. The mark also identifies processes that left group and
-session and whose parents have exited. Only a process that did all of this and also cleared its environment can escape.
+A process belongs to the family if it descends from the program, is in its process group or session, or has its mark,
+which is `LEARNT_ATTEMPT=…` in the environment that the process was started with. The mark also identifies processes
+that left the group and the session and whose parents have exited. Only a process that did all of this and also cleared
+its environment can escape.
 
 A process is identified by its id and its start time, because ids are reused. Our own process and its ancestors are
 never part of a family.
@@ -22,9 +23,9 @@ from collections.abc import Callable, Iterable
 
 from learnt.model import Value
 
-MARK = "LEARNT_ATTEMPT"
+ATTEMPT_VARIABLE = "LEARNT_ATTEMPT"
 GRACE_S = 2.0
-# How long killed processes may take to disappear; one that hangs in the kernel is reported.
+# How long to wait for killed processes to disappear. A process that hangs in the kernel is reported.
 PATIENCE_S = 10.0
 _PROC = "/proc"
 
@@ -52,13 +53,13 @@ def kill_group(process: subprocess.Popen[bytes]) -> tuple[int, ...]:
     else:
         try:
             os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):  # no process is left, or only those of another user
+        except (ProcessLookupError, PermissionError):  # no process is left, or only processes of another user
             process.kill()
     return ()
 
 
 def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: float = GRACE_S) -> tuple[int, ...]:
-    """End a program that was not reaped yet, and its family: with SIGTERM, and after `grace_s` with SIGKILL.
+    """End a program that has not been reaped yet, and its family: send SIGTERM, and after `grace_s` SIGKILL.
 
     Return the ids of the processes that could not be ended.
     """
@@ -68,28 +69,28 @@ def end_family(process: subprocess.Popen[bytes], mark: str = "", *, grace_s: flo
 
 
 def end_orphans(pid: int, started: str, *, mark: str = "") -> tuple[int, ...]:
-    """End the remaining processes of a program that another process started; return the ids of the ended ones.
+    """End the remaining processes of a program that another process started; return the ids of the ended processes.
 
-    The id alone proves nothing. The group is ended if its leader still has this start time, or if a member has the
-    mark; outside the group, only processes with the mark are ended.
+    The id alone proves nothing, because it may have been reused. The group is ended if its leader still has this start
+    time, or if a member has the mark. Outside the group, only processes with the mark are ended.
     """
     before = {process.pid for process in _find_family(pid, mark, started)}
-    left = _end(lambda: _find_family(pid, mark, started), GRACE_S)
-    return tuple(sorted(before - set(left)))
+    survivors = _end(lambda: _find_family(pid, mark, started), GRACE_S)
+    return tuple(sorted(before - set(survivors)))
 
 
 def start_time(pid: int) -> str:
-    """Return when a process started, as a text that no later process with this id shares; empty if there is none."""
+    """Return when a process started, as a string that differs for a later process with the same id; empty if none."""
     if sys.platform == "linux":
-        process = _read_proc(pid, ended_too=True)  # also of a process that has exited but was not reaped
+        process = _read_proc(pid, ended_too=True)  # includes a process that has exited but has not been reaped
         return process.started if process else ""
     return _ask_ps("-o", "lstart=", "-p", str(pid)).strip()
 
 
 def _find_family(pid: int, mark: str, started: str | None = None) -> list[Process]:
-    """Return the living family of a program.
+    """Return the processes of a program's family that are alive.
 
-    Without `started`, the id must still be the program's own: it is alive, or was not reaped yet.
+    Without `started`, the id must still belong to the program: it is alive, or it has not been reaped yet.
     """
     processes = _living()
     group = [other for other in processes if pid in (other.pid, other.group, other.session)]
@@ -148,7 +149,7 @@ def _living() -> list[Process]:
 def _read_proc(pid: int, *, ended_too: bool = False) -> Process | None:
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
-            # The name in brackets may contain brackets itself.
+            # The name in brackets may itself contain brackets, so the fields start after the last one.
             fields = file.read().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
@@ -159,7 +160,7 @@ def _read_proc(pid: int, *, ended_too: bool = False) -> Process | None:
 
 
 def _boot() -> str:
-    # Start times are counted from the boot of the machine, so they are unique only together with it.
+    # Start times are counted from the machine's boot, so they are unique only together with the boot's id.
     try:
         with open(f"{_PROC}/sys/kernel/random/boot_id") as file:
             return file.read().strip()[:8]
@@ -194,7 +195,7 @@ def _carries(process: Process, mark: str) -> bool:
         return False
     try:
         with open(f"{_PROC}/{process.pid}/environ", "rb") as file:
-            return os.fsencode(f"{MARK}={mark}") in file.read().split(b"\0")
+            return os.fsencode(f"{ATTEMPT_VARIABLE}={mark}") in file.read().split(b"\0")
     except OSError:  # it belongs to another user, or has exited
         return False
 
@@ -208,7 +209,7 @@ def _send_signal(members: Iterable[Process], number: int) -> None:
 
 
 def _await(members: list[Process], limit_s: float) -> None:
-    """Wait until all processes have exited, but no longer than the limit."""
+    """Wait until all processes have exited or the limit is reached."""
     deadline = time.monotonic() + limit_s
     for member in members:
         _await_one(member, deadline)

@@ -1,8 +1,8 @@
 """The system calls that hooks need: write files whole and privately, lock them, and stop a block at its deadline.
 
-A crash leaves the old content of a file or the new, because new content is first written next to it. Private files can
-be read by their owner only. `durable` means that the disk has the content when the function returns. System errors are
-passed to the caller.
+After a crash, a file has either its old content or its new content, because new content is first written to another
+file next to it. Only their owner can read private files. `durable` means that the content is on disk when the function
+returns. System errors are passed to the caller.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 PRIVATE = 0o600
-_BINARY = getattr(os, "O_BINARY", 0)  # otherwise Windows changes line ends
+_BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows changes line ends
 # Python drops an exception raised inside some of its callbacks, so the alarm repeats.
 _ALARM_REPEAT_S = 0.1
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file that only its owner may read: the `opener` of Python's `open`."""
+    """Open a file that only its owner can read. This is an `opener` for Python's `open`."""
     return os.open(path, flags, PRIVATE)
 
 
@@ -33,7 +33,7 @@ def touch_private(path: str) -> None:
 
 
 def write_private(path: str, text: str) -> None:
-    """Write a small file in place; a crash may leave half of it."""
+    """Write a small file in place; after a crash, it may be incomplete."""
     with open(path, "w", encoding="utf-8", opener=open_private) as file:
         file.write(text)
 
@@ -45,13 +45,13 @@ def append_private(path: str, text: str) -> None:
 
 
 def rotate(path: str, *, max_bytes: int) -> None:
-    """Rename a log that has grown too long; the previous one is lost."""
+    """Rename a log that has grown too long; this overwrites the log that was renamed before it."""
     if os.path.exists(path) and os.path.getsize(path) > max_bytes:
         os.replace(path, path + ".old")
 
 
 def replace_file(path: str, content: bytes, *, unfinished: str, durable: bool = True) -> None:
-    """Give a private file new content, wholly or not at all; `unfinished` is its path while it is being written."""
+    """Replace the content of a private file, completely or not at all; `unfinished` is the temporary file's path."""
     stage(unfinished, (content,), durable=durable)
     os.replace(unfinished, path)
     if durable:
@@ -67,10 +67,10 @@ def replace_shared(
     durable: bool = True,
     is_unchanged: Callable[[], bool] = lambda: True,
 ) -> bool:
-    """Give a file that others may read new content, wholly or not at all; an existing file keeps its mode.
+    """Replace the content of a file that other users can read, completely or not at all; keep an existing file's mode.
 
-    `is_unchanged` is called just before the file is replaced. If it returns False, so does this function, and the file
-    stays as it is.
+    `is_unchanged` is called just before the file is replaced. If it returns False, the file is not replaced, and this
+    function also returns False.
     """
     try:
         stage(unfinished, pieces, mode=mode, durable=durable)
@@ -98,9 +98,9 @@ def stage(path: str, pieces: Iterable[bytes], *, mode: int = PRIVATE, durable: b
 
 
 def append_line(path: str, line: bytes) -> None:
-    """Append a whole line to a private file, durably; on failure leave the file as it was.
+    """Append a whole line to a private file, durably; on failure, leave the file as it was.
 
-    If a crash left half a line at the end, the new one starts on the next line.
+    If a crash left an incomplete line at the end, the new line starts after it.
     """
     file = os.open(path, _BINARY | os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
     try:
@@ -129,7 +129,7 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 def _sync_folder(path: str) -> None:
-    """Make the name of a new file durable as well; Windows has no such call."""
+    """Make a new file's name durable as well; Windows does not have such a call."""
     if sys.platform == "win32":
         return
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
@@ -146,10 +146,11 @@ else:
 
 
 class Locked:
-    """Locks a separate file, so that the files it guards can be renamed; `with` gives False if another process has it.
+    """Locks a separate file, so that the files it guards can be renamed.
 
-    `shared`: several processes may hold the lock together, but none alone. On a system without such locks, nothing is
-    locked.
+    `with` yields True if the lock was acquired, and False if another process holds it and `wait` is False. With
+    `shared`, several processes can hold the lock together, which excludes an exclusive lock. Windows does not have
+    shared locks, so there nothing is locked.
     """
 
     def __init__(self, path: str, *, wait: bool = True, shared: bool = False) -> None:
@@ -192,7 +193,7 @@ def _lock(file: int, *, wait: bool, shared: bool) -> bool:
 class Deadline:
     """Raises TryAgain in a block when its time is up; 0 milliseconds means no limit.
 
-    Windows has no such timer; there SQLite's short wait is the only limit.
+    Windows does not have such a timer. There, the only limit is how long SQLite waits for a lock.
     """
 
     def __init__(self, milliseconds: int) -> None:
@@ -210,7 +211,7 @@ class Deadline:
         if TYPE_CHECKING:
             import signal
         else:
-            import _signal as signal  # without the enumerations of `signal`, which take longer to build than a query
+            import _signal as signal  # `signal` builds enumerations, which takes longer than a query
 
         signal.signal(signal.SIGALRM, self._give_up)
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _ALARM_REPEAT_S if milliseconds else 0)

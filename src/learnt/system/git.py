@@ -1,4 +1,4 @@
-"""Run git, without prompts and without the `GIT_…` variables of our own process, which may name another repository."""
+"""Run git without prompts, and without our process's `GIT_…` variables, which may point to another repository."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from learnt.system.run import EXITED, run
 _LIMIT_S = 300
 _MAX_OUTPUT_BYTES = 100_000_000
 _MAX_COMMITS = 5_000
-_FIELD, _RECORD = "\x01", "\x02"  # unlike \x1f and \x1e not white space, which `strip` would remove
+_FIELD, _RECORD = "\x01", "\x02"  # not \x1f and \x1e, which `strip` would remove as white space
 
 
 class Commit(Value):
@@ -26,11 +26,11 @@ class Commit(Value):
 
 
 def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True) -> str | None:
-    """Run git in a folder and return its output; None when it fails and `check` is False."""
+    """Run git in a folder and return its output; return None if it fails and `check` is False."""
     if not os.path.isdir(folder):
         if not check:
             return None
-        raise LearntError(f"the folder {folder} is gone", hint="look for what removed it")
+        raise LearntError(f"the folder {folder} no longer exists", hint="find out what removed it")
     clean = {name: text for name, text in environ.items() if not name.startswith("GIT_")}
     printed = {"stdout": bytearray(), "stderr": bytearray()}
 
@@ -54,12 +54,14 @@ def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True
     if exit.exit_code:
         if not check:
             return None
-        raise LearntError(f"`git {' '.join(words)}` failed: {errors}", hint=f"look at it in {folder}, then try again")
+        raise LearntError(
+            f"`git {' '.join(words)}` failed: {errors}", hint=f"run it in {folder} to see why, then try again"
+        )
     return output
 
 
 def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterator[Commit]:
-    """Yield the commits on the current branch since a moment, the newest first; outside git, none."""
+    """Yield the current branch's commits since the given time, newest first; outside a repository, yield nothing."""
     words = ["log", f"--since=@{since_ms // 1000}", f"--max-count={_MAX_COMMITS}", "--no-merges", "--name-only"]
     form = _FIELD.join((f"--format={_RECORD}%H", "%at", "%s", "%b", ""))
     output = git(folder, *words, form, environ=environ, check=False)

@@ -1,7 +1,8 @@
-"""Replace several files at once: all of them, or none.
+"""Replace several files together: either all of them are replaced, or none.
 
-All new content is written next to the old files first, so that a full disk or a read-only folder is noticed before
-anything changes. Links and modes stay. A file that another program has changed in the meantime is not overwritten.
+All new content is first written to temporary files next to the old files, so that a full disk or a read-only folder is
+noticed before anything changes. Symbolic links and file modes are preserved. A file that another program has changed
+in the meantime is not overwritten.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from learnt.errors import LearntError, TryAgain, cannot_write
 from learnt.model import Value
 from learnt.system.files import stage
 
-_READ_ONLY = "it is read-only; make it writable for you (`chmod u+w`)"
+_READ_ONLY = "it is read-only; make it writable (`chmod u+w`)"
 
 
 class Replacement(Value):
-    """The old and the new content of a file; None means no file. `mode` is that of a new file."""
+    """A file's old and new content; None means that the file does not exist. `mode` applies if the file is new."""
 
     path: str
     before: bytes | None
@@ -27,7 +28,7 @@ class Replacement(Value):
 
 
 def replace_all(replacements: Sequence[Replacement]) -> None:
-    """Write all files, or raise and leave all as they were."""
+    """Write all files, or raise and leave all of them unchanged."""
     for replacement in replacements:
         _refuse_read_only(replacement.path)
     staged: dict[str, str] = {}
@@ -52,25 +53,25 @@ def replace_all(replacements: Sequence[Replacement]) -> None:
         for unfinished in staged.values():
             _unlink(unfinished)
         for folder in reversed(folders):
-            remove_empty(folder)
+            remove_folder_if_empty(folder)
         if isinstance(error, LearntError):
             raise
-        raise cannot_write(path, error, hint="check who owns the folder and its files") from None
+        raise cannot_write(path, error, hint="check the owner of the folder and its files") from None
 
 
 def content_of(path: str) -> bytes | None:
-    """Return the content of a file; None if it does not exist."""
+    """Return a file's content; None if it does not exist."""
     try:
         with open(path, "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
 
 
 def remove_unfinished(path: str) -> None:
-    """Remove temporary files that a killed process left next to a file; no other process may be writing it."""
+    """Remove temporary files that a killed process left next to a file; no other process must be writing to it."""
     place = os.path.realpath(path)
     for unfinished in glob.glob(f"{glob.escape(place)}.*.new"):
         if unfinished[len(place) + 1 : -len(".new")].isdigit():
@@ -87,7 +88,7 @@ def missing_folders(path: str) -> list[str]:
     return missing
 
 
-def remove_empty(folder: str) -> None:
+def remove_folder_if_empty(folder: str) -> None:
     """Remove a folder if it is empty."""
     try:
         os.rmdir(folder)
@@ -96,7 +97,7 @@ def remove_empty(folder: str) -> None:
 
 
 def _refuse_read_only(path: str) -> None:
-    # The mode is checked as well, because an administrator can write to any file.
+    # The mode is checked as well, because `os.access` allows an administrator to write to any file.
     if os.path.exists(path) and not (os.access(path, os.W_OK) and os.stat(path).st_mode & 0o222):
         raise LearntError(f"cannot write {path}", hint=_READ_ONLY)
 
@@ -111,19 +112,19 @@ def _stage(replacement: Replacement, staged: dict[str, str]) -> None:
     place = os.path.realpath(replacement.path)
     unfinished = f"{place}.{os.getpid()}.new"
     staged[replacement.path] = unfinished
-    present = os.stat(place) if os.path.exists(place) else None
-    mode = present.st_mode & 0o7777 if present else replacement.mode
+    old = os.stat(place) if os.path.exists(place) else None
+    mode = old.st_mode & 0o7777 if old else replacement.mode
     stage(unfinished, (replacement.after or b"",), mode=mode)
-    if present:
+    if old:
         os.chmod(unfinished, mode)  # undoes the process's umask
-        _give_to(unfinished, present)
+        _copy_owner(old, unfinished)
 
 
-def _give_to(path: str, owner: os.stat_result) -> None:
-    ours = os.stat(path)
-    if hasattr(os, "chown") and (ours.st_uid, ours.st_gid) != (owner.st_uid, owner.st_gid):
+def _copy_owner(source: os.stat_result, path: str) -> None:
+    target = os.stat(path)
+    if hasattr(os, "chown") and (target.st_uid, target.st_gid) != (source.st_uid, source.st_gid):
         try:
-            os.chown(path, owner.st_uid, owner.st_gid)
+            os.chown(path, source.st_uid, source.st_gid)
         except OSError:
             return  # only an administrator can do this
 

@@ -1,10 +1,10 @@
 """Run a program within its limits, and end everything that it started.
 
 `run` always returns how the program ended and leaves nothing running, whether the program exits, takes too long, prints
-too much, is stopped, or cannot be started. Processes that it leaves behind are ended, and a pipe that one of them holds
-open does not block us.
+too much, is stopped, or cannot be started. Processes that the program leaves behind are ended, and we do not wait for
+a pipe that such a process keeps open.
 
-Two threads read the pipes and one waits for the program. All of them report to one queue; there is no polling.
+Two threads read the pipes and one waits for the program. All of them report to one queue, so nothing is polled.
 """
 
 from __future__ import annotations
@@ -22,53 +22,53 @@ from learnt.model import Value
 from learnt.system import family
 
 _CHUNK = 65_536
-# How long to wait for a pipe to close once all processes that could hold it are dead.
+# How long to wait for a pipe to close after all processes that could keep it open have been killed.
 _PATIENCE_S = 5.0
 _MAX_WAIT_S = 3600.0
 
 EXITED, TIME_LIMIT, OUTPUT_LIMIT = "exited", "time limit", "output limit"
 INTERRUPTED, NOT_STARTED = "interrupted", "not started"
-# In the queue, besides endings: there is new output for the caller.
+# The queue's only event that is not an ending: there is new output for the caller.
 _OUTPUT = "output"
 Events = SimpleQueue[str]
 End = Callable[[subprocess.Popen[bytes]], tuple[int, ...]]
-"""Ends a program and its family; returns the numbers of the processes that could not be ended."""
-# On Windows only; elsewhere a new session has its own group.
+"""Ends a program and its family; returns the ids of the processes that could not be ended."""
+# Only Windows needs this flag; elsewhere a new session has its own process group.
 _NEW_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 class Exit(Value):
     """How a program ended.
 
-    `ending` is `exited`, `time limit`, `output limit`, `interrupted` or `not started`. `exit_code` is as a shell gives
-    it (137 for a kill) and None when nothing was started. `left` holds the processes that could not be ended. `error`
-    says why the program was not started or its output not kept.
+    `ending` is `exited`, `time limit`, `output limit`, `interrupted` or `not started`. `exit_code` is the code that a
+    shell reports (137 for a kill), or None if the program was not started. `survivors` are the ids of the processes that
+    could not be ended. `error` says why the program was not started or why its output could not be saved.
     """
 
     ending: str
     exit_code: int | None
     pid: int
-    left: tuple[int, ...] = ()
+    survivors: tuple[int, ...] = ()
     error: str = ""
 
 
 class Stop:
-    """Stops programs that are running. `now` may be called from a signal handler and from any thread."""
+    """Stops programs that are running. `now` can be called from a signal handler and from any thread."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.is_requested = False
         self._listeners: list[Events] = []
 
     def now(self) -> None:
-        """End the running programs, and those that start later."""
-        self.asked = True
+        """End the programs that are running, and any that start later."""
+        self.is_requested = True
         for listener in tuple(self._listeners):
             listener.put(INTERRUPTED)
 
     def _listen(self, events: Events) -> None:
         # Append before the check, so that a stop in between is not missed.
         self._listeners.append(events)
-        if self.asked:
+        if self.is_requested:
             events.put(INTERRUPTED)
 
 
@@ -88,27 +88,28 @@ def run(
 ) -> Exit:
     """Run a program until it exits or is ended.
 
-    `keep` gets each piece of `stdout` and `stderr`, in other threads but one at a time; if it returns False, the
-    program is ended. `on_started` gets the process id and start time first; `on_output` is called after new output.
-    Both are called in the caller's thread; if one raises, the program is ended and the error is passed on.
+    `keep` is called with each chunk of `stdout` and `stderr`, in other threads but never in two at once; if it returns
+    False, the program is ended. `on_started` is called first, with the process id and the start time. `on_output` is
+    called after new output. Both are called in the caller's thread; if one raises, the program is ended and the error
+    is passed on.
     """
     stop = stop or Stop()
     deadline = time.monotonic() + time_limit_s
     program = _Program(words, keep, notify=on_output is not None)
     stop._listen(program.events)
     try:
-        ending = INTERRUPTED if stop.asked else program.start(folder, environ, stdin)
+        ending = INTERRUPTED if stop.is_requested else program.start(folder, environ, stdin)
         if not ending:
             ending = program.watch(deadline, on_started, on_output)
     finally:
         stop._listeners.remove(program.events)
-        left = program.end(end, patience_s)
+        survivors = program.end(end, patience_s)
     return Exit(
         # The limit may be noticed only after the program has exited.
         ending=OUTPUT_LIMIT if ending == EXITED and program.flooded else ending,
         exit_code=program.exit_code,
         pid=program.pid,
-        left=left,
+        survivors=survivors,
         error=program.error,
     )
 
@@ -132,11 +133,11 @@ class _Program:
 
     @property
     def pid(self) -> int:
-        """The process id; 0 before the start."""
+        """The process id, or 0 before the start."""
         return self._process.pid if self._process else 0
 
     def start(self, folder: str, environ: Mapping[str, str], stdin: BinaryIO) -> str:
-        """Start the program; return the ending if that failed."""
+        """Start the program; return an empty string, or the ending if it could not be started."""
         if not os.path.isdir(folder):
             self.error = f"the folder {folder} does not exist"
             return NOT_STARTED
@@ -163,7 +164,7 @@ class _Program:
     def watch(
         self, deadline: float, on_started: Callable[[int, str], None] | None, on_output: Callable[[], None] | None
     ) -> str:
-        """Wait for the first reason to end; return it."""
+        """Wait for the first reason to end the program, and return it."""
         if on_started:
             on_started(self.pid, family.start_time(self.pid))
         while True:
@@ -176,7 +177,7 @@ class _Program:
                 return event
             if left_s <= 0:  # checked even while there is constant output
                 return TIME_LIMIT
-            # Clear the flag before reading: output kept after this sets it again.
+            # Clear the flag before the output is read, so that output saved after this sets it again.
             self._notified = False
             if on_output:
                 on_output()
@@ -186,7 +187,7 @@ class _Program:
         process = self._process
         if process is None:
             return ()
-        left = end(process)
+        survivors = end(process)
         self._waiter.join(patience_s)
         if not self._waiter.is_alive():
             code = process.wait()
@@ -195,7 +196,7 @@ class _Program:
             thread.join(patience_s)
         with self._lock:
             self._over = True  # a thread that is still reading must not call `keep` any more
-        return left
+        return survivors
 
     def _start_thread(self, work: Callable[..., None], *arguments: object) -> threading.Thread:
         thread = threading.Thread(target=work, args=arguments, name=f"learnt-{work.__name__}", daemon=True)
@@ -205,7 +206,7 @@ class _Program:
 
     def _wait(self, process: subprocess.Popen[bytes]) -> None:
         if sys.platform == "linux":
-            # Wait without reaping, so that the process id is not reused until the family is ended.
+            # Wait without reaping, so that the process id is not reused before the family has ended.
             try:
                 os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             except ChildProcessError:  # reaped by another part of this process
@@ -217,7 +218,7 @@ class _Program:
     def _read(self, name: str, pipe: BinaryIO) -> None:
         with pipe:
             while chunk := pipe.read(_CHUNK):
-                ending = self._hand_over(name, chunk)
+                ending = self._pass_on(name, chunk)
                 if ending:
                     self.events.put(ending)
                     return
@@ -225,8 +226,8 @@ class _Program:
                     self._notified = True
                     self.events.put(_OUTPUT)
 
-    def _hand_over(self, name: str, chunk: bytes) -> str:
-        """Pass a piece of output to the caller; return a reason to end the program, or an empty text."""
+    def _pass_on(self, name: str, chunk: bytes) -> str:
+        """Pass a chunk of output to the caller; return a reason to end the program, or an empty string."""
         with self._lock:
             if self._over:
                 return INTERRUPTED
@@ -234,7 +235,7 @@ class _Program:
                 if self._keep(name, chunk) and not self.flooded:
                     return ""
             except OSError as error:
-                self.error = f"the output could not be kept: {error}"
+                self.error = f"the output could not be saved: {error}"
                 return INTERRUPTED
             self.flooded = True
             return OUTPUT_LIMIT
@@ -244,5 +245,5 @@ def _why_not_started(program: str, error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return f"`{program}` was not found: is it installed and on PATH?"
     if isinstance(error, PermissionError):
-        return f"`{program}` may not be executed"
+        return f"`{program}` cannot be executed: permission denied"
     return f"`{program}` could not be started: {error}"

@@ -27,7 +27,7 @@ _VARYING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-
 # Worktrees of tasks, and our own ids.
 _OUR_NAMES = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
 _MIN_SHARED_WORDS = 0.8
-ENDED = "the agent "  # the beginning of a text that only says how an agent ended
+AGENT_ENDED_PREFIX = "the agent "  # how a message starts that only says how an agent ended
 
 
 def first_sentence(line: str) -> str:
@@ -77,7 +77,7 @@ def normalised_error(text: str) -> str:
 
     Empty for a text that only says how an agent ended, not why.
     """
-    if text.startswith(ENDED):
+    if text.startswith(AGENT_ENDED_PREFIX):
         return ""
     plain = re.sub(_VARYING, " ", re.sub(_OUR_NAMES, " ", text.casefold()))
     return _normalise(re.sub(r"\d+", " ", plain))

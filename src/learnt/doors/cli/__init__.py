@@ -1,7 +1,7 @@
 """The command line: finds the command, imports only its module, runs it, and prints errors.
 
 Data goes to stdout, remarks to stderr. Exit codes: 0 done, 1 our failure, 2 wrong request, 3 try again.
-Help pages and the command reference are made from the list of commands.
+Help pages and the command reference are generated from the list of commands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# By group: the name of a command, the module that implements it, and what it does.
+# For each group: a command's name, the module that implements it, and what it does.
 _TABLE = {
     "Start": (
         ("init", "setup", "Make this folder a project that keeps learnings"),
@@ -96,7 +96,7 @@ GROUPS = tuple(_TABLE)
 
 
 class Command(Value):
-    """One command: `learnt NAME`; a name of two words is a noun and a verb."""
+    """One command, `learnt NAME`; a name with two words is a noun and a verb."""
 
     name: str
     group: str
@@ -104,8 +104,8 @@ class Command(Value):
     module: str
 
     def load(self, part: str) -> Any:
-        """Return the command's `arguments` or `run` function; a command without arguments has only the latter."""
-        # Not `importlib`: importing it costs more than the module does.
+        """Return the command's `arguments` or `run` function; a command without arguments has only `run`."""
+        # `importlib` is not used, because its import takes longer than the module's.
         module = __import__(f"learnt.doors.cli.{self.module}", fromlist=[self.module])
         return getattr(module, f"{self.name.replace(' ', '_')}_{part}", None)
 
@@ -129,12 +129,12 @@ def run(words: list[str]) -> int:
         sys.stdout.flush()
     except LearntError as error:
         if isinstance(error, _NoFolder) and "activity" in words and "--line" in words:
-            print()  # a status bar must not show errors while folders come and go
+            print()  # a status bar must not show an error when its folder does not exist
             return 0
         print_error(error)
         return error.exit_code
     except BrokenPipeError:
-        # The reader has seen enough (`learnt list | head`); keep Python from complaining at its exit.
+        # The reader closed the pipe (`learnt list | head`), so keep Python from printing an error at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -182,7 +182,7 @@ def _run(words: list[str]) -> int:
 
 
 def format_overview(noun: str = "") -> str:
-    """Return the page that `learnt --help` prints, or the one for all verbs of a noun."""
+    """Return the page that `learnt --help` prints, or the page for all verbs of a noun."""
     lines = ["learnt remembers what coding agents learn.", "", f"usage: learnt {noun or 'COMMAND'} [options]"]
     start = f"{noun} " if noun else ""
     for group in GROUPS:
@@ -208,7 +208,7 @@ def _change_to(folder: str) -> None:
     try:
         os.chdir(folder)
     except OSError as error:
-        raise _NoFolder(f"cannot change to {folder}: {error.strerror}", hint="give -C an existing folder") from None
+        raise _NoFolder(f"cannot change to {folder}: {error.strerror}", hint="-C must be an existing folder") from None
 
 
 def _check_folder() -> None:

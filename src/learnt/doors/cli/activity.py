@@ -1,4 +1,4 @@
-"""The command that shows what learnt did inside clients: a list, or one line for a status bar."""
+"""The command that shows what learnt did inside clients, as a list or as one line for a status bar."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ASKERS = {"hook": "hooks", "prompt": "programs", "tool": "agents", "person": "p
 _MAX_TITLE_CHARS = 60
 _MAX_NAME_CHARS = 20
 _MIN_TITLE_CHARS = 30
-# The columns that a narrow terminal drops, in this order.
+# The columns that are dropped, in this order, on a narrow terminal.
 _OPTIONAL_COLUMNS = ("id", "ms", "tokens", "occasion", "learnings", "agent", "client")
 _GAP = 3
 _LINE_MS = 1_000
@@ -53,7 +53,7 @@ def activity_arguments(parser: Parser) -> None:
 
 
 def _to_plural(what: str) -> str:
-    """Return the plural of a kind, which the choices use; the singular works, too."""
+    """Return the plural of a kind, because the choices are plurals and the singular should work, too."""
     return f"{what}s" if what in _KINDS.values() else what
 
 
@@ -61,7 +61,7 @@ def activity_run(arguments: Arguments) -> None:
     narrowed = bool(arguments.client or arguments.agent or arguments.what)
     if arguments.line:
         if narrowed or arguments.ids or arguments.limit is not None:
-            note("--line shows everything of today and ignores the other options")
+            note("--line shows everything from today and ignores the other options")
         say(_format_line(arguments))
         return
     limit = 20 if arguments.limit is None else arguments.limit
@@ -85,7 +85,7 @@ def activity_run(arguments: Arguments) -> None:
 
 
 def _format_line(arguments: Arguments) -> str:
-    """Return the line for a status bar; empty without a store, or if it does not answer in time."""
+    """Return the line for a status bar; empty if there is no store, or if it does not answer in time."""
     _drain_stdin()
     try:
         with Deadline(_LINE_MS), Memory.open(".", create=False) as memory:
@@ -108,24 +108,24 @@ def _describe_today(today: Today) -> str:
 
 
 def _drain_stdin() -> None:
-    """Read what a client sends, so that it does not get a broken pipe; never wait."""
+    """Read the client's input without waiting for it, so that the client does not get a broken pipe."""
     try:
         if not sys.stdin.isatty() and select([sys.stdin], [], [], 0)[0]:
             os.read(sys.stdin.fileno(), 65_536)
     except (OSError, ValueError):
-        return  # closed, or no file that can be polled
+        return  # stdin is closed, or is not a file that can be polled
 
 
 def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> None:
     if arguments.client or arguments.agent or arguments.what:
         say("Nothing of that kind yet; `learnt activity` shows everything.")
-        for wanted, noun, known in (
+        for filter, noun, names in (
             (arguments.client, "clients", activity.clients),
             (arguments.agent, "agents", activity.agents),
         ):
-            if wanted:
-                names = ", ".join(_shorten(name, _MAX_NAME_CHARS) for name in known)
-                say(f"Known {noun}: {names or 'none yet'}")
+            if filter:
+                known = ", ".join(_shorten(name, _MAX_NAME_CHARS) for name in names)
+                say(f"Known {noun}: {known or 'none yet'}")
         silent = {name: last for name, last in activity.fired.items() if name == client_name(arguments.client)}
         if silent and not (arguments.agent or arguments.what):
             say(f"But {Reports.describe_fired(silent, now)}, and nothing fitted so far.")
@@ -134,7 +134,7 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
         say(f"Nothing yet: {Reports.describe_fired(activity.fired, now)}, and nothing fitted so far.")
         say('`learnt brief "a task"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
-    say("Nothing yet: no agent was briefed, warned or debriefed in this project.")
+    say("Nothing yet: no agent has been briefed, warned or debriefed in this project.")
     first, *others = setup_names(with_hooks=True)
     say(f"`learnt install {first}` (or {', '.join(others)}) lets a client do that automatically;")
     say("`learnt doctor` shows whether an installed client has called.")
@@ -151,7 +151,7 @@ def _show_entries(entries: tuple[Entry, ...], *, now: int, ids: bool) -> None:
 
 
 def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, list[str]]:
-    """Return the cells of each column by its head, without empty columns; with `now`, times say how long ago."""
+    """Return the cells of each column by its head, without empty columns; with `now`, times say how long ago an entry was made."""
     columns = {
         "when": [format_time(entry.at, seconds=True) if now is None else ago(entry.at, now) for entry in entries],
         "what": [entry.what for entry in entries],
@@ -170,7 +170,7 @@ def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, 
 
 
 def _drop_columns(columns: dict[str, list[str]], width: int, *, keep: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return the columns that fit into the width, with enough room for the last one."""
+    """Return the columns that fit into the width and leave enough space for the last column."""
     fitting = dict(columns)
     last = list(columns)[-1]
     for head in (head for head in _OPTIONAL_COLUMNS if head not in keep):
@@ -181,13 +181,13 @@ def _drop_columns(columns: dict[str, list[str]], width: int, *, keep: tuple[str,
     return fitting
 
 
-def _shorten(text: str, longest: int) -> str:
+def _shorten(text: str, max_chars: int) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1] + "…"
+    return line if len(line) <= max_chars else line[: max_chars - 1] + "…"
 
 
 def _format_counts(counts: Mapping[str, int], names: Mapping[str, str], nameless: str) -> str:
-    """Return the total, and in brackets how many each has."""
+    """Return the total, followed by each name's count in brackets."""
     parts = [
         f"{_shorten(names.get(who, who), _MAX_TITLE_CHARS) or nameless} {count:,}" for who, count in counts.items()
     ]

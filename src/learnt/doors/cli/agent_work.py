@@ -95,7 +95,7 @@ def debrief_run(arguments: Arguments) -> None:
 
 
 def _debrief_transcript(arguments: Arguments) -> None:
-    """Debrief the agent's words in a transcript, and learn from what it did."""
+    """Debrief the agent from its words in a transcript, and learn from its actions."""
     with open_memory(arguments) as memory:
         debrief, learnt = memory.transcripts.debrief(
             arguments.transcript,

@@ -1,7 +1,7 @@
-"""Read command lines: plain ones directly, others with argparse; and the options that several commands share.
+"""Read command lines, plain ones directly and others with argparse, and describe options that several commands share.
 
-A command describes its arguments once, to anything that offers `add_argument`. `Parser` reads what is clear: known
-options with valid values, and positional arguments. It leaves the rest, help included, to `argparse`, whose import
+A command describes its arguments once, to any object with `add_argument`. `Parser` reads plain lines, which have only
+known options with valid values and positional arguments. It leaves other lines, and help, to `argparse`, whose import
 takes as long as starting Python.
 """
 
@@ -37,11 +37,11 @@ _TRIGGERS = {
 
 
 class Unclear(Exception):
-    """The line is not plain; argparse must read it."""
+    """The line is not plain, so argparse must read it."""
 
 
 class Arguments:
-    """The arguments of a command line, as attributes."""
+    """A command line's arguments, as attributes."""
 
     if TYPE_CHECKING:
 
@@ -90,7 +90,7 @@ class Parser:
         return self._groups[-1]
 
     def read(self, words: list[str]) -> Arguments:
-        """Return the arguments of a plain line, or raise Unclear."""
+        """Return a plain line's arguments, or raise Unclear."""
         options = {name: argument for argument in self._arguments if argument.is_option for name in argument.names}
         everything = [*self._arguments, *(argument for group in self._groups for argument in group._arguments)]
         values = {argument.dest: argument.default for argument in reversed(everything)}
@@ -111,7 +111,7 @@ class Parser:
                 raise Unclear
             _read_option(options[name], text if equals else None, remaining, values)
         self._take_positionals(values, positionals)
-        # Only exclusive options store False, and one of them is required.
+        # Only exclusive options store False. One of them is required, so argparse must check the line.
         if any(
             argument.action == "store_false" or (argument.required and values[argument.dest] is None)
             for argument in everything
@@ -146,7 +146,7 @@ class Parser:
 
 
 def _read_option(option: _Argument, text: str | None, remaining: list[str], values: dict[str, Any]) -> None:
-    """Store the value of an option: its constant, the text after `=`, or the next word."""
+    """Store an option's value, which is its constant, the text after `=`, or the next word."""
     if option.action in ("store_true", "store_const"):
         if text is not None:
             raise Unclear
@@ -161,7 +161,7 @@ def _read_option(option: _Argument, text: str | None, remaining: list[str], valu
 
 
 def read_arguments(command: Command, words: list[str]) -> Arguments:
-    """Return the arguments of a command line; raise WrongRequest if they are wrong."""
+    """Return a command line's arguments; raise WrongRequest if they are not valid."""
     plain = Parser()
     describe_arguments(command, plain)
     try:
@@ -191,7 +191,7 @@ def full_parser(command: Command) -> argparse.ArgumentParser:
 
 
 def describe_arguments(command: Command, parser: argparse.ArgumentParser | Parser) -> None:
-    """Describe the arguments of a command to a parser."""
+    """Describe a command's arguments to a parser."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("-C", dest="folder", metavar="FOLDER", help="run as if started in this folder")
     describe = command.load("arguments")
@@ -222,7 +222,7 @@ def add_reason(parser: Parser) -> None:
 
 
 def add_fields(parser: Parser) -> None:
-    """Add options for the fields of a learning; a missing option is None."""
+    """Add options for a learning's fields; an option that is not set is None."""
     for name in PARAGRAPHS:
         parser.add_argument(f"--{name}", metavar="TEXT", help=_MEANINGS[name])
     parser.add_argument("--tag", action="append", dest="tags", metavar="TAG", help="a tag; repeatable")
@@ -242,7 +242,7 @@ def add_fields(parser: Parser) -> None:
 
 
 def add_situation(parser: Parser) -> None:
-    """Add options that describe the situation; triggers are matched against them."""
+    """Add options that describe the situation, against which triggers are matched."""
     repeatable: dict[str, Any] = {"action": "append", "default": []}
     parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings of this goal")
     parser.add_argument("--path", **repeatable, metavar="PATH", help="a file being worked on; repeatable")
@@ -263,7 +263,7 @@ def read_situation(arguments: Arguments) -> dict[str, Any]:
 
 
 def read_fields(arguments: Arguments) -> dict[str, Any]:
-    """Return the fields of a learning that the command line sets."""
+    """Return the learning's fields that the command line sets."""
     names = [name for name in CONTENT if name not in ("title", "triggers", "discovery")]
     fields = {name: getattr(arguments, name) for name in (*names, "confidence")}
     triggers = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
@@ -272,7 +272,7 @@ def read_fields(arguments: Arguments) -> dict[str, Any]:
 
 
 def print_result(arguments: Arguments, record: object, line: str) -> None:
-    """Print a result: as JSON for a program, or as a line for a person."""
+    """Print a result, as JSON for a program or as a line for a person."""
     if arguments.json:
         show_json(record)
     else:
@@ -287,7 +287,7 @@ def report_redactions(memory: Memory) -> None:
 
 
 def open_memory(arguments: Arguments, *, tidies: bool = True) -> Memory:
-    """Open the store that the arguments select; never create one. With `tidies`, tidy afterwards if that is due."""
+    """Open the store that the arguments select, without creating it. With `tidies`, tidy it on closing if that is due."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
     for remark in memory.remarks:

@@ -1,4 +1,4 @@
-"""Commands for agent clients: install, uninstall, and the doors that they call: hook, mcp.
+"""Commands for agent clients: install, uninstall, and the doors that clients call, hook and mcp.
 
 Plain `learnt hook` goes straight to `doors/hook.py`, without the command line.
 """
@@ -47,16 +47,16 @@ def uninstall_run(arguments: Arguments) -> int:
 
 def _clients(arguments: Arguments) -> tuple[str, ...]:
     if arguments.clients and arguments.all:
-        raise WrongRequest("--all means every client, but some are named, too", hint="give either --all or names")
+        raise WrongRequest("--all cannot be combined with client names", hint="use either --all or names")
     if arguments.clients:
         return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
     if not arguments.all:
-        raise WrongRequest("no client is named", hint=f"name one of {', '.join(CLIENTS)}, or use --all")
+        raise WrongRequest("the client is missing", hint=f"choose one of {', '.join(CLIENTS)}, or use --all")
     if not arguments.user:
         return CLIENTS
     per_project = [registry.setup_name(client) for client in registry.CLIENTS if client.per_project]
     for client in per_project:
-        note(f"{client} is left out: it has no user-wide settings; `learnt install {client}` sets it up in a project")
+        note(f"{client} is skipped: it has no user-wide settings; `learnt install {client}` sets it up in a project")
     return tuple(client for client in CLIENTS if client not in per_project)
 
 
@@ -66,7 +66,7 @@ def _find_client(name: str) -> str:
     if client is not None and "setup" in client.offers:
         return registry.setup_name(client)
     near = get_close_matches(name.lower(), CLIENTS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"name one of {', '.join(CLIENTS)}"
+    hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(CLIENTS)}"
     raise WrongRequest(f"there is no client `{name[:100]}`", hint=hint)
 
 
@@ -102,7 +102,7 @@ def _print_changes(outcomes: list[SetupOutcome], *, dry_run: bool) -> None:
 
 
 def _shorten_path(path: str) -> str:
-    """Return a path relative to the current folder, if it is inside."""
+    """Return a path, relative to the current folder if it is inside."""
     here = os.path.relpath(path)
     return path if here.startswith(os.pardir) else here
 

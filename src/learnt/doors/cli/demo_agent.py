@@ -1,7 +1,7 @@
-"""The agent of the demo: a small program that reads its prompt from stdin, works, and reports how it went.
+"""The demo's agent: a small program that reads its prompt from stdin, works, and reports how it went.
 
-It knows only what the prompt says. Asked to build, it builds; if a learning in its brief names a script to run first,
-it runs that. For any other task it writes a note. The build really fails, and really succeeds.
+It knows only what the prompt says. If the task is to build, it builds; if a learning in its brief mentions a script to
+run first, it runs that script. For any other task it writes a note. The build really fails, and really succeeds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 
 def work(prompt: str) -> str:
-    """Do the task of the prompt in the current folder and return what the agent says."""
+    """Do the prompt's task in the current folder and return what the agent says."""
     title = next(iter(re.findall(r"(?:# Task|Your task): (.*)", prompt)), "")
     if "build" not in title.lower():
         return _write_note(title, re.findall(r"_ID: (learn_[a-z0-9]+)", prompt))

@@ -1,4 +1,4 @@
-"""The command that examines the project: doctor. Only this command loads the examination."""
+"""The command `doctor`, which examines the project. Only this command loads the examination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that explains why a brief contains what it does, and the outcome of an attempt."""
+"""The command that explains why a brief contains what it does, and how an attempt ended."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def explain_run(arguments: Arguments) -> None:
 
 def _explain_attempt(id: str, arguments: Arguments) -> None:
     if arguments.replay:
-        raise WrongRequest("only a brief can be rendered again", hint="leave --replay out, or name a brief")
+        raise WrongRequest("only a brief can be rendered again", hint="omit --replay, or use the id of a brief")
     with open_memory(arguments) as memory:
         report = memory.reports.attempt(id)
     print_result(arguments, _attempt_record(report), "\n".join(_describe_attempt(report)))
@@ -54,7 +54,7 @@ def _explain_attempt(id: str, arguments: Arguments) -> None:
 
 def _describe_attempt(report: AttemptReport) -> list[str]:
     attempt = report.attempt
-    figures = {
+    statistics = {
         "duration": "" if attempt.duration_ms is None else f"{attempt.duration_ms:,} ms",
         "tokens in": "" if attempt.tokens_in is None else f"{attempt.tokens_in:,}",
         "tokens out": "" if attempt.tokens_out is None else f"{attempt.tokens_out:,}",
@@ -64,13 +64,13 @@ def _describe_attempt(report: AttemptReport) -> list[str]:
         f"{paint(attempt.id, 'bold')} at {attempt.task}: {attempt.result}",
         join_parts({"agent": report.agent, "client": report.client, "model": attempt.model}),
         f"task: {report.title}",
-        join_parts(figures),
+        join_parts(statistics),
     ]
     effects = {"taught": report.learnings, "helpful": report.helpful, "not helpful": report.not_helpful}
     for what, learnings in effects.items():
         lines += [f"{what}: {id}: {title or PURGED}" for id, title in learnings.items()]
     if not any(effects.values()):
-        lines.append("it taught nothing new, and no mark counted")
+        lines.append("it taught nothing new, and had no valid marks")
     return [line for line in (*lines, *_describe_failure(report.failure)) if line]
 
 

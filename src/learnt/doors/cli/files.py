@@ -1,4 +1,4 @@
-"""Commands for learnings.md: update, clear; and what `show`, `history` and `status` print about it."""
+"""The commands `update` and `clear` for learnings.md, and the output of `show`, `history` and `status` about it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def update_run(arguments: Arguments) -> None:
             return
         update = memory.file.update(window=arguments.window, dry_run=arguments.dry_run)
         if not arguments.dry_run:
-            memory.file.update_when_due()  # tasks that ended meanwhile could not update: we held the lock
+            memory.file.update_when_due()  # for tasks that ended meanwhile and could not update while we had the lock
     report_redactions(memory)
     for remark in update.remarks:
         note(remark)
@@ -47,10 +47,10 @@ def update_run(arguments: Arguments) -> None:
 
 
 def _update_in_background(memory: Memory) -> None:
-    """Update in the background; if that fails, the reason is in the history."""
+    """Update the file in the background; if that fails, record the reason in the history."""
     limit_s = memory.settings.learnings_time_limit_s
     try:
-        with Deadline((limit_s + 60) * 1000):  # for steps that do not check the limit themselves
+        with Deadline((limit_s + 60) * 1000):  # 60 s more, for steps that do not check the limit themselves
             while memory.file.state().is_due:  # more tasks may end meanwhile
                 memory.file.update(cause="count", limit_s=limit_s)
     except LearntError as error:
@@ -84,7 +84,7 @@ def _file_record(file: FileUpdate) -> dict[str, Any]:
 
 
 def _print_edits(update: Update, what: str) -> None:
-    """Print which edits of people were imported."""
+    """Print which of people's edits were imported."""
     if update.taken:
         say(f"{what}:")
     for edit in update.taken[:_MAX_EDITS]:
@@ -108,8 +108,8 @@ def _print_update(update: Update) -> None:
     proposed = sum(len(mined.proposed) + len(mined.escalated) for mined in update.mined)
     if update.mined:
         skipped = sum(len(mined.skipped) for mined in update.mined)
-        figures = f"{format_count(len(learnt), 'new learning')}, {format_count(skipped, 'finding')} skipped"
-        say(f"Mined {format_count(len(update.mined), 'task')}: {figures}.")
+        counts = f"{format_count(len(learnt), 'new learning')}, {format_count(skipped, 'finding')} skipped"
+        say(f"Mined {format_count(len(update.mined), 'task')}: {counts}.")
         for reason in sorted({reason for mined in update.mined for reason in mined.skipped})[:3]:
             say(paint(f"  skipped: {reason}", "dim"))
     if proposed:
@@ -142,7 +142,7 @@ def clear_run(arguments: Arguments) -> None:
 
 
 def show_file(arguments: Arguments) -> None:
-    """Show the file of the project, or of a goal."""
+    """Show the project's file, or a goal's."""
     with open_memory(arguments) as memory:
         text = memory.file.read(arguments.goal or "")
         path = memory.file.path(arguments.goal or "")
@@ -159,7 +159,7 @@ def show_file(arguments: Arguments) -> None:
 
 
 def show_regenerations(arguments: Arguments) -> None:
-    """Show the updates of the learnings files."""
+    """Show the updates to the learnings files."""
     with open_memory(arguments) as memory:
         regenerations = memory.file.regenerations()
     if arguments.json:
@@ -168,11 +168,11 @@ def show_regenerations(arguments: Arguments) -> None:
     for update in regenerations:
         say(f"{paint(update.id, 'yellow')}  {format_time(update.started_at)}  {_describe_regeneration(update)}")
     if not regenerations:
-        say("No learnings.md was written yet.")
+        say("No learnings.md has been written yet.")
 
 
 def regeneration_record(regeneration: Regeneration) -> dict[str, Any]:
-    """Return a regeneration for JSON; the text itself is in the file."""
+    """Return a regeneration for JSON, without the text, which is in the file."""
     return {name: value for name, value in regeneration.as_dict().items() if name not in ("text", "bullets", "loose")}
 
 
@@ -184,18 +184,18 @@ def _describe_regeneration(update: Regeneration) -> str:
         return f"{cause}{goal}: failed{cost}: {update.reason}"
     if update.result == "running":
         return f"{cause}{goal}: running"
-    figures = f"{update.added} added, {update.removed} removed, {update.kept} kept, churn {update.churn:.0%}"
-    figures += f", {format_count(update.skipped, 'finding')} skipped" if update.skipped else ""
-    return f"{cause}{goal}: {update.result} from {format_count(update.tasks, 'task')}, {figures}{cost}"
+    counts = f"{update.added} added, {update.removed} removed, {update.kept} kept, churn {update.churn:.0%}"
+    counts += f", {format_count(update.skipped, 'finding')} skipped" if update.skipped else ""
+    return f"{cause}{goal}: {update.result} from {format_count(update.tasks, 'task')}, {counts}{cost}"
 
 
 def state_record(state: State) -> dict[str, Any]:
-    """Return the state of the learnings files for JSON."""
+    """Return the learnings files' state for JSON."""
     return {**state.as_dict(), "last": regeneration_record(state.last) if state.last else None}
 
 
 def format_state(state: dict[str, Any]) -> str:
-    """Return the state of the learnings files on one line; empty if there is nothing to say."""
+    """Return the learnings files' state on one line; empty if there is nothing to report."""
     last = state["last"]
     since = f"{state['tasks_since']} of {state['every']} tasks since" if state["every"] else ""
     if state["running_since"]:

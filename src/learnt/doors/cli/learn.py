@@ -76,7 +76,7 @@ def _describe_past(past: UnreadHistory) -> str:
 
 
 def _confirm_cost(past: UnreadHistory, *, yes: bool) -> None:
-    """Return if nothing has to be paid or the person agrees; raise otherwise."""
+    """Raise unless the model calls cost nothing or the person agrees to pay for them."""
     if yes or not past.calls:
         return
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
@@ -86,7 +86,7 @@ def _confirm_cost(past: UnreadHistory, *, yes: bool) -> None:
 
 
 def _read_all(memory: Memory, past: UnreadHistory) -> tuple[list[MiningReport], list[str]]:
-    """Read everything; return what it taught, and why parts could not be read."""
+    """Read everything; return the learnings, and the reasons why parts could not be read."""
     learnt: list[MiningReport] = []
     failures: list[str] = []
     total = sum(transcript.size for transcript in past.transcripts) + len(past.commits)

@@ -78,12 +78,12 @@ def list_run(arguments: Arguments) -> None:
         show_json({"learnings": [as_record(learning) for learning in page.learnings], "total": page.total})
         return
     if not page.total:
-        note('No learnings fit. `learnt add "…"` adds one; `learnt list --status all` without filters shows all.')
+        note('No learnings match. `learnt add "…"` adds one; `learnt list --status all` without filters shows all.')
         return
     show_table(("id", "confidence", "title"), [_table_row(learning) for learning in page.learnings], wide=2)
     end = arguments.offset + len(page.learnings)
     if not page.learnings:
-        note(f"There are {page.total:,} in all; this page is empty.")
+        note(f"This page is empty; there are {page.total:,} learnings in total.")
     elif end < page.total or arguments.offset:
         more = f"; `--offset {end}` shows more" if end < page.total else ""
         note(f"{arguments.offset + 1} to {end} of {page.total:,}{more}")
@@ -163,8 +163,8 @@ def _show_hit(hit: Hit, *, why: bool) -> None:
     say(f"{paint(learning.id, 'yellow')}  {score:>7}  {learning.title}{place}")
     if not why:
         return
-    figures = f"confidence {learning.confidence:.2f}; impact {impact(learning):g}"
-    say(f"    relevance {hit.relevance:.2f}; {figures}; matched {', '.join(hit.matched_fields) or 'no words'}")
+    weights = f"confidence {learning.confidence:.2f}; impact {impact(learning):g}"
+    say(f"    relevance {hit.relevance:.2f}; {weights}; matched {', '.join(hit.matched_fields) or 'no words'}")
     if hit.trigger:
         say(f"    trigger matches: {hit.trigger}")
     for word, share in sorted(hit.words.items(), key=lambda item: -item[1]):
@@ -218,7 +218,7 @@ def edit_run(arguments: Arguments) -> None:
         elif changes_something:
             after = save(fields)
         else:
-            raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`, or use --edit")
+            raise WrongRequest("nothing to change", hint="set a field, as in `--title TEXT`, or use --edit")
     report_redactions(memory)
     what = "Nothing changed:" if after.version == before.version else "Edited"
     print_result(arguments, as_record(after), f"{what} {after.id}: {after.title}")
@@ -235,7 +235,7 @@ def history_run(arguments: Arguments) -> None:
         show_regenerations(arguments)
         return
     if arguments.id is None:
-        raise WrongRequest("the id of a learning is missing", hint="`learnt list` shows the ids; or use --internal")
+        raise WrongRequest("the learning's id is missing", hint="`learnt list` shows the ids; or use --internal")
     with open_memory(arguments) as memory:
         history = memory.history(arguments.id)
     if arguments.json:
@@ -286,10 +286,10 @@ def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
 
 
 def _diff(event: Event) -> list[str]:
-    """Return what an event changed, as the lines of a diff."""
+    """Return the lines of a diff that shows what an event changed."""
     lines = []
     for name, value in event.new.items():
-        if name != "created_at":  # the same as the time of the event
+        if name != "created_at":  # it is the same as the event's time
             old = _split_lines(format_field(name, event.old.get(name)))
             lines += format_diff(name, old, _split_lines(format_field(name, value)))
     return lines
@@ -321,6 +321,6 @@ def _refuse_changed_meanwhile(before: Learning, now: Learning, changes: dict[str
     for name in changes:
         if getattr(now, name) != getattr(before, name):
             raise WrongRequest(
-                f"{name} of {now.id} was changed by someone else meanwhile",
-                hint=f"look at `learnt history {now.id}`, then edit again",
+                f"{now.id} was changed by someone else in the meantime ({name})",
+                hint=f"see `learnt history {now.id}`, then edit it again",
             )

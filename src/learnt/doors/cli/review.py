@@ -1,4 +1,4 @@
-"""The command `review`: decide on proposals with one key each at a terminal, or with one answer per line on stdin."""
+"""The command `review`: decide on proposals, with one key each at a terminal, or with one answer per line on stdin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WORDS = {
     for word in (answer, *short.split())
 }
 _KEYS = {key: _WORDS[key] for key in "yneluq"} | dict.fromkeys(" \n\r", "later") | {"\x04": "quit", "": "quit"}
-# What yes and no mean, what is printed when it is done, and how it is afterwards if that is undone.
+# For each kind of item: what yes and no mean, and what is printed after the decision and after it is undone.
 _CHOICES = {
     "merged": ("replace them with it", "keep them"),
     "revised": ("replace the old one", "keep the old one"),
@@ -98,7 +98,7 @@ class _Session:
         self._keys: Keys | None = None
 
     def ask(self) -> None:
-        """Ask a person at a terminal until everything is decided or they quit; each decision takes effect at once."""
+        """Ask a person at a terminal until everything is decided or they quit; apply each decision immediately."""
         try:
             with Keys() as self._keys:
                 while self._ask_for_key(self._keys):
@@ -108,7 +108,7 @@ class _Session:
             self.interrupted = True
 
     def apply(self, id: str, answer: str) -> bool:
-        """Apply an answer to the current item or to the one with this id; return False for `quit`."""
+        """Apply an answer to the current item or to the item with this id; return False for `quit`."""
         if answer == "quit":
             return False
         try:
@@ -180,7 +180,7 @@ class _Session:
         if not decisions:
             raise WrongRequest("there is nothing to undo", hint="`learnt undo ID` undoes earlier changes")
         position, decision = decisions[-1]
-        self.decided.remove(decisions[-1])  # also if it fails: the learning was changed since
+        self.decided.remove(decisions[-1])  # first, because undoing fails again if the learning has changed since
         item = self._memory.review.take_back(decision)
         self._show(f"Undone: {item.learning.id} {_UNDONE[_name_decision(decision)]}: {item.learning.title}")
         if not id:
@@ -189,7 +189,7 @@ class _Session:
             self._items[position] = item
 
     def _refuse(self, id: str, error: LearntError) -> None:
-        """Print why an answer had no effect, and continue: with the same item, if it is still open."""
+        """Print why an answer had no effect, and continue with the same item if it is still open."""
         note(f"{error.message}; {error.hint}")
         current = self._items[self._position].id if self._position < len(self._items) else ""
         self.refused.append((id or current, error.message))
@@ -201,7 +201,7 @@ class _Session:
 
 
 def _parse_answer(line: str, number: int) -> tuple[str, str]:
-    """Return the id in a line, if there is one, and the answer."""
+    """Return a line's id, which may be empty, and its answer."""
     words = line.lower().split()
     answer = _WORDS.get(words[-1])
     if answer is None or len(words) > 2:
@@ -244,7 +244,7 @@ def _show_item(item: ReviewItem) -> None:
 
 
 def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
-    """Return what changed in a field, as the lines of a diff."""
+    """Return the lines of a diff that shows what changed in a field."""
     import difflib
 
     changed = [line for line in difflib.ndiff(old, new) if line[0] in "-+"]
@@ -252,7 +252,7 @@ def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
 
 
 def show_evidence(evidence: Sequence[StoredDiscovery]) -> None:
-    """Show the evidence for a learning, with excerpts of the first few."""
+    """Show excerpts of the first few pieces of evidence for a learning."""
     for stored in evidence[:_MAX_EVIDENCE]:
         _show_discovery(stored.discovery)
     if len(evidence) > _MAX_EVIDENCE:

@@ -79,7 +79,7 @@ def _list_templates(arguments: Arguments) -> None:
 
 
 def _read_template(name: str) -> list[dict[str, Any]]:
-    """Return the learnings of a built-in template, or of a file if the name looks like a path."""
+    """Return the learnings in a built-in template, or in a file if the name looks like a path."""
     if name not in Transfer.templates() and (os.path.basename(name) != name or "." in name):
         return list(read_records(read_bytes(name), name, None))
     return Transfer.template(name)
@@ -107,7 +107,7 @@ def config_run(arguments: Arguments) -> None:
     for origin in origins:
         value = as_toml(_hide_password(origin))
         say(f"{paint(origin.setting.key, 'bold')} = {value}  {paint('(' + origin.origin + ')', 'dim')}")
-        if origin.setting.meaning != meaning:  # the entries of a table share theirs
+        if origin.setting.meaning != meaning:  # the entries of a table share one meaning, which is printed once
             say(f"    {origin.setting.meaning}")
         meaning = origin.setting.meaning
         if origin.setting.personal:
@@ -132,7 +132,7 @@ def _hide_password(origin: config.Origin) -> object:
 
 
 def _describe_existing(memory: Memory) -> list[str]:
-    """Return a remark if the server has learnings already: of the team, or of another project with the same name."""
+    """Return a remark if the server already has learnings, from the team or from another project with the same name."""
     name, total = memory.server_project, memory.learnings(status=None, scope="project", limit=0).total
     if not (name and total):
         return []
@@ -141,7 +141,7 @@ def _describe_existing(memory: Memory) -> list[str]:
 
 
 def _describe_agents(memory: Memory) -> list[str]:
-    """Return remarks about the agents that the settings give categories."""
+    """Return remarks about the agents to which the settings assign categories."""
     if not memory.configuration.agents_from:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Commands that show figures: how the learnings performed, and the cost of model calls."""
+"""Commands that show statistics: how the learnings performed, and the cost of model calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stats_arguments(parser: Parser) -> None:
 
 def stats_run(arguments: Arguments) -> None:
     if not 1 <= arguments.weeks <= _MAX_WEEKS:
-        raise WrongRequest(f"--weeks is {arguments.weeks}", hint=f"give a number from 1 to {_MAX_WEEKS}")
+        raise WrongRequest(f"--weeks must be from 1 to {_MAX_WEEKS}, not {arguments.weeks}", hint="the default is 12")
     with open_memory(arguments) as memory:
         stats = memory.reports.stats(limit=arguments.limit, weeks=arguments.weeks)
     if arguments.json:
@@ -59,7 +59,7 @@ def usage_run(arguments: Arguments) -> None:
         show_json(_usage_record(usage, calls))
         return
     if not usage.ever:
-        say("No model was ever called.")
+        say("No model has ever been called.")
         if usage.provider == "none":
             path = user_settings_file(dict(os.environ))
             say(f'None is configured: set one under [model] in {path}, as in `provider = "command"`;')
@@ -110,7 +110,7 @@ def _show_weeks(title: str, weeks: Sequence[Period], noun: str) -> None:
 
 
 def _describe_trend(weeks: Sequence[Period], noun: str) -> str:
-    """Return how the first half of the weeks compares with the second, if there are enough of both."""
+    """Return how the first half of the weeks compares with the second half, if both have enough data."""
     half = len(weeks) // 2
     then, now = mean_of(weeks[:half]), mean_of(weeks[half:])
     count = format_count(sum(week.count for week in weeks), noun)
@@ -196,13 +196,13 @@ def _describe_cap(window: str, spent: float, cap: float) -> str:
 
 
 def _call_row(call: ModelCall) -> tuple[str, ...]:
-    figures = (call.tokens_in, call.tokens_out, call.cost_usd, call.duration_ms)
+    numbers = (call.tokens_in, call.tokens_out, call.cost_usd, call.duration_ms)
     return (
         format_time(call.at),
         call.purpose,
         _name_model(call),
         call.result,
-        *("" if figure is None else f"{figure}" for figure in figures),
+        *("" if number is None else f"{number}" for number in numbers),
     )
 
 
@@ -247,7 +247,7 @@ def _outcomes_record(outcomes: Outcomes) -> dict[str, Any]:
 
 
 def draw_bars(numbers: Sequence[float | None]) -> str:
-    """Return one bar for each number from 0 on, the largest in full height; None is a dot."""
+    """Return one bar for each number, which is at least 0; the largest has full height, and None is a dot."""
     largest = max((number for number in numbers if number is not None), default=0.0) or 1.0
     return "".join(
         "·" if number is None else _BARS[min(len(_BARS) - 1, int(number / largest * len(_BARS)))] for number in numbers

@@ -1,4 +1,4 @@
-"""The commands `learnt task …`, and those for escalations: what only a person may decide."""
+"""The commands `learnt task …`, and the commands for escalations, which only a person can decide."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_res
 from learnt.doors.output import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.tasks import ENDED
-from learnt.loop.attempt import prompt_of
+from learnt.loop.attempt import build_prompt
 from learnt.loop.prompt import read_spec
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
@@ -49,7 +49,7 @@ def _read_fields(arguments: Arguments) -> dict[str, Any]:
 
 
 def _check_spec(memory: Memory, fields: dict[str, Any]) -> None:
-    """Raise if the specification cannot be sent to an agent; store its path relative to the project's root."""
+    """Raise if the specification cannot be read; make its path relative to the project's root."""
     spec = fields.get("spec")
     if not spec:
         return
@@ -82,8 +82,8 @@ def task_list_arguments(parser: Parser) -> None:
 
 def task_list_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        unfinished = [status for status in TASK_STATUSES if status not in ENDED]
-        statuses = [arguments.status] if arguments.status else [] if arguments.all else unfinished
+        open_statuses = [status for status in TASK_STATUSES if status not in ENDED]
+        statuses = [arguments.status] if arguments.status else [] if arguments.all else open_statuses
         tasks = memory.tasks.select(statuses=statuses, goal=arguments.goal, queued=not arguments.all)
         needs = memory.tasks.needs()
         counts = memory.tasks.counts()
@@ -95,7 +95,7 @@ def task_list_run(arguments: Arguments) -> None:
         show_table(("id", "status", "type", "task"), rows, wide=3)
         return
     others = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    say(f"No tasks fit{f'; there are {others} (--all)' if others else ': `learnt task add` adds one'}.")
+    say(f"No tasks match{f'; there are {others} (--all)' if others else ': `learnt task add` adds one'}.")
 
 
 def _describe_task(task: Task, needs: Mapping[str, Sequence[str]]) -> str:
@@ -190,14 +190,14 @@ def task_edit_run(arguments: Arguments) -> None:
     if arguments.no_after:
         fields["after"] = []
     if not fields:
-        raise WrongRequest("nothing to change", hint="name a field, as in `--title TEXT`")
+        raise WrongRequest("nothing to change", hint="set a field, as in `--title TEXT`")
     with open_memory(arguments) as memory:
         _check_spec(memory, fields)
         task = memory.tasks.edit(arguments.id, **fields)
     report_redactions(memory)
     print_result(arguments, _record(task), f"Edited {task.id}: {task.title}")
     if task.status == "running" and not arguments.json:
-        say("An agent is working on it: this applies from the next attempt on.")
+        say("An agent is working on it: the change applies from the next attempt on.")
 
 
 def task_cancel_run(arguments: Arguments) -> None:
@@ -279,7 +279,7 @@ def task_prompt_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
-        prompt = prompt_of(memory, task, choice, keep=False)
+        prompt = build_prompt(memory, task, choice, keep=False)
     record = {"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt}
     print_result(arguments, record, prompt.rstrip())
 
@@ -328,7 +328,7 @@ def resolve_run(arguments: Arguments) -> None:
 
 
 def report_blocked(blocked: Sequence[tuple[Task, Sequence[Task]]], *, by: Task | None = None) -> None:
-    """Print which tasks cannot start, why, and what to do; with `by`, only those that depend on that task."""
+    """Print which tasks cannot start, why, and what to do; with `by`, print only tasks that depend on that task."""
     for needed, waiting in blocked:
         if by is not None and needed.id != by.id:
             continue

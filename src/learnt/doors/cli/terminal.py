@@ -1,4 +1,4 @@
-"""What a person enters at a terminal: yes or no, single keys without Enter, and a learning in their editor.
+"""Input from a person at a terminal: yes or no, single keys without Enter, and a learning in their editor.
 
 The terminal's settings are restored afterwards, and text that a person wrote is never lost.
 """
@@ -25,7 +25,7 @@ _ESCAPE = b"\x1b"
 
 
 def is_at_keyboard() -> bool:
-    """Return whether a person can press keys: the shell would stop a background job that reads them."""
+    """Return whether a person can press keys. In a background job they cannot: the shell would stop it."""
     if sys.platform != "win32" and sys.stdin.isatty():
         try:
             return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
@@ -35,7 +35,7 @@ def is_at_keyboard() -> bool:
 
 
 class Keys:
-    """Single keys from the terminal while the context lasts; Ctrl-C still interrupts."""
+    """Reads single keys from the terminal inside its `with` block; Ctrl-C still interrupts."""
 
     def __init__(self) -> None:
         self._original_mode: list[Any] = []
@@ -48,10 +48,10 @@ class Keys:
         self.give_back()
 
     def take(self) -> None:
-        """Deliver keys at once, without Enter."""
+        """Deliver keys immediately, without Enter."""
         if sys.platform != "win32":
             self._original_mode = termios.tcgetattr(sys.stdin)
-            # Without a flush, so that keys typed ahead count.
+            # Input is not flushed, so that keys typed ahead are used.
             tty.setcbreak(sys.stdin, termios.TCSADRAIN)
 
     def give_back(self) -> None:
@@ -83,7 +83,7 @@ class Keys:
 
 
 def _skip_sequence(keyboard: int) -> None:
-    """Skip the rest of the escape sequence of an arrow or function key."""
+    """Skip the rest of an arrow or function key's escape sequence."""
     if sys.platform != "win32":
         last = b"["
         while last and last in b"[O0123456789;" and select.select([keyboard], [], [], 0)[0]:
@@ -105,19 +105,19 @@ def select_editable(learning: Learning) -> dict[str, Any]:
 
 
 def find_changes(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that the person changed; others may have changed the rest meanwhile."""
+    """Return only the fields that the person changed, because other people may have changed the rest meanwhile."""
     return {name: value for name, value in edited.items() if getattr(before, name) != value}
 
 
 def edit_learning(fields: dict[str, Any], save: Callable[[dict[str, Any]], Result]) -> Result:
-    """Let the person edit the title and the paragraphs, and save the result; other fields stay."""
+    """Let the person edit the title and the paragraphs, and save the result; other fields stay unchanged."""
 
     def read_and_save(text: str) -> Result:
         entries = list(read_entries(text))
         if not entries or not entries[0]["title"]:
             raise WrongRequest("there is no title, so nothing was saved", hint="write the title after the `##`")
         if len(entries) > 1:
-            raise WrongRequest(f"the text holds {len(entries)} entries", hint="edit one learning at a time")
+            raise WrongRequest(f"the text contains {len(entries)} entries", hint="edit one learning at a time")
         # A paragraph that was emptied is removed.
         return save({**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]})
 
@@ -126,7 +126,7 @@ def edit_learning(fields: dict[str, Any], save: Callable[[dict[str, Any]], Resul
 
 
 def _edit_text(text: str, save: Callable[[str], Result]) -> Result:
-    """Let the person edit a text, and save it; if that fails, the error names the file that keeps it."""
+    """Let the person edit the text, and save it; if saving fails, the error says which file contains the text."""
     import tempfile
 
     handle, path = tempfile.mkstemp(prefix="learnt-", suffix=".md")

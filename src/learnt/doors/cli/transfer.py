@@ -101,7 +101,7 @@ def _read_json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
             yield _check_object(json.loads(line), f"{name}, line {number}")
         except (ValueError, RecursionError) as error:
             raise InvalidValue(
-                f"{name}, line {number} is not JSON: {error}", hint="each line must hold one JSON object"
+                f"{name}, line {number} is not JSON: {error}", hint="each line must be one JSON object"
             ) from None
 
 
@@ -112,7 +112,7 @@ def _check_object(record: object, where: str) -> dict[str, Any]:
 
 
 def read_records(content: bytes, name: str, format: str | None) -> Iterable[dict[str, Any]]:
-    """Return the learnings in a file; without a format, it is detected from the name and the content."""
+    """Return the learnings in a file; if `format` is None, detect it from the name and the content."""
     if format is None:
         looks_like_json = content.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"[")
         format = "markdown" if name.endswith(_MARKDOWN_ENDINGS) or not looks_like_json else "jsonl"
@@ -121,20 +121,23 @@ def read_records(content: bytes, name: str, format: str | None) -> Iterable[dict
     entries = list(read_entries(_decode(content, name)))
     if not entries:
         raise InvalidValue(
-            f"{name} holds no learnings", hint="a Markdown entry starts with `## title`; JSONL has one object per line"
+            f"{name} does not contain any learnings",
+            hint="a Markdown entry starts with `## title`; JSONL has one object per line",
         )
     return entries
 
 
 def read_bytes(name: str) -> bytes:
-    """Return the bytes of a file, or of stdin for `-`."""
+    """Return the bytes in a file, or from stdin for `-`."""
     if name == "-":
         return sys.stdin.buffer.read()
     try:
         with open(name, "rb") as file:
             return file.read()
     except OSError as error:
-        raise WrongRequest(f"cannot read {name}: {error.strerror}", hint="name an existing file, or `-`") from None
+        raise WrongRequest(
+            f"cannot read {name}: {error.strerror}", hint="choose an existing file, or `-` for stdin"
+        ) from None
 
 
 def _decode(content: bytes, name: str) -> str:
@@ -156,7 +159,7 @@ def _render(learnings: Iterator[Learning], format: str) -> Iterator[str]:
 
 
 def write_whole(path: str, pieces: Iterable[str]) -> None:
-    """Write a file completely or not at all; a pipe or device is written directly."""
+    """Write a file completely or not at all; write to a pipe or device directly."""
     path = os.path.realpath(path)
     is_plain = os.path.isfile(path) or not os.path.exists(path)
     content = (piece.encode() for piece in pieces)

@@ -104,9 +104,9 @@ def purge_run(arguments: Arguments) -> None:
         if not arguments.yes and is_terminal(sys.stdin) and not confirm(_describe_purge(memory, arguments.id)):
             note("Nothing was deleted.")
             return
-        known = len(memory.remarks)
+        printed = len(memory.remarks)
         backups = (memory.warnings.purge if is_id("brief", arguments.id) else memory.purge)(arguments.id)
-        for remark in memory.remarks[known:]:
+        for remark in memory.remarks[printed:]:
             note(remark)
         on_server = bool(memory.server_project)
     if arguments.json:
@@ -140,11 +140,11 @@ def _describe_purge(memory: Memory, id: str) -> str:
 
 def _dismiss_warning(arguments: Arguments) -> None:
     if arguments.reason:
-        raise WrongRequest("a warning has no history to keep a reason in", hint="leave `--reason` out")
+        raise WrongRequest("a reason cannot be stored, because a warning has no history", hint="omit `--reason`")
     with open_memory(arguments) as memory:
         dismissed = memory.warnings.dismiss(arguments.id)
     command = dismissed.command if dismissed else None
-    gone = f"Nothing to change, already done: the warning of {arguments.id} no longer exists"
+    gone = f"Nothing to change, already done: the warning in {arguments.id} no longer exists"
     line = gone if command is None else f"Dismissed the warning about: {command}"
     print_result(arguments, {"id": arguments.id, "command": command}, line)
 

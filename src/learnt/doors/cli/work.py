@@ -1,4 +1,4 @@
-"""The commands of the loop: work, status, stop, log, strategy."""
+"""The loop's commands: work, status, stop, log, strategy."""
 
 from __future__ import annotations
 
@@ -51,16 +51,21 @@ def work_arguments(parser: Parser) -> None:
 def work_run(arguments: Arguments) -> int:
     for name in ("tasks", "jobs", "max_iterations"):
         value = getattr(arguments, name)
-        most = _MAX_JOBS if name == "jobs" else math.inf
-        if value is not None and not 1 <= value <= most:
-            bounds = "of at least 1" if most == math.inf else f"from 1 to {most}"
-            raise WrongRequest(f"--{name.replace('_', '-')} is {value}", hint=f"give a whole number {bounds}")
+        maximum = _MAX_JOBS if name == "jobs" else math.inf
+        if value is not None and not 1 <= value <= maximum:
+            option, bounds = (
+                f"--{name.replace('_', '-')}",
+                "at least 1" if maximum == math.inf else f"from 1 to {maximum}",
+            )
+            raise WrongRequest(f"{option} must be {bounds}, not {value}", hint="`learnt work --help` shows the options")
     if arguments.budget_usd is not None and not 0 < arguments.budget_usd < 1e9:
-        raise WrongRequest(f"--budget-usd is {arguments.budget_usd}", hint="give an amount of USD above 0")
+        raise WrongRequest(
+            f"--budget-usd must be above 0 and below 1e9, not {arguments.budget_usd}", hint="set an amount in USD"
+        )
     with open_memory(arguments) as memory:
         root, folder, settings = memory.root, memory.folder, memory.settings
         if arguments.background:
-            check_agent(memory)  # now, while a person sees the error
+            check_agent(memory)  # now, while a person can see the error
     plan = Plan(
         tasks=0 if arguments.all else arguments.tasks,
         jobs=arguments.jobs or settings.work_jobs,
@@ -68,7 +73,7 @@ def work_run(arguments: Arguments) -> int:
         budget_usd=arguments.budget_usd or 0.0,
     )
     if plan.budget_usd and not settings.models and registry.get(settings.work_agent, "run").reports != "cost":
-        note("the cost of attempts is unknown, so the budget has no effect: give prices under `[[models]]`")
+        note("the cost of attempts is unknown, so the budget has no effect: set prices under `[[models]]`")
     if plan.jobs > 1 and settings.work_isolation == "none":
         note('several agents will work in the same folder; `isolation = "worktree"` under [work] gives each its own')
     if arguments.background:
@@ -114,7 +119,7 @@ class _EventPrinter:
                     say(line)
                 sys.stdout.flush()
             except OSError:
-                self._quiet = True  # the reader has gone; the work continues
+                self._quiet = True  # the reader has closed the pipe; the work continues
 
     def _lines(self, event: Notice) -> list[str]:
         if event.what == "started":
@@ -166,7 +171,7 @@ def _print_summary(summary: Summary) -> None:
 
 
 def _ask_opinion(memory: Memory, summary: Summary) -> None:
-    """At a terminal, ask whether the learnings helped, if any were given; an answer is optional."""
+    """At a terminal, ask whether the learnings helped, if agents were given any; an answer is optional."""
     began = now_ms() - summary.duration_ms
     is_wanted = memory.settings.learnings_ask and summary.done and not summary.stopped.startswith(_STOPPED_BY)
     if not (is_wanted and is_at_keyboard() and is_terminal(sys.stderr)):
@@ -221,11 +226,11 @@ def _is_active(state: dict[str, Any]) -> bool:
 
 
 def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
-    """Show the state on an alternate screen until all work ends or the person presses Ctrl-C; return the last."""
+    """Show the state on an alternate screen until all work ends or the person presses Ctrl-C; return the last state."""
     sys.stdout.write(_ALTERNATE_SCREEN)
     try:
         while _is_active(state):
-            say(_CLEAR + paint("learnt status; Ctrl-C ends it", "dim"))
+            say(_CLEAR + paint("learnt status; Ctrl-C stops it", "dim"))
             _show_state(state)
             sys.stdout.flush()
             time.sleep(_POLL_S)
@@ -273,7 +278,7 @@ def _read_state(memory: Memory) -> dict[str, Any]:
 
 def _show_state(state: dict[str, Any]) -> None:
     for run in state["running"]:
-        lost = "" if run["held"] else "  (no sign of life from its worker)"
+        lost = "" if run["held"] else "  (its worker does not respond)"
         figures = f"attempt {run['number']}  {run['model']}  {run['seconds']} s  {run['host']}:{run['pid']}"
         say(f"{paint('▶ ' + run['task'], 'bold')}  {run['title']}  {figures}{lost}")
         if run["last"]:
@@ -313,7 +318,7 @@ def stop_run(arguments: Arguments) -> None:
         time.sleep(0.05)
     remaining = [run.pid for run in active if runs.is_alive(run)]
     if remaining:
-        raise LearntError(f"process {remaining[0]} does not end", hint=f"look at it: `ps -p {remaining[0]}`")
+        raise LearntError(f"process {remaining[0]} has not ended", hint=f"see `ps -p {remaining[0]}`")
     line = f"Stopped {format_count(len(active), 'run')}." if active else "No run is active on this machine."
     print_result(arguments, {"id": "stop", "stopped": [run.pid for run in active]}, line)
 
@@ -380,7 +385,7 @@ def strategy_run(arguments: Arguments) -> None:
     else:
         say(f"No attempts{' at tasks of this type' if arguments.type else ''} are recorded yet.")
     for type, choice in picture.choices:
-        say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {choice.model or 'the default of the client'}:")
+        say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {choice.model or "the client's default"}:")
         say(f"  {choice.reason}")
 
 

@@ -1,5 +1,5 @@
 """The door for clients that speak the Model Context Protocol, through the official SDK.
 
-`tools` holds what an agent can call, `words` formats the answers, `server` connects both to the SDK, and `http` checks
-who may connect over HTTP. Only `learnt mcp` imports this package.
+`tools` contains the functions that an agent can call, `words` formats the answers, `server` connects both to the SDK,
+and `http` checks the connections over HTTP. Only `learnt mcp` imports this package.
 """

@@ -1,7 +1,7 @@
 """MCP over HTTP: on this machine only, and only with the token.
 
-A web page can reach a local server too, through a host name that resolves to this machine (DNS rebinding). So `Host`
-and `Origin` must name this machine, and every request must carry the token as `Bearer`. The token is printed once, at
+A web page can also reach a local server, through a host name that resolves to this machine (DNS rebinding). So `Host`
+and `Origin` must be this machine, and every request must contain the token as `Bearer`. The token is printed once, at
 the start, and never logged.
 """
 
@@ -31,7 +31,7 @@ _PATIENCE_S = 2
 
 
 def serve_http(folder: str, port: int, own_token: str, *, as_json: bool) -> None:
-    """Print the address and serve the project until the process is stopped; `own_token`: the user's, if any."""
+    """Print the address and serve the project until the process is stopped; `own_token` is the user's token, if any."""
     token = _choose_token(own_token)
     with _listen(port) as listening:
         address = f"http://{_ADDRESS}:{listening.getsockname()[1]}{_PATH}"
@@ -39,19 +39,19 @@ def serve_http(folder: str, port: int, own_token: str, *, as_json: bool) -> None
             show_json({"id": "mcp", "url": address, "token": "" if own_token else token})
             sys.stdout.flush()
         else:
-            note(f"learnt listens at {address}; Ctrl-C ends it")
+            note(f"learnt is listening at {address}; Ctrl-C stops it")
             note(f"token: {'as in LEARNT_MCP_TOKEN' if own_token else token}")
         _serve(folder, listening, token)
 
 
 def _choose_token(own: str) -> str:
-    """Return the user's own token, or a new one; raise if theirs is too short or cannot be sent."""
+    """Return the user's own token, or a new one; raise if the user's token is too short or cannot be sent."""
     if not own:
         return secrets.token_urlsafe(32)
     if len(own) < _MIN_TOKEN_CHARS or not own.isascii() or not own.isprintable() or " " in own:
         raise WrongRequest(
             f"LEARNT_MCP_TOKEN must be at least {_MIN_TOKEN_CHARS} printable ASCII characters, without spaces",
-            hint="unset it, and learnt generates and prints one",
+            hint="unset it to let learnt generate and print a token",
         )
     return own
 
@@ -62,16 +62,16 @@ def _listen(port: int) -> socket.socket:
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((_ADDRESS, port))
-        listening.listen()  # before the address is printed: clients may connect at once
+        listening.listen()  # before the address is printed, because clients may connect immediately
     except (OSError, OverflowError) as error:
         listening.close()
-        raise WrongRequest(f"cannot listen on port {port}: {error}", hint="`--port 0` takes a free one") from None
+        raise WrongRequest(f"cannot listen on port {port}: {error}", hint="`--port 0` chooses a free port") from None
     return listening
 
 
 def _serve(folder: str, listening: socket.socket, token: str) -> None:
-    # Stateless: no answer depends on an earlier request, and nothing accumulates. Only the guard checks who may
-    # connect: the SDK compares host names literally and rejects some that the guard accepts.
+    # The server is stateless: no answer depends on an earlier request, and nothing accumulates. The SDK's own check is
+    # off, because it compares host names literally and rejects some that the guard accepts.
     app = make_server(folder).streamable_http_app(
         streamable_http_path=_PATH,
         json_response=True,
@@ -91,7 +91,7 @@ def _serve(folder: str, listening: socket.socket, token: str) -> None:
 
 
 class Guard:
-    """Passes a request on if its host, origin and token are right."""
+    """Passes a request on if its host, origin and token are valid."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -113,9 +113,9 @@ class Guard:
         for name, value in headers:
             values.setdefault(name.lower(), []).append(value)
         if not values[b"host"] or not all(_is_here(b"//" + host) for host in values[b"host"]):
-            return 421, "the Host header does not name this machine\n"
+            return 421, "the Host header must be this machine's address\n"
         if not all(map(_is_here, values[b"origin"])):
-            return 403, "the Origin header does not name this machine\n"
+            return 403, "the Origin header must be this machine's address\n"
         if not any(map(self._is_authorized, values[b"authorization"])):
             return 401, "the token is missing or wrong: send `Authorization: Bearer TOKEN`\n"
         return 0, ""
@@ -126,7 +126,7 @@ class Guard:
 
 
 def _is_here(address: bytes) -> bool:
-    """Return whether an address names this machine, on any port."""
+    """Return whether an address is this machine's, on any port."""
     try:
         split = urlsplit(address.decode("ascii"))
         _ = split.port  # raises if it is not a number

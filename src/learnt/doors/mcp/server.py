@@ -1,7 +1,7 @@
-"""The MCP server: registers our tools, resources and prompts with the SDK, and turns errors into helpful texts.
+"""The MCP server: registers our tools, resources and prompts with the SDK, and turns errors into helpful messages.
 
-Errors say what went wrong and what to do, never where in the code. Unknown arguments are not an error, because clients
-add their own, but the answer lists them.
+Errors say what went wrong and what to do, but never where in the code. Unknown arguments are not an error, because
+clients add their own, but the answer lists them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from learnt.text.clean import fold
 
 _MARKDOWN = "text/markdown"
 _MAX_NAME_CHARS = 60
-# A client may offer these to its model with every tool, and pass them on.
+# Arguments that some clients add to every tool; they are ignored silently.
 _CLIENT_ARGUMENTS = ("wait_for_previous",)
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -65,7 +65,7 @@ def serve_stdio(folder: str) -> None:
     try:
         make_server(folder).run("stdio")
     except* OSError:
-        pass  # the client has gone
+        pass  # the client has exited
 
 
 class Server(MCPServer[Any]):
@@ -74,9 +74,9 @@ class Server(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool; an error becomes its result."""
+        """Call a tool; return an error as its result."""
         parameters = {tool.name: list(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
-        before = CALLER.set(_name_caller(context))
+        before = CALLER.set(_caller_name(context))
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -95,8 +95,8 @@ class Server(MCPServer[Any]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt; the error says what went wrong."""
-        before = CALLER.set(_name_caller(context))
+        """Return a prompt; raise an error that says what went wrong."""
+        before = CALLER.set(_caller_name(context))
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:
@@ -118,15 +118,15 @@ def _with_our_errors(read: Callable[..., str]) -> Callable[..., str]:
     return reads
 
 
-def _name_caller(context: Context[Any, Any] | None) -> str:
-    """Return the caller for the history: the name of the client, if it gives one."""
+def _caller_name(context: Context[Any, Any] | None) -> str:
+    """Return the caller's name for the history: `mcp`, and the client's name if the client sent it."""
     params = context.request_context.session.client_params if context is not None else None
     name = fold(params.client_info.name)[:_MAX_NAME_CHARS] if params is not None else ""
     return f"mcp: {name}" if name else "mcp"
 
 
 def _describe_error(error: BaseException, usage: str = "") -> str:
-    """Return the message of an expected error for an agent; empty for any other."""
+    """Return an expected error's message for an agent; empty for any other error."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, LearntError):

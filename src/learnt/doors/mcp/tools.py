@@ -1,7 +1,8 @@
 """The tools, resources and prompts for an agent: each makes one call to the façade and returns plain text.
 
-Every call opens the store again, so that a server that runs for days sees other writers, changed settings and a
-database that was away. Calls run one at a time, since a connection belongs to one thread. No tool deletes anything.
+Every call opens the store again, so that a server that has been running for days notices other writers, changed
+settings and a database that was unavailable for a while. Calls run one at a time, because a connection belongs to one
+thread. No tool deletes anything.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from learnt.model import check_goal
 from learnt.text.fence import fenced, without_tags
 
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
-"""The name in the history for what is done here."""
+"""The name that the history records for changes made here."""
 
 _TaskId = Annotated[str, Field(description="The id that `brief` gave, task_…")]
 _Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
@@ -33,7 +34,7 @@ _Command = Annotated[str, Field(description="A command that is about to run")]
 
 
 class Tools:
-    """The tools, resources and prompts of one project."""
+    """One project's tools, resources and prompts."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -155,7 +156,7 @@ class Tools:
 
     def learnings_file(self) -> str:
         """What this project has learnt, as people and agents left it."""
-        # Clients list this resource and may read it unasked, so a missing file is no error.
+        # Clients list this resource and may read it without being asked, so a missing file is not an error.
         return self._read_file("") or "There is no learnings file yet. For the user: `learnt update` writes it.\n"
 
     def learnings_of_goal(self, goal: str) -> str:

@@ -1,4 +1,4 @@
-"""Learnings, briefs and errors as plain text for an agent; text from elsewhere is fenced as data."""
+"""Format learnings, briefs and errors as plain text for an agent; text from other sources is fenced as data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from learnt.text.fence import fenced, harmless
 from learnt.text.templates import read_template
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
-# Clients cut long results in the middle, so longer ones are shortened here.
+# Clients cut long results in the middle, so results are shortened to this length here.
 _MAX_RESULT_CHARS = 9_500
-# Hints are written for the command line; for an agent they name tools and parameters instead.
+# Hints are written for the command line; for an agent, commands are replaced by tools and parameters.
 _HINTS = (
     (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
     (re.compile(r"`learnt list[^`]*` shows the ids"), "`recall` tells the ids"),
@@ -37,12 +37,12 @@ def prompt(name: str, **parts: str) -> str:
 
 
 def fence_lines(lines: Iterable[str], id: str) -> str:
-    """Return lines that hold text from elsewhere, fenced as data."""
+    """Return lines that contain text from other sources, fenced as data."""
     return fenced(harmless("\n".join(lines)), id)
 
 
 def format_learnings(learnings: Sequence[Learning]) -> str:
-    """Return learnings in full as long as there is room, then only their titles."""
+    """Return learnings in full up to the length limit, then only their titles."""
     parts: list[str] = []
     room = _MAX_RESULT_CHARS
     for learning in learnings:
@@ -66,7 +66,7 @@ def format_learning(learning: Learning) -> str:
 
 
 def format_brief(brief: Brief) -> str:
-    """Return a brief, or why it is empty, and the ids for later calls."""
+    """Return a brief or the reason why it is empty, and the ids for later calls."""
     ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
     return f"{brief.text or explain_empty(brief)}\n{ids}"
 
