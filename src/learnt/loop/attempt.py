@@ -106,7 +106,8 @@ class TaskAttempt:
             worktrees = os.path.join(self._store_folder, WORKTREES)
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
             self._update_claim(model=choice.model, model_reason=choice.reason, folder=folder.path)
-            self._say(f"model: {choice.model or "the client's default"} ({choice.reason})")
+            model = choice.model or "the client's default"
+            self._say(f"model: {model} ({choice.reason})")
             prompt = build_prompt(self._memory, self.task, choice, unmerged=folder.unmerged)
             return (
                 choice,

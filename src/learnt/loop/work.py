@@ -232,7 +232,7 @@ class LoopRun:
             memory.work.end(claim, only_if_lapsed=True)
 
     def _renew_claims(self, lease_s: int) -> None:
-        """Renew running attempts' claims, stop attempts whose claim was lost, and release other workers' lapsed claims."""
+        """Renew running attempts' claims, stop attempts that lost their claim, and release dead workers' claims."""
         renewed_at: dict[str, float] = {}
         with self._open_memory() as memory:
             while True:

@@ -41,7 +41,7 @@ class Exit(Value):
     """How a program ended.
 
     `ending` is `exited`, `time limit`, `output limit`, `interrupted` or `not started`. `exit_code` is the code that a
-    shell reports (137 for a kill), or None if the program was not started. `survivors` are the ids of the processes that
+    shell reports (137 for a kill), or None if the program was not started. `survivors` are the ids of processes that
     could not be ended. `error` says why the program was not started or why its output could not be saved.
     """
 

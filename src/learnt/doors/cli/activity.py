@@ -151,7 +151,7 @@ def _show_entries(entries: tuple[Entry, ...], *, now: int, ids: bool) -> None:
 
 
 def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, list[str]]:
-    """Return the cells of each column by its head, without empty columns; with `now`, times say how long ago an entry was made."""
+    """Return the cells of each column by its head, without empty columns; with `now`, times are relative to it."""
     columns = {
         "when": [format_time(entry.at, seconds=True) if now is None else ago(entry.at, now) for entry in entries],
         "what": [entry.what for entry in entries],

@@ -287,7 +287,7 @@ def report_redactions(memory: Memory) -> None:
 
 
 def open_memory(arguments: Arguments, *, tidies: bool = True) -> Memory:
-    """Open the store that the arguments select, without creating it. With `tidies`, tidy it on closing if that is due."""
+    """Open the store that the arguments select, without creating it. With `tidies`, tidy it afterwards if due."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
     for remark in memory.remarks:

@@ -385,7 +385,8 @@ def strategy_run(arguments: Arguments) -> None:
     else:
         say(f"No attempts{' at tasks of this type' if arguments.type else ''} are recorded yet.")
     for type, choice in picture.choices:
-        say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {choice.model or "the client's default"}:")
+        model = choice.model or "the client's default"
+        say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {model}:")
         say(f"  {choice.reason}")
 
 
