@@ -1,6 +1,6 @@
-"""Run all measurements, or those that are named, and print Markdown to stdout; talk goes to stderr.
+"""Run all measurements, or the chosen ones, and print Markdown to stdout and progress to stderr.
 
-Nothing is read from or written to the user's home. The exit code is 1 when a bar fails, after everything is printed.
+Nothing is read from or written to the user's home. If a bar fails, the exit code is 1 after everything is printed.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
 
 
 def main() -> int:
-    """Run the parts that the command line names and return the exit code."""
+    """Run the parts that the command line selects and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure, and print the results as Markdown.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(PARTS)}; default: all")
     names = parser.parse_args().names or list(PARTS)
     unknown = [name for name in names if name not in PARTS]
     if unknown:
-        parser.error(f"there is no part `{unknown[0]}`; there are: {', '.join(PARTS)}")
+        parser.error(f"there is no part `{unknown[0]}`; choose from: {', '.join(PARTS)}")
     with tempfile.TemporaryDirectory(prefix="learnt-bench-") as folder:
         _isolate(Path(folder))
         print(describe_machine(folder), flush=True)
@@ -79,7 +79,7 @@ def _run(names: list[str], workspace: Workspace) -> int:
 
 
 def _isolate(folder: Path) -> None:
-    """Give this process and its children an empty home, no settings from outside, and Python's usual caching."""
+    """Set an empty home, remove outside settings, and enable Python's bytecode cache, also for child processes."""
     for name in list(os.environ):
         if name.startswith(("LEARNT_", "XDG_")) or name == "PYTHONDONTWRITEBYTECODE":
             del os.environ[name]

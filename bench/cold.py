@@ -1,7 +1,7 @@
-"""What a hook and a brief cost as cold processes in a store of 10,000 learnings: time, and memory.
+"""The time and memory that a hook and a brief need as cold processes with 10,000 learnings.
 
-`LEARNT_BENCH_OTHER=/path/to/python` names the interpreter of another checkout. Its commands are then measured in the
-same rounds, in a copy of the same store, and the last table compares the two.
+If `LEARNT_BENCH_OTHER=/path/to/python` is the interpreter of another checkout, its commands are measured in the same
+rounds, in a copy of the same store, and the last table compares the two.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Starts = dict[str, Callable[[], Run]]
 
 
 def measure(workspace: Workspace) -> Report:
-    """Brief a task of forty words, by hand and through a hook; both have something to say."""
+    """Brief a task of forty words, with a command and through a hook; neither brief is empty."""
     folder = workspace.new_folder()
     text = _fill(folder)
     others: Starts = {}
@@ -43,7 +43,7 @@ def measure(workspace: Workspace) -> Report:
     starts = _starts(LEARNT, folder, text)
     for name, start in (starts | others).items():
         if name.startswith("hook"):
-            _check_that_the_hook_answers(start())
+            _check_hook_answers(start())
     times = time_side_by_side(starts | others, rounds=ROUNDS)
     memory = {name: peak_megabytes((starts | others)[name]()) for name in times if name != BARE}
     rows = [_row(times, memory, name, BARE) for name in COMMANDS]
@@ -54,20 +54,20 @@ def measure(workspace: Workspace) -> Report:
 
 
 def prompt_event(prompt: str, *, session: str) -> bytes:
-    """Return what a client sends to a hook when a person has written a prompt."""
+    """Return the event that a client sends to a hook after a person has written a prompt."""
     event = {"hook_event_name": "UserPromptSubmit", "session_id": session, "cwd": ".", "prompt": prompt}
     return json.dumps(event).encode()
 
 
 def _fill(folder: Path) -> str:
-    """Store the learnings; return a task of forty words, of which one learning has eight."""
+    """Store the learnings; return a task of forty words, eight of which are the title of a learning."""
     chance = random.Random(LEARNINGS)
     say(f"  storing {LEARNINGS:,} learnings")
     with Memory.open(folder) as memory:
         for _ in range(0, LEARNINGS, 1_000):
             memory.add_all([natural_learning(chance) for _ in range(1_000)])
-        known = memory.learnings(limit=1).learnings[0].title
-    return f"{known} " + " ".join(natural_word(chance) for _ in range(32))
+        title = memory.learnings(limit=1).learnings[0].title
+    return f"{title} " + " ".join(natural_word(chance) for _ in range(32))
 
 
 def _starts(learnt: str, folder: Path, text: str) -> Starts:
@@ -83,19 +83,19 @@ def _other(name: str) -> str:
 
 
 def _row(times: dict[str, Timing], memory: dict[str, float], name: str, bare_name: str) -> list[str]:
-    mine, least = times[name], times[bare_name]
+    own, base = times[name], times[bare_name]
     return [
         name,
-        f"{mine.wall_ms:.1f}",
-        f"{mine.wall_ms / least.wall_ms:.2f}",
-        f"{mine.cpu_ms:.1f}",
-        f"{mine.cpu_ms / least.cpu_ms:.2f}",
+        f"{own.wall_ms:.1f}",
+        f"{own.wall_ms / base.wall_ms:.2f}",
+        f"{own.cpu_ms:.1f}",
+        f"{own.cpu_ms / base.cpu_ms:.2f}",
         f"{memory[name]:.0f}",
     ]
 
 
 def _comparison(times: dict[str, Timing]) -> str:
-    """Return what this checkout takes of what the other one takes."""
+    """Return a table of this checkout's times divided by the other checkout's."""
     pairs = [(name, times[name], times[_other(name)]) for name in (BARE, *COMMANDS)]
     rows = [
         [name, f"{ours.wall_ms / their.wall_ms:.3f}", f"{ours.cpu_ms / their.cpu_ms:.3f}"]
@@ -115,13 +115,13 @@ def _bars(times: dict[str, Timing], memory: dict[str, float]) -> list[Bar]:
 
 
 def _notes(times: dict[str, Timing]) -> str:
-    least = times[BARE]
+    base = times[BARE]
     notes = f"{LEARNINGS:,} learnings, a task of 40 words, medians of {ROUNDS} rounds."
-    notes += f" Bare Python: {least.wall_ms:.1f} ms, {least.cpu_ms:.1f} ms of the processor."
-    return notes + (f" The other one: `{OTHER}`." if OTHER else "")
+    notes += f" Bare Python: {base.wall_ms:.1f} ms, {base.cpu_ms:.1f} ms of processor time."
+    return notes + (f" The other checkout: `{OTHER}`." if OTHER else "")
 
 
-def _check_that_the_hook_answers(run: Run) -> None:
+def _check_hook_answers(run: Run) -> None:
     done = subprocess.run(run.words, cwd=run.folder, input=run.stdin, capture_output=True, check=True)
     if b"additionalContext" not in done.stdout:
-        raise RuntimeError("the hook has nothing to say, so its time says nothing")
+        raise RuntimeError("the hook's answer is empty, so its time is meaningless")

@@ -1,4 +1,4 @@
-"""What each event of a client costs as a cold `learnt hook`, in a store of 10,000 learnings: time, and memory."""
+"""The time and memory that a cold `learnt hook` needs for each client event, with 10,000 learnings."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ PINNED = 5
 WRONG = {"command": "npx release --quick"}
 RIGHT = {"command": "npx release --safe"}
 COMPLAINT = "Exit code 2\nrelease: unknown option --quick"
-WORDLESS = ("call without a warning", "result that succeeded", "stop", "end")
-"""The events that are answered with nothing."""
+WITHOUT_ANSWER = ("call without a warning", "result that succeeded", "stop", "end")
+"""The events to which the hook does not answer."""
 
 
 def measure(workspace: Workspace) -> Report:
-    """Start the hook for each event; whichever can have something to say has."""
+    """Start the hook for each event; every event that can have an answer has one."""
     folder = workspace.new_folder()
     chance = random.Random(LEARNINGS)
     say(f"  storing {LEARNINGS:,} learnings")
-    known = _fill(folder, chance)
-    _make_a_misstep(folder)
-    starts = dict(_events(folder, f"{known} " + " ".join(natural_word(chance) for _ in range(32))))
+    title = _fill(folder, chance)
+    _record_misstep(folder)
+    starts = dict(_events(folder, f"{title} " + " ".join(natural_word(chance) for _ in range(32))))
     for name, start in starts.items():
-        answered = bool(_told(start()))
-        if answered == (name in WORDLESS):
-            raise RuntimeError(f"{name}: the hook says {'something' if answered else 'nothing'}, so its time is wrong")
+        has_answer = bool(_run_hook(start()))
+        if has_answer == (name in WITHOUT_ANSWER):
+            raise RuntimeError(
+                f"{name}: {'unexpected' if has_answer else 'missing'} answer, so its time is meaningless"
+            )
     times = time_side_by_side(starts, rounds=ROUNDS, before_each=lambda: _wait_for_worker(folder))
     rows, bars = [], []
     for name, start in starts.items():
@@ -54,33 +56,33 @@ def measure(workspace: Workspace) -> Report:
     notes = (
         f"`learnt hook --client claude`, {LEARNINGS:,} learnings, a new conversation each time, medians of {ROUNDS} "
         f"rounds; bare Python: {times[BARE].wall_ms:.1f} ms. "
-        "The worker that a stop starts has ended before the next run."
+        "The worker that a stop starts ends before the next run."
     )
     return Report("Hooks", notes, table(("event", "ms", "× bare Python", "MB"), rows), tuple(bars))
 
 
 def _fill(folder: Path, chance: random.Random) -> str:
-    """Store the learnings, a few of them pinned; return the title of one."""
+    """Store the learnings, and pin a few of them; return the title of a learning that is not pinned."""
     with Memory.open(folder) as memory:
         for _ in range(0, LEARNINGS, 1_000):
             memory.add_all([natural_learning(chance) for _ in range(1_000)])
-        found = memory.learnings(limit=PINNED + 1).learnings
-        for learning in found[1:]:
+        learnings = memory.learnings(limit=PINNED + 1).learnings
+        for learning in learnings[1:]:
             memory.pin(learning.id)
-        return found[0].title
+        return learnings[0].title
 
 
-def _make_a_misstep(folder: Path) -> None:
-    """Let a command fail, and another one work in its place."""
+def _record_misstep(folder: Path) -> None:
+    """Report a command that fails, and another command that works instead."""
     for name, fields in (
         ("PostToolUseFailure", {"tool_input": WRONG, "error": COMPLAINT}),
         ("PostToolUse", {"tool_input": RIGHT, "tool_response": {"stdout": "released"}}),
     ):
-        _told(_hook(folder, name, "first", tool_name="Bash", **fields))
+        _run_hook(_hook(folder, name, "first", tool_name="Bash", **fields))
 
 
 def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
-    """Yield each event that is measured, and what starts its hook."""
+    """Yield the name of each measured event, and a function that returns its run."""
     numbers = itertools.count()
     bash = {"tool_name": "Bash"}
     failed: dict[str, Any] = {**bash, "tool_input": WRONG, "error": COMPLAINT}
@@ -96,7 +98,7 @@ def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
     yield "call without a warning", start("PreToolUse", **bash, tool_input={"command": "make build"})
     yield "result that failed", start("PostToolUseFailure", **failed)
     yield "result that succeeded", start("PostToolUse", **succeeded)
-    _told(start("UserPromptSubmit", session="compacted", prompt=text)())
+    _run_hook(start("UserPromptSubmit", session="compacted", prompt=text)())
     yield "compaction", start("PreCompact", session="compacted", trigger="auto")
     yield "stop", start("Stop", last_assistant_message="The cart is emptied once.\n<learning>Lock the cart</learning>")
     yield "end", start("SessionEnd", reason="other")
@@ -107,13 +109,13 @@ def _hook(folder: Path, name: str, session: str, **fields: Any) -> Run:
     return Run((LEARNT, "hook", "--client", "claude"), folder, stdin=json.dumps(event).encode())
 
 
-def _told(run: Run) -> bytes:
+def _run_hook(run: Run) -> bytes:
     _wait_for_worker(run.folder)
     return subprocess.run(run.words, cwd=run.folder, input=run.stdin, capture_output=True, check=True).stdout
 
 
 def _wait_for_worker(folder: Path) -> None:
-    """Wait until no worker is at work or on its way: it would take the time of what is measured."""
-    place = str(folder / ".learnt")
-    while worker_state(place)[0] in ("started", "begun") or is_at_work(place):
+    """Wait until no worker is running or about to run, because it would slow the measured process down."""
+    store_folder = str(folder / ".learnt")
+    while worker_state(store_folder)[0] in ("started", "begun") or is_at_work(store_folder):
         time.sleep(0.005)

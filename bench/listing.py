@@ -1,4 +1,4 @@
-"""What `learnt list` costs in a large store: it shows one page, so it should hardly feel the size."""
+"""How long `learnt list` takes in a large store. It shows one page, so the store's size should hardly matter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the numbers were measured on: the machine and the versions."""
+"""Describe the machine and the versions that were measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from learnt import __version__
 
 
 def describe_machine(folder: str) -> str:
-    """Return the head of the results; `folder` is where the stores are."""
+    """Return the heading of the results; `folder` is where the stores are."""
     facts = {
         "processor": f"{_processor()}, {_cores()} cores",
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
@@ -48,23 +48,23 @@ def _system() -> str:
 
 
 def _file_system(folder: str) -> str:
-    """Return the type of the file system that holds a folder."""
+    """Return the type of a folder's file system."""
     try:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:
         return "an unknown file system"
-    holding = [(len(mount[1]), mount[2]) for mount in mounts if Path(folder).is_relative_to(mount[1])]
-    return max(holding)[1]
+    parents = [(len(mount[1]), mount[2]) for mount in mounts if Path(folder).is_relative_to(mount[1])]
+    return max(parents)[1]
 
 
 def _versions() -> list[str]:
-    found = [f"learnt {__version__}", f"Python {platform.python_version()}"]
-    found += [f"SQLite {apsw.sqlite_lib_version()}", f"apsw {apsw.apsw_version()}"]
+    versions = [f"learnt {__version__}", f"Python {platform.python_version()}"]
+    versions += [f"SQLite {apsw.sqlite_lib_version()}", f"apsw {apsw.apsw_version()}"]
     binaries = find_binaries()
     if binaries is None:
-        return [*found, "no PostgreSQL"]
+        return [*versions, "no PostgreSQL"]
     import psycopg
 
     words = [str(binaries / "postgres"), "--version"]
     server = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()[2]
-    return [*found, f"PostgreSQL {server}", f"psycopg {psycopg.__version__}"]
+    return [*versions, f"PostgreSQL {server}", f"psycopg {psycopg.__version__}"]

@@ -1,6 +1,6 @@
-"""What `learnt mcp` adds to its SDK until it answers `initialize`, and what opening a connection adds to a call.
+"""How long `learnt mcp` takes to answer `initialize`, compared with its SDK's import, and what a new connection costs.
 
-A client waits for its servers before the first prompt, and most of that wait is the SDK's import.
+A client waits for its servers before the first prompt, and most of that time is the SDK's import.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INITIALIZE = {
 
 
 def measure(workspace: Workspace) -> Report:
-    """Start both side by side, each until its first line; then call with a kept and with a new connection."""
+    """Start both side by side until each prints a line; then search with an open and with a new connection."""
     folder = workspace.new_folder()
     with Memory.open(folder) as memory:
         memory.add_all([record(random.Random(number)) for number in range(100)])
@@ -44,7 +44,7 @@ def measure(workspace: Workspace) -> Report:
     for number in range(ROUNDS + 1):
         for name in chance.sample(list(starts), len(starts)):
             taken_ms = _until_first_line(starts[name], folder)
-            times[name] += [taken_ms] if number else []  # the first one fills the file caches
+            times[name] += [taken_ms] if number else []  # the first round fills the file caches
     sdk, answered = (statistics.median(measured) for measured in times.values())
     rows = [[name, f"{statistics.median(measured):.0f}"] for name, measured in times.items()]
     rows += [[name, f"{ms:.1f}"] for name, ms in _calls(folder).items()]
@@ -63,7 +63,7 @@ def _until_first_line(words: tuple[str, ...], folder: Path) -> float:
             process.stdin.write(json.dumps(_INITIALIZE).encode() + b"\n")
             process.stdin.flush()
         except BrokenPipeError:
-            pass  # the import alone reads nothing
+            pass  # the process that only imports does not read its input
         line = process.stdout.readline()
         taken_ms = (time.perf_counter() - started) * 1000
         assert line
@@ -71,15 +71,15 @@ def _until_first_line(words: tuple[str, ...], folder: Path) -> float:
 
 
 def _calls(folder: Path) -> dict[str, float]:
-    """Return the time of a call on an open connection, and with a new connection."""
+    """Return how long a search takes with an open connection, and with a new connection."""
 
-    def own() -> None:
+    def search_with_new_connection() -> None:
         with Memory.open(folder, create=False) as memory:
             memory.search(QUERY)
 
-    with Memory.open(folder, create=False) as kept:
-        by_kept = _median_ms(lambda: kept.search(QUERY))
-    return {"a search, open connection": by_kept, "a search, new connection": _median_ms(own)}
+    with Memory.open(folder, create=False) as memory:
+        open_ms = _median_ms(lambda: memory.search(QUERY))
+    return {"a search, open connection": open_ms, "a search, new connection": _median_ms(search_with_new_connection)}
 
 
 def _median_ms(call: Callable[[], object]) -> float:

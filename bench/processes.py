@@ -1,7 +1,7 @@
 """Time whole cold processes, as users start them, side by side with a bare Python.
 
-Each round runs every command once, in a new order, so that a busy moment of the machine falls on all alike. A command
-that ends with an error stops the measurement: a failure can be fast.
+Each round runs every command once, in a new order, so that other load on the machine affects all commands equally. A
+command that fails stops the measurement, because a failure can be fast.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEARNT = str(Path(sys.executable).parent / "learnt")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One start of a process: its words, where it starts, and what it reads."""
+    """One start of a process: its command line, folder and input."""
 
     words: tuple[str, ...]
     folder: Path
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The time of a run: wall-clock time, and processor time, which other load on the machine affects less."""
+    """A run's wall-clock time, and its processor time, which other load on the machine affects less."""
 
     wall_ms: float
     cpu_ms: float
@@ -40,15 +40,15 @@ class Timing:
 def time_side_by_side(
     commands: Mapping[str, Callable[[], Run]], *, rounds: int, before_each: Callable[[], None] = lambda: None
 ) -> dict[str, Timing]:
-    """Return the medians of each command, and of bare Python with the same interpreter.
+    """Return each command's median times, and those of bare Python with the same interpreter.
 
-    A command is asked for its next run before the watch starts, so that each run can have its own learning.
-    `before_each` is called before each run; it waits for background processes of earlier runs.
+    A command's next run is prepared before the time is measured, so that each run can have its own learning.
+    `before_each` is called before each run, for example to wait for earlier runs' background processes.
     """
     starts = {BARE: lambda: bare(sys.executable), **commands}
     for start in starts.values():
         before_each()
-        _run(start())  # the first one fills the file caches
+        _run(start())  # the first run fills the file caches
     times: dict[str, list[Timing]] = {name: [] for name in starts}
     chance = random.Random(rounds)
     for _ in range(rounds):
@@ -59,12 +59,13 @@ def time_side_by_side(
 
 
 def bare(python: str) -> Run:
-    """Return a start of an interpreter with nothing to do."""
+    """Return a run of an interpreter that does nothing."""
     return Run((python, "-c", "pass"), Path.cwd())
 
 
 def _median(timings: list[Timing]) -> Timing:
-    return Timing(statistics.median(one.wall_ms for one in timings), statistics.median(one.cpu_ms for one in timings))
+    wall_ms, cpu_ms = [timing.wall_ms for timing in timings], [timing.cpu_ms for timing in timings]
+    return Timing(statistics.median(wall_ms), statistics.median(cpu_ms))
 
 
 def _run(run: Run) -> Timing:
@@ -79,13 +80,13 @@ def _run(run: Run) -> Timing:
 
 
 def _cpu_ms_of_children() -> float:
-    """Return the processor time of all children that have ended; without processes that were not waited for."""
+    """Return the processor time of all children that have ended and have been waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
 
 
 def peak_megabytes(run: Run) -> float:
-    """Return the peak memory of a process; it is measured in a child of a child, whose children are it alone."""
+    """Return a process's peak memory. It is measured by a helper process whose only child is that process."""
     program = (
         "import resource, subprocess, sys; subprocess.run(sys.argv[1:], "
         "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL); "

@@ -1,7 +1,8 @@
 """How well and how fast learnings are found, through `Memory.search`.
 
-Quality is measured on public sets that are not part of the repository: LEARNT_BENCH_DATA names their folder. Each
-document is stored as a learning (title: its first 100 characters, observation: the text), one store for each group.
+Quality is measured on public sets that are not part of the repository: LEARNT_BENCH_DATA is their folder. Each
+document is stored as a learning, whose title is the document's first 100 characters and whose observation is its text.
+Each group of documents has its own store.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from bench.workspace import Workspace
 from learnt import Memory
 
 DATA = os.environ.get("LEARNT_BENCH_DATA", "")
-# Set, and the recall among the first ten that must be reached.
+# For each set: the recall among the first ten hits that must be reached.
 SETS = {"learnings-dev": 0.545, "locomo-dev": 0.64, "beam-dev": 0.58}
 SIZES = tuple(int(size) for size in os.environ.get("RECALL_SIZES", "1000,10000,100000").split(","))
 MAX_MS = {100_000: 15, 1_000_000: 50}
@@ -31,16 +32,16 @@ def measure_quality(workspace: Workspace) -> Report:
     missing = [name for name in SETS if not (Path(DATA) / name / "docs.jsonl").exists()] if DATA else list(SETS)
     if missing:
         notes = (
-            f"Not measured: {', '.join(missing)}. Set LEARNT_BENCH_DATA to a folder with the sets; they are made from "
-            "the public LoCoMo, BEAM, and overstory/mulch data."
+            f"Not measured: {', '.join(missing)}. Set LEARNT_BENCH_DATA to a folder with the sets; they are derived "
+            "from the public LoCoMo, BEAM, and overstory/mulch data."
         )
         return Report("Recall: quality", notes, "")
     rows, bars = [], []
-    for name, least in SETS.items():
+    for name, minimum in SETS.items():
         say(f"  {name}")
         recall, ndcg, count = _search_set(workspace, name)
-        rows.append([name, str(count), f"{recall:.3f}", f"{ndcg:.3f}", f"{least:.3f}"])
-        bars.append(Bar(f"{name}: recall@10 ≥ {least} ({recall:.3f})", recall >= least))
+        rows.append([name, str(count), f"{recall:.3f}", f"{ndcg:.3f}", f"{minimum:.3f}"])
+        bars.append(Bar(f"{name}: recall@10 ≥ {minimum} ({recall:.3f})", recall >= minimum))
     head = ("set", "questions", "recall@10", "nDCG@10", "bar")
     return Report("Recall: quality", "By words alone, `min_confidence=0`.", table(head, rows), tuple(bars))
 
@@ -54,7 +55,7 @@ def measure_speed(workspace: Workspace) -> Report:
         rows.append([f"{size:,}", f"{statistics.median(times):.1f}", f"{p95:.1f}", f"{times[-1]:.1f}"])
         if size in MAX_MS:
             bars.append(Bar(f"{size:,} learnings: p95 ≤ {MAX_MS[size]} ms ({p95:.1f})", p95 <= MAX_MS[size]))
-    notes = f"SQLite, one open `Memory`, {QUERIES} tasks of 40 words, ms. RECALL_SIZES names other sizes."
+    notes = f"SQLite, one open `Memory`, {QUERIES} tasks of 40 words, ms. RECALL_SIZES sets other sizes."
     return Report("Recall: speed", notes, table(("learnings", "p50", "p95", "longest"), rows), tuple(bars))
 
 
@@ -67,9 +68,9 @@ def _search_set(workspace: Workspace, name: str) -> tuple[float, float, int]:
             for question in questions:
                 if question["group"] == group and question["gold"]:
                     hits = memory.search(question["text"], limit=10, min_confidence=0.0)
-                    found = [ids[hit.learning.id] for hit in hits]
-                    recalls.append(len(set(found) & set(question["gold"])) / len(question["gold"]))
-                    gains.append(_ndcg(found, set(question["gold"])))
+                    documents_found = [ids[hit.learning.id] for hit in hits]
+                    recalls.append(len(set(documents_found) & set(question["gold"])) / len(question["gold"]))
+                    gains.append(_ndcg(documents_found, set(question["gold"])))
     return statistics.mean(recalls), statistics.mean(gains), len(recalls)
 
 
@@ -82,11 +83,11 @@ def _store(memory: Memory, documents: list[dict[str, Any]]) -> dict[str, str]:
     return {learning.id: document["id"] for learning, document in zip(added, documents, strict=True)}
 
 
-def _ndcg(found: list[str], gold: set[str]) -> float:
+def _ndcg(ranked: list[str], gold: set[str]) -> float:
     import math
 
-    gain = sum(1 / math.log2(place + 2) for place, id in enumerate(found) if id in gold)
-    ideal = sum(1 / math.log2(place + 2) for place in range(min(10, len(gold))))
+    gain = sum(1 / math.log2(rank + 2) for rank, id in enumerate(ranked) if id in gold)
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(10, len(gold))))
     return gain / ideal
 
 
@@ -111,7 +112,7 @@ def _search_many(workspace: Workspace, size: int) -> list[float]:
 
 
 def natural_learning(chance: random.Random) -> dict[str, Any]:
-    """Return a learning whose words are as unevenly spread as those of a language."""
+    """Return a learning whose words are distributed as unevenly as in natural language."""
     return {
         "title": " ".join(natural_word(chance) for _ in range(8))[:100],
         "observation": " ".join(natural_word(chance) for _ in range(30)),
@@ -120,5 +121,5 @@ def natural_learning(chance: random.Random) -> dict[str, Any]:
 
 
 def natural_word(chance: random.Random) -> str:
-    """Return a word: some very often, most hardly ever."""
+    """Return a random word; a few words are very frequent, and most are rare."""
     return f"term{min(int(chance.paretovariate(0.55)), 80_000)}x"

@@ -1,4 +1,4 @@
-"""The shape of a result: some Markdown, and the bars that it must hold."""
+"""A measurement's result: some Markdown, and the bars that it must meet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A limit, in words, and whether what was measured keeps it."""
+    """A limit, described in a sentence, and whether the measurement is within it."""
 
     text: str
     holds: bool
@@ -21,7 +21,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one part measured."""
+    """The result of one measurement."""
 
     title: str
     notes: str

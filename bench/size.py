@@ -1,4 +1,4 @@
-"""How much disk a store takes: SQLite, filled through the public API, measured after closing."""
+"""How much disk space a SQLite store takes, when it is filled through the public API and then closed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COUNT = 100_000
 
 
 def measure(workspace: Workspace) -> Report:
-    """Fill a store and count the bytes of its folder."""
+    """Fill a store and add up the sizes of its files."""
     filled = workspace.filled(COUNT)
     taken = sum(path.stat().st_size for path in Path(filled.folder, ".learnt").rglob("*") if path.is_file())
     row = [

@@ -1,7 +1,7 @@
-"""What each command costs as a cold process, against starting Python with nothing to do.
+"""How long each command takes as a cold process, compared with starting Python without any work.
 
-Commands run in a project as `learnt init` leaves it, with some hundred learnings. One that changes a learning gets a
-new one for each run, so that it always has something to do.
+Commands run in a project that `learnt init` has just created, with a hundred learnings. A command that changes a
+learning gets a new learning for each run, so that there is always something to change.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ MAX_RATIO = 8
 WITH_BAR = ("--help", "add")
 _LIKE_EDIT = "like `task add`"
 LEFT_OUT = {
-    "demo": "a row of other commands",
-    "work": "as long as its agents work",
-    "stop": "as long as a run takes to end",
+    "demo": "runs many other commands",
+    "work": "takes as long as its agents",
+    "stop": "takes as long as a run takes to end",
     "log": "prints a file",
     "mcp": "`python -m bench mcp` measures it",
     "resolve": _LIKE_EDIT,
     **{f"task {verb}": _LIKE_EDIT for verb in ("edit", "cancel", "retry", "split")},
 }
-# `{…}` is replaced by something new in each run: see _Supply.
+# `{…}` is replaced by a new value in each run; see _Supply.
 LINES = {
     "--version": ("--version",),
     "--help": ("--help",),
@@ -113,7 +113,7 @@ def _run(folder: Path, words: tuple[str, ...], supply: _Supply) -> Run:
 
 
 class _Supply(dict[str, str]):
-    """Gives a new thing at each look: a learning in some state, a file or a folder."""
+    """Returns a new value at each access: the id of a learning in some state, a file or a folder."""
 
     def __init__(self, workspace: Workspace, project: Path) -> None:
         super().__init__()
@@ -144,7 +144,8 @@ class _Supply(dict[str, str]):
         return str(path)
 
     def _learning(self, state: str) -> str:
-        # Closed before the command starts: as the only process, it also tidies up the log, as it does for users.
+        # The store is closed before the command starts, so that the command is the only process and also tidies up the
+        # log, as it does for users.
         with Memory.open(self._project) as memory:
             id = memory.add_all([record(self._chance)])[0].id
             if state == "given":

@@ -1,9 +1,9 @@
-"""What a task costs, and whether it gets done, when `learnt.strategy` chooses the models.
+"""What a task costs, and whether it is solved, when `learnt.strategy` chooses the models.
 
-The set holds one result and one cost for every task and model: 500 real tasks, 34 models. A replay takes the tasks in
-random order with an empty record, asks the chooser before each attempt, and adds to the record only what it tried.
-Nothing but names, order and rounded prices of the models is given. A model that is asked twice at one task does
-the same again and costs the same again. Other tasks of a task's repository count as similar.
+The set contains one result and one cost for every task and model: 500 real tasks, 34 models. A replay goes through the
+tasks in random order, starts with an empty record, asks the chooser before each attempt, and adds only the attempts
+that it made to the record. The chooser knows only the models' names, order and rounded prices. If a model is chosen
+twice for the same task, it has the same result and the same cost again. Tasks in the same repository are similar.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LIKENESS = 0.5
 
 
 class Result(NamedTuple):
-    """How one model ends at one task, whenever it is asked."""
+    """One model's result for one task, which is always the same."""
 
     solved: bool
     cost_usd: float
 
 
 class Task(NamedTuple):
-    """One task of the set."""
+    """One task in the set."""
 
     name: str
     repository: str
@@ -48,7 +48,7 @@ class Task(NamedTuple):
 
 
 class Score(NamedTuple):
-    """The share of tasks that were solved, and what a task took."""
+    """The share of tasks that were solved, and the mean cost and attempts per task."""
 
     solved: float
     cost_usd: float
@@ -56,12 +56,12 @@ class Score(NamedTuple):
 
 
 def measure(_workspace: Workspace) -> Report:
-    """Replay every strategy with the models on the Pareto front, and with all."""
+    """Replay every strategy with the models on the Pareto front, and with all models."""
     path = Path(DATA) / FILE
     if not DATA or not path.exists():
         notes = (
-            f"Not measured: {FILE}. Set LEARNT_BENCH_DATA to a folder with the set; it is made from the public results "
-            "of the OpenHands index on SWE-bench Verified."
+            f"Not measured: {FILE}. Set LEARNT_BENCH_DATA to a folder with the set; it is derived from the OpenHands "
+            "index's public results on SWE-bench Verified."
         )
         return Report("Strategy", notes, "")
     tasks = _tasks(path)
@@ -72,8 +72,8 @@ def measure(_workspace: Workspace) -> Report:
     _measure(rows, tasks, everyone)
     notes = (
         f"{len(tasks)} tasks, {ORDERS} random orders, no record at the start, at most {ATTEMPTS} models a task; "
-        f"the worst order in brackets. The Pareto front, cheapest first: {', '.join(front)}. In hindsight: the steps "
-        "up to the last model that would have cost least. The oracle knows which model solves what."
+        f"the worst order is in brackets. The Pareto front, cheapest first: {', '.join(front)}. `In hindsight` is the "
+        "ladder that would have cost least. The oracle knows which model solves which task."
     )
     text = f"learned, {len(front)} models"
     bars = (
@@ -84,13 +84,13 @@ def measure(_workspace: Workspace) -> Report:
 
 
 def _measure(rows: list[list[str]], tasks: list[Task], names: list[str]) -> Score:
-    """Add the rows of one set of models, and return what `learned` came to."""
+    """Add the rows for one set of models, and return the mean score of `learned`."""
     best = max(names, key=lambda name: statistics.mean(task.results[name].solved for task in tasks))
     label = str(len(names))
     if len(names) <= ATTEMPTS:
         rows.append(_row("ladder of all", label, [_walk(tasks, names)]))
-        shorter = [_walk(tasks, [*some, names[-1]]) for some in _subsets(names[:-1])]
-        rows.append(_row("ladder, in hindsight", label, [min(shorter, key=lambda one: one.cost_usd)]))
+        shorter = [_walk(tasks, [*subset, names[-1]]) for subset in _subsets(names[:-1])]
+        rows.append(_row("ladder, in hindsight", label, [min(shorter, key=lambda score: score.cost_usd)]))
     scores = []
     for strategy in ("fixed", "cost-optimized", "escalate", "learned"):
         say(f"  {strategy}, {label} models")
@@ -101,7 +101,7 @@ def _measure(rows: list[list[str]], tasks: list[Task], names: list[str]) -> Scor
 
 
 def _replay(tasks: list[Task], names: Sequence[str], strategy: str, best: str, seed: int) -> Score:
-    """Let the chooser work through the tasks in one random order."""
+    """Let the chooser choose models for all tasks, in one random order."""
     models = [Model(name=name, price=_as_written(_mean_cost(tasks, name))) for name in names]
     record, by_repository = TrackRecord(), dict[str, list[PastAttempt]]()
     solved, cost, attempts = 0, 0.0, 0
@@ -136,7 +136,7 @@ def _attempt(task: Task, model: str, before: int) -> PastAttempt:
 
 
 def _walk(tasks: list[Task], names: Sequence[str]) -> Score:
-    """Try the same models in the same order at every task."""
+    """Try the same models in the same order for every task."""
     solved, cost, attempts = 0, 0.0, 0
     for task in tasks:
         for name in names:
@@ -149,7 +149,7 @@ def _walk(tasks: list[Task], names: Sequence[str]) -> Score:
 
 
 def _oracle(tasks: list[Task], names: Sequence[str]) -> Score:
-    """Try only the cheapest model that solves a task; the cheapest of all where none does."""
+    """Try only the cheapest model that solves a task, or the cheapest of all if no model solves it."""
     solved, cost = 0, 0.0
     for task in tasks:
         results = [task.results[name] for name in names]
@@ -160,7 +160,7 @@ def _oracle(tasks: list[Task], names: Sequence[str]) -> Score:
 
 
 def _front(tasks: list[Task], names: Sequence[str]) -> list[str]:
-    """Return the models that solve more than every cheaper one."""
+    """Return the models that solve more tasks than every cheaper model."""
     front: list[str] = []
     most = 0.0
     for name in names:
@@ -172,7 +172,7 @@ def _front(tasks: list[Task], names: Sequence[str]) -> list[str]:
 
 
 def _subsets(names: Sequence[str]) -> list[tuple[str, ...]]:
-    return [some for size in range(len(names) + 1) for some in itertools.combinations(names, size)]
+    return [subset for size in range(len(names) + 1) for subset in itertools.combinations(names, size)]
 
 
 def _mean_cost(tasks: list[Task], name: str) -> float:
@@ -180,7 +180,7 @@ def _mean_cost(tasks: list[Task], name: str) -> float:
 
 
 def _as_written(price: float) -> float:
-    """Return a price as a person would write it: with two digits that count."""
+    """Return a price as a person would write it, with two significant digits."""
     return float(f"{price:.2g}")
 
 
@@ -200,7 +200,7 @@ def _row(policy: str, label: str, scores: Sequence[Score]) -> list[str]:
 def _tasks(path: Path) -> list[Task]:
     tasks = []
     for line in path.read_text(encoding="utf-8").splitlines():
-        found = json.loads(line)
-        results = {name: Result(bool(one["solved"]), one["cost_usd"]) for name, one in found["models"].items()}
-        tasks.append(Task(found["task"], found["repo"], results))
+        entry = json.loads(line)
+        results = {name: Result(bool(run["solved"]), run["cost_usd"]) for name, run in entry["models"].items()}
+        tasks.append(Task(entry["task"], entry["repo"], results))
     return tasks

@@ -1,7 +1,7 @@
-"""Time and memory to read a long transcript; memory must not grow with its length, in any format.
+"""The time and memory that reading a long transcript takes. In every format, memory must not grow with the length.
 
-LEARNT_BENCH_TRANSCRIPT_MB sets the length. Each transcript is read in a separate process, and its peak memory is
-compared with that of a process that reads a tiny one. (Outside Linux, the peak includes that of the parent process.)
+LEARNT_BENCH_TRANSCRIPT_MB sets the length. Each transcript is read in a separate process, whose peak memory is compared
+with that of a process that reads a tiny transcript. (Outside Linux, the peak includes the parent process's.)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 
-MEGABYTES = int(os.environ.get("LEARNT_BENCH_TRANSCRIPT_MB") or 50)  # read before the settings of outside are put away
+MEGABYTES = int(os.environ.get("LEARNT_BENCH_TRANSCRIPT_MB") or 50)  # read before outside settings are removed
 MAX_MB = 150
 _OUTPUT = "a line of what a command printed, of the usual length\n"
 _READ = """
@@ -35,7 +35,7 @@ print(steps, largest)
 
 
 def measure(workspace: Workspace) -> Report:
-    """Read a long transcript of each format."""
+    """Read a long transcript in each format."""
     folder = workspace.new_folder()
     rows, most = [], 0.0
     for name, write in FORMATS.items():
@@ -54,7 +54,7 @@ def measure(workspace: Workspace) -> Report:
     head = ("format", "MB", "steps", "memory for 10 kB", "memory in MB", "seconds")
     return Report(
         "Transcripts",
-        "Each read in a separate process; generated, results of 2 to 200 kB.",
+        "Each transcript is generated, with results of 2 to 200 kB, and read in a separate process.",
         table(head, rows),
         (bar,),
     )
@@ -68,7 +68,7 @@ def _read(path: Path) -> tuple[int, float, float]:
 
 
 def _outputs() -> Iterator[tuple[str, str]]:
-    """Yield names of calls and what they printed: mostly short, sometimes long."""
+    """Yield the ids of calls, and their outputs, which are mostly short and sometimes long."""
     for number in itertools.count():
         yield f"call_{number:08}", _OUTPUT * (4_000 if number % 50 == 0 else 40)
 
@@ -93,23 +93,23 @@ def _claude(path: Path, size: int) -> None:
             message("user", [{"type": "tool_result", "tool_use_id": id, "content": output}]),
         ]
 
-    _lines(path, size, message("user", "Mend it"), turn)
+    _lines(path, size, message("user", "Fix it"), turn)
 
 
 def _codex(path: Path, size: int) -> None:
     def turn(id: str, output: str) -> list[Any]:
-        called = {"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "make"}', "call_id": id}
-        told = f"Process exited with code 0\nOutput:\n{output}"
-        answered = {"type": "function_call_output", "call_id": id, "output": told}
-        return [{"type": "response_item", "payload": item} for item in (called, answered)]
+        call = {"type": "function_call", "name": "exec_command", "arguments": '{"cmd": "make"}', "call_id": id}
+        printed = f"Process exited with code 0\nOutput:\n{output}"
+        result = {"type": "function_call_output", "call_id": id, "output": printed}
+        return [{"type": "response_item", "payload": item} for item in (call, result)]
 
     _lines(path, size, {"type": "session_meta", "payload": {"id": "s", "cwd": "/"}}, turn)
 
 
 def _gemini_message(id: str, output: str) -> dict[str, Any]:
     result = [{"functionResponse": {"response": {"output": output}}}]
-    made = {"id": id, "name": "run_shell_command", "args": {"command": "make"}, "status": "success", "result": result}
-    return {"id": id, "type": "gemini", "content": "", "toolCalls": [made]}
+    call = {"id": id, "name": "run_shell_command", "args": {"command": "make"}, "status": "success", "result": result}
+    return {"id": id, "type": "gemini", "content": "", "toolCalls": [call]}
 
 
 def _gemini(path: Path, size: int) -> None:

@@ -1,7 +1,8 @@
-"""What the automatic update of learnings files adds to finishing a task: not enough to notice.
+"""How much the automatic update of learnings files slows down a debrief. It must not be noticeable.
 
-Every fifth finished task starts a process that updates them. Its debrief is compared with the one before it, which
-starts no process; each round waits until that process is done, so that it does not disturb the next.
+Every fifth finished task starts a process that updates the files. That task's debrief is compared with the debrief
+before it, which does not start a process. Each round waits until the process has ended, so that it does not slow down
+the next round.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _PATIENCE_S = 60
 
 
 def measure(workspace: Workspace) -> Report:
-    """Debrief tasks, with and without what is done for learnings files."""
+    """Debrief tasks, with and without the work for learnings files."""
     say(f"  {ROUNDS} rounds of {EVERY} tasks")
     plain, starting = _starts(workspace.new_folder())
     without, kept = _keeps(workspace.new_folder(), workspace.new_folder())
@@ -41,20 +42,20 @@ def measure(workspace: Workspace) -> Report:
     median = statistics.median(started)
     return Report(
         "Start of an update",
-        f"`Memory.debrief` of outputs of {len(OUTPUT) // 1000} kB in one process, {ROUNDS} rounds; "
-        "differences are of neighbours.",
+        f"`Memory.debrief` with outputs of {len(OUTPUT) // 1000} kB in one process, {ROUNDS} rounds; "
+        "differences are between successive debriefs.",
         table(("debrief", "median ms", "p95 ms"), rows),
         (Bar(f"starting an update delays its caller by at most {MAX_MS} ms ({median:.1f})", median <= MAX_MS),),
     )
 
 
 def _starts(folder: Path) -> tuple[list[float], list[float]]:
-    """Return how long the debriefs before the due one took, and the due ones."""
+    """Return how long the debriefs that start an update took, after the times of the debriefs just before them."""
     plain, starting = [], []
     numbers = itertools.count()
     with Memory.open(folder) as memory:
         for number in range(ROUNDS + 1):
-            times = [_debriefed(memory, f"task_{next(numbers)}") for _ in range(EVERY)]
+            times = [_time_debrief_ms(memory, f"task_{next(numbers)}") for _ in range(EVERY)]
             _wait_for_update(memory, number + 1)
             plain.append(times[-2])
             starting.append(times[-1])
@@ -62,18 +63,18 @@ def _starts(folder: Path) -> tuple[list[float], list[float]]:
 
 
 def _keeps(without: Path, kept: Path) -> tuple[list[float], list[float]]:
-    """Return how long debriefs took without and with material that is kept to be learnt from."""
+    """Return how long debriefs took without and with storing material to learn from."""
     (without / "learnt.toml").write_text("learnings.enabled = false\n")
     (kept / "learnt.toml").write_text("learnings.regenerate_every = 0\n")
     times: tuple[list[float], list[float]] = ([], [])
-    with Memory.open(without) as one, Memory.open(kept) as other:
+    with Memory.open(without) as memory_off, Memory.open(kept) as memory_on:
         for number in range(ROUNDS + 1):
-            for memory, measured in zip((one, other), times, strict=True):
-                measured.append(_debriefed(memory, f"task_{number}"))
+            for memory, measured in zip((memory_off, memory_on), times, strict=True):
+                measured.append(_time_debrief_ms(memory, f"task_{number}"))
     return times[0][1:], times[1][1:]
 
 
-def _debriefed(memory: Memory, task: str) -> float:
+def _time_debrief_ms(memory: Memory, task: str) -> float:
     started = time.perf_counter()
     memory.debrief(task, OUTPUT, result="done")
     return (time.perf_counter() - started) * 1000
@@ -83,7 +84,7 @@ def _wait_for_update(memory: Memory, count: int) -> None:
     until = time.monotonic() + _PATIENCE_S
     while len(memory.file.regenerations(limit=count + 1)) < count or memory.file.is_updating():
         if time.monotonic() > until:
-            raise RuntimeError("no update was started, so the time says nothing")
+            raise RuntimeError("no update was started, so the time is meaningless")
         time.sleep(0.02)
 
 

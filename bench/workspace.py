@@ -1,6 +1,6 @@
-"""Throw-away projects to measure in, and learnings to fill them with.
+"""Temporary projects to measure in, and learnings to fill them with.
 
-The same count always gives the same texts: of the length, variety and compressibility that people and agents write.
+The same count always produces the same learnings. Their length, variety and compressibility are realistic.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _SECONDS_APART = 40
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A project that holds many learnings, closed again."""
+    """A project with many learnings, whose store is closed, and the seconds that it took to fill."""
 
     folder: Path
     seconds: float
 
 
 class Workspace:
-    """Hands out projects below one temporary folder; a filled one is made once."""
+    """Creates projects below one temporary folder; a filled project is created once and reused."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -55,7 +55,7 @@ class Workspace:
         return folder
 
     def filled(self, count: int) -> Filled:
-        """Return the project that holds this many learnings."""
+        """Return a project with this many learnings."""
         if count not in self._filled:
             say(f"  adding {count:,} learnings")
             self._filled[count] = _fill(self.new_folder(), count)
@@ -63,7 +63,7 @@ class Workspace:
 
 
 def record(chance: random.Random) -> dict[str, Any]:
-    """Return one learning: title of about 60 characters, observation 200, action 80, three tags."""
+    """Return a learning with a title of about 60 characters, an observation of 200, an action of 80, and three tags."""
     return {
         "title": _sentence(chance, 60),
         "observation": _sentence(chance, 200),
@@ -84,13 +84,13 @@ def _fill(folder: Path, count: int) -> Filled:
 
 
 def _steady_clock(count: int) -> Iterator[int]:
-    """Yield times that end about now, so that the learnings spread over weeks."""
+    """Return times at regular intervals that end about now, so that the learnings are spread over weeks."""
     step_ms = _SECONDS_APART * 1000
     return itertools.count(int(time.time() * 1000) - count * step_ms, step_ms)
 
 
 def _sentence(chance: random.Random, length: int) -> str:
-    """Return words of about this many characters, some of them names and numbers as in real code."""
+    """Return a sentence with about this many characters; some words are names and numbers, as in real code."""
     words = [chance.choice(_VERBS)]
     size = len(words[0])
     while size < length - 4:

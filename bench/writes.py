@@ -1,7 +1,7 @@
-"""How many learnings many processes can add to one store at the same time, and whether each gets its turn.
+"""How many learnings several processes can add to one store at the same time, and whether each gets its turn.
 
-All processes open the store first and start together. A commit counts if it ended within the time; a wait counts
-in any case.
+All processes open the store first and then start together. A commit is counted only if it ended within the time; a
+wait is always counted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HEAD = ("store", "writers", "commits/s", "p50 ms", "p99 ms", "longest ms", "few
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one process did."""
+    """The commits, waits and errors of one process."""
 
     commits: int
     waits_ms: list[float]
@@ -39,25 +39,25 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """What all processes on one store did."""
+    """The results of all processes on one store."""
 
     store: str
     written: list[Written]
 
     @property
     def errors(self) -> list[str]:
-        """Every failed write, of all processes."""
-        return [error for one in self.written for error in one.errors]
+        """All processes' errors."""
+        return [error for written in self.written for error in written.errors]
 
     @property
     def fairness(self) -> float:
-        """The commits of the process that had fewest, as a share of the mean."""
-        commits = [one.commits for one in self.written]
+        """The lowest number of commits of a process, as a share of the mean."""
+        commits = [written.commits for written in self.written]
         return min(commits) / max(statistics.mean(commits), 1)
 
 
 def measure(workspace: Workspace) -> Report:
-    """Let 1, 8 and 24 processes write to SQLite and, where there is a server, to PostgreSQL."""
+    """Let 1, 8 and 24 processes write to SQLite and, if it is installed, to PostgreSQL."""
     contests = [_contest("SQLite", workspace.new_folder(), writers) for writers in WRITERS]
     binaries = find_binaries()
     if binaries is not None:
@@ -73,7 +73,7 @@ def measure(workspace: Workspace) -> Report:
 
 
 def _project_on(server: PostgresServer, folder: Path) -> Path:
-    """Give a project its own empty database."""
+    """Configure a new, empty database for a project."""
     (folder / "learnt.toml").write_text(f'database = "{server.address()}"\nproject = "shop"\n')
     return folder
 
@@ -81,7 +81,7 @@ def _project_on(server: PostgresServer, folder: Path) -> Path:
 def _contest(store: str, folder: Path, writers: int) -> Contest:
     say(f"  {store}, {writers} writers")
     with Memory.open(folder) as memory:
-        memory.learnings(limit=1)  # makes the tables
+        memory.learnings(limit=1)  # creates the tables
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(writers), context.Queue()
     processes = [context.Process(target=_write, args=(folder, barrier, results)) for _ in range(writers)]
@@ -127,8 +127,8 @@ def _bars(contest: Contest) -> list[Bar]:
 
 
 def _row(contest: Contest) -> list[str]:
-    commits = [one.commits for one in contest.written]
-    waits_ms = sorted(wait for one in contest.written for wait in one.waits_ms)
+    commits = [written.commits for written in contest.written]
+    waits_ms = sorted(wait for written in contest.written for wait in written.waits_ms)
     percentiles = statistics.quantiles(waits_ms, n=100)
     waits = (percentiles[49], percentiles[98], waits_ms[-1])
     return [

@@ -1,1 +1,1 @@
-"""Programs for developers of learnt; not part of the package."""
+"""Programs for developers of learnt, which are not part of the package."""

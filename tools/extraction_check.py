@@ -1,11 +1,11 @@
-"""Measure what is learnt from real transcripts: the yield of each rule, how many overcome errors become learnings.
+"""Measure what is learnt from real transcripts: each rule's yield, and how many overcome errors become learnings.
 
     python -m tools.extraction_check FOLDER [--half held-out|development|all] [--items FILE] [--sample N] [--seed S]
 
-`docs/extraction.md` says what is counted and how a sample is judged. What counts as an overcome error is decided here,
-independently of the rules that find learnings. The yield of a rule is what it discovered, what of this was left out,
-the learnings that remain (also distinct ones), and the overcome errors that they cover. Only counts are printed;
-`--items` writes a sample of learnings to judge.
+`docs/extraction.md` says what is counted and how a sample is judged. Overcome errors are found here independently of
+the rules that find learnings. A rule's yield is the number of its discoveries, of discoveries that were left out, of
+learnings that remain, of distinct learnings, and of overcome errors that they cover. Only counts are printed; `--items`
+writes a sample of learnings to judge.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CallAndResult(NamedTuple):
 
 
 class Overcome(NamedTuple):
-    """A call that failed, the calls since, and the one that then worked."""
+    """A call that failed, the calls since then, and the call that worked in the end."""
 
     failed: CallAndResult
     since: list[Step]
@@ -70,7 +70,7 @@ class RuleLearning(NamedTuple):
 
 
 def main() -> None:
-    """Print the counts, and write the items to be judged if a file is named."""
+    """Print the counts, and write the items to be judged if `--items` is set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--half", choices=("held-out", "development", "all"), default="held-out")
@@ -97,10 +97,10 @@ def _is_in(path: Path, half: str) -> bool:
 
 
 class Report:
-    """The counts over all transcripts."""
+    """The counts for all transcripts."""
 
     def __init__(self) -> None:
-        self.figures: Counter[str] = Counter()
+        self.totals: Counter[str] = Counter()
         self.yields: dict[str, Counter[str]] = defaultdict(Counter)
         self.skipped: Counter[str] = Counter()
         self.drafts: dict[str, RuleLearning] = {}
@@ -109,9 +109,9 @@ class Report:
     def read(self, path: Path) -> None:
         """Count one transcript."""
         learnings = list(self._learnings(path))
-        self.figures["transcripts"] += 1
-        self.figures["transcripts with a learning"] += bool(learnings)
-        self.figures["learnings"] += len(learnings)
+        self.totals["transcripts"] += 1
+        self.totals["transcripts with a learning"] += bool(learnings)
+        self.totals["learnings"] += len(learnings)
         for learning in learnings:
             self.yields[learning.rule]["learnings"] += 1
             self.yields[learning.rule]["distinct learnings"] += learning.draft.title not in self.drafts
@@ -119,8 +119,8 @@ class Report:
         for overcome in find_overcome_errors(_read_calls(path)):
             kind = classify(overcome)
             covering = {learning.rule for learning in learnings if covers(learning.draft, overcome)}
-            self.figures[f"overcome errors, {kind}"] += 1
-            self.figures[f"overcome errors, {kind}, covered"] += bool(covering)
+            self.totals[f"overcome errors, {kind}"] += 1
+            self.totals[f"overcome errors, {kind}, covered"] += bool(covering)
             for rule in covering:
                 self.yields[rule]["overcome errors covered"] += 1
             if not covering:
@@ -128,26 +128,26 @@ class Report:
 
     def counts(self) -> dict[str, object]:
         """Return all counts."""
-        figures = self.figures
+        totals = self.totals
         return {
-            **figures,
+            **totals,
             "distinct learnings": len(self.drafts),
             "coverage of calls": self._coverage("calls"),
             "coverage of calls and checks": self._coverage("calls", "checks"),
             "coverage of all": self._coverage("calls", "checks", "unfinished code"),
-            "learnings per transcript": round(figures["learnings"] / max(figures["transcripts"], 1), 2),
+            "learnings per transcript": round(totals["learnings"] / max(totals["transcripts"], 1), 2),
             "yield by rule": {rule: {name: self.yields[rule][name] for name in YIELD} for rule in sorted(self.yields)},
             "left out, by reason": dict(self.skipped.most_common()),
         }
 
     def _coverage(self, *kinds: str) -> float:
         all, covered = (
-            sum(self.figures[f"overcome errors, {kind}{suffix}"] for kind in kinds) for suffix in ("", ", covered")
+            sum(self.totals[f"overcome errors, {kind}{suffix}"] for kind in kinds) for suffix in ("", ", covered")
         )
         return round(covered / max(all, 1), 3)
 
     def items(self, most: int, seed: int) -> list[dict[str, str]]:
-        """Return a shuffled sample of the distinct learnings, with nothing but what they say."""
+        """Return a shuffled sample of the distinct learnings, only with their text."""
         titles = sorted(self.drafts)
         random.Random(seed).shuffle(titles)
         drafts = [self.drafts[title].draft for title in titles[:most]]
@@ -169,21 +169,21 @@ class Report:
 
 
 def find_discoveries(path: Path) -> Iterator[Discovery]:
-    """Yield what a transcript teaches by what was done and by what was said."""
+    """Yield the discoveries in a transcript, from the agent's actions and from its last words."""
     yield from observe_steps(steps(str(path)), folder=about(str(path)).folder)
     said = [step.text for step in steps(str(path)) if step.kind == "said" and not step.aside]
     yield from observe_words(said[-1] if said else "")
 
 
 def find_overcome_errors(calls: list[CallAndResult]) -> Iterator[Overcome]:
-    """Yield each call that failed and the first later one that did the same with success."""
-    for place, failed in enumerate(calls):
+    """Yield each call that failed, with the first later call that succeeded in doing the same thing."""
+    for position, failed in enumerate(calls):
         if not failed.result.failed or failed.result.denied or STOPPED.search(failed.result.text[:300]):
             continue
-        if _is_no_error(failed.result.text):
+        if _only_reports(failed.result.text):
             continue
-        for later, other in enumerate(calls[place + 1 :], place + 1):
-            since = [between.call for between in calls[place + 1 : later] if not between.result.failed]
+        for later, other in enumerate(calls[position + 1 :], position + 1):
+            since = [between.call for between in calls[position + 1 : later] if not between.result.failed]
             if other.result.failed or not _same_intent(failed, other.call):
                 continue
             if not _is_answer(failed, other):
@@ -195,13 +195,13 @@ def find_overcome_errors(calls: list[CallAndResult]) -> Iterator[Overcome]:
             break
 
 
-def _is_no_error(output: str) -> bool:
+def _only_reports(output: str) -> bool:
     """Return whether a call only reported something: a merge conflict, or an exit code without output."""
     return CONFLICT.search(output) is not None or WORDLESS.fullmatch(output) is not None
 
 
 def _is_answer(failed: CallAndResult, other: CallAndResult) -> bool:
-    """Return whether a call without an exit code really succeeded, in what the failed one was asked for."""
+    """Return whether a call without an exit code really did what the failed call was meant to do."""
     if failed.call.does != "run":
         return True
     if CHECKS.search(" ".join(_programs(failed.call.text))) and STILL_FAILS.search(other.result.text):
@@ -210,7 +210,7 @@ def _is_answer(failed: CallAndResult, other: CallAndResult) -> bool:
 
 
 def _same_tests(before: str, after: str) -> bool:
-    """Return whether a run of chosen tests runs some of them again, or all."""
+    """Return whether the second command runs some of the first command's selected tests again, or all tests."""
     wanted, chosen = (_tests(text) for text in (before, after))
     alike = any(name.startswith(other) or other.startswith(name) for name in wanted for other in chosen)
     return alike or not wanted or not chosen
@@ -221,20 +221,20 @@ def _tests(command: str) -> set[str]:
 
 
 def _same_tasks(before: str, after: str) -> bool:
-    """Return whether a script is started for the same task: the word after it says which."""
+    """Return whether both commands start a script for the same task, which is the word after the script."""
     wanted, started = (set(re.findall(r"(\S*\w\.(?:sh|py|js|ts|rb) [a-z][\w:-]*)", text)) for text in (before, after))
     return wanted <= started
 
 
 def classify(overcome: Overcome) -> str:
-    """Return `unfinished code` for red tests and compilers' errors, `checks` for other failed checks, or `calls`."""
+    """Return `unfinished code` for failed tests and compiler errors, `checks` for other failed checks, or `calls`."""
     if not overcome.is_check:
         return "calls"
     return "unfinished code" if _is_unfinished(overcome.failed.result.text) else "checks"
 
 
 def covers(draft: LearningDraft, overcome: Overcome) -> bool:
-    """Return whether a learning names what failed and what worked, for this error."""
+    """Return whether a learning mentions what failed and what worked, and is about this error."""
     failed, worked = overcome.failed.call, overcome.worked
     text = f"{draft.title} {draft.observation} {draft.action}"
     same_error = _is_triggered(draft, overcome)
@@ -257,7 +257,7 @@ def covers(draft: LearningDraft, overcome: Overcome) -> bool:
 
 
 def _is_triggered(draft: LearningDraft, overcome: Overcome) -> bool:
-    """Return whether the learning would be shown: by the error, or at the call if it has no error to be known by."""
+    """Return whether the error triggers the learning or, if it has no error trigger, whether the call does."""
     call = overcome.failed.call
     command = call.text if call.does == "run" else ""
     matcher = SituationMatcher(Situation(text=overcome.failed.result.text, paths=(call.path,), command=command))
@@ -297,7 +297,7 @@ def _same_programs(before: str, after: str) -> bool:
 
 
 def _programs(command: str) -> list[str]:
-    """Return the words that say which programs a command line starts, and for what."""
+    """Return the programs that a command line starts, with their subcommands."""
     programs = []
     for segment in re.split(r"&&|\|\||[;|\n]", re.sub(r"<<.*", "", command, flags=re.DOTALL)):
         words = [word for word in segment.split() if not re.match(r"[A-Z_]+=|\d?>", word)]
@@ -309,7 +309,7 @@ def _programs(command: str) -> list[str]:
 
 
 def _plain(words: list[str]) -> Iterator[str]:
-    """Yield the words after a program up to the first argument; what follows may be a quotation."""
+    """Yield the words after a program up to the first argument, because later words may be quoted text."""
     for word, ahead in zip(words[1:], words, strict=False):
         if re.match(r"[a-z][\w:-]*$", word):
             yield word
@@ -322,7 +322,7 @@ def _names(text: str) -> set[str]:
 
 
 def _words(command: str) -> set[str]:
-    """Return the words of a command without quotes, numbers and the folders of absolute paths."""
+    """Return a command's words without quotes, numbers and the folders in absolute paths."""
     words = (word.strip("'\"`()") for word in command.split())
     plain = {_without_numbers(word.rpartition("/")[2] if word.startswith("/") else word) for word in words}
     return {word for word in plain if len(word) > 1}
@@ -343,7 +343,7 @@ def _changed_since(failed: Step, since: list[Step]) -> bool:
 
 
 def _is_unfinished(output: str) -> bool:
-    """Return whether a check failed by a red test or a compiler's error, and not by a rule or by how it was called."""
+    """Return whether a check failed because of a test or a compiler error, not because of a lint rule or its call."""
     places = [line for line in output.split("\n") if re.match(r"(?:\[[\w:.-]+\] )?[\w./-]+\.\w+:\d+", line)]
     by_rule = any(re.search(r"\((?!typecheck)[a-z]{3,}\)$", line) for line in places)
     if NOT_RUN.search(output) and not places:

@@ -1,6 +1,6 @@
-"""Write the pages of docs/ that come from the code: commands, configuration, schema.
+"""Write the pages in docs/ that are generated from the code: commands, configuration, schema.
 
-`make docs` writes them; a test compares them with what this module returns, so that they cannot go stale.
+`make docs` writes the pages. A test compares them with this module's output, so that they cannot go stale.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from learnt.store.database import MIGRATIONS
 DOCS = Path(__file__).parent.parent / "docs"
 _NOTE = "<!-- Written by `make docs` from the code: change the code, not this page. -->\n"
 _LISTS = (
-    "A list in the environment is separated like PATH: `LEARNT_SOURCES=../a:../b`. Only models are separated by\n"
-    "commas, each with its price if it has one: `LEARNT_MODELS=small=0.1,large`. Agents are separated by\n"
-    "semicolons, their categories by commas: `LEARNT_AGENTS=engineer=git,pytest;tester=pytest`. The agents in the\n"
-    "example are the defaults."
+    "In the environment, the items of a list are separated as in PATH: `LEARNT_SOURCES=../a:../b`. Models are\n"
+    "separated by commas, and a price follows the model's name: `LEARNT_MODELS=small=0.1,large`. Agents are\n"
+    "separated by semicolons and their categories by commas: `LEARNT_AGENTS=engineer=git,pytest;tester=pytest`. The\n"
+    "agents in the example are the defaults."
 )
 
 
@@ -37,8 +37,8 @@ def commands() -> str:
         _NOTE,
         "Every command takes `--json` (print JSON; the shapes are promised), `-C FOLDER` (work as if started there)",
         "and `--help`. Results go to stdout, remarks to stderr. Exit codes: 0 done, 1 our failure, 2 wrong request,",
-        "3 try again (the database is busy, full or out of reach): nothing was changed, but for `import`, which works",
-        "in parts and can be repeated without doubling anything, and `purge`, which goes on where it was interrupted.",
+        "3 try again (the database is busy, full or unreachable): nothing was changed, except by `import`, which works",
+        "in parts and can be repeated without duplicating anything, and `purge`, which continues where it stopped.",
         "",
     ]
     for group in GROUPS:
@@ -50,18 +50,18 @@ def commands() -> str:
 
 
 def configuration() -> str:
-    """Return the page on settings."""
+    """Return the page about settings."""
     lines = [
         "# Configuration",
         "",
         _NOTE,
-        "Settings come from, in rising rank: the default, your user-wide file (`~/.config/learnt/learnt.toml`, or",
-        "where the platform keeps such files), the project's `learnt.toml`, and `LEARNT_*` in the environment. In a",
-        "git worktree, `learnt.toml` is read from that worktree. An unknown key or a wrong type is an error that names",
-        "file, key and remedy.",
-        "What is marked as personal counts only from your user-wide file and the environment. In a project's file it",
-        "is an error, so that a project that you clone cannot choose a program to run or an address for your keys.",
-        "`learnt config` shows every value in force, where it comes from and what it means.",
+        "Settings are read from these sources, each of which overrides the one before: the default, your user-wide",
+        "file (`~/.config/learnt/learnt.toml`, or where the platform keeps such files), the project's `learnt.toml`,",
+        "and `LEARNT_*` in the environment. In a git worktree, `learnt.toml` is read from that worktree. An unknown",
+        "key or a wrong type is an error; its message contains the file, the key and the remedy.",
+        "A personal setting is read only from your user-wide file and the environment. In a project's file it is an",
+        "error, so that a project that you clone cannot choose a program to run or an address for your keys.",
+        "`learnt config` shows every current value, where it comes from and what it means.",
         "",
         "| key | default | environment | meaning |",
         "|---|---|---|---|",
@@ -71,14 +71,14 @@ def configuration() -> str:
         personal = " Personal." if setting.personal else ""
         default = "see below" if setting.key == "agents" else f"`{as_toml(setting.default)}`"
         lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices}{personal} |")
-    lines += ["", "An example with every key, as it can stand in your user-wide file:", "", "```toml"]
+    lines += ["", "An example of a user-wide file with every key:", "", "```toml"]
     lines += [line for setting in SETTINGS for line in example_lines(setting)]
     lines += ["```", "", _LISTS, ""]
     return "\n".join(lines)
 
 
 def schema() -> str:
-    """Return the page on the database's tables, read from the migrations."""
+    """Return the page about the database's tables, which is generated from the migrations."""
     lines = ["# Schema", "", _NOTE]
     for path in sorted(Path(MIGRATIONS).glob("*.sql")):
         text = path.read_text(encoding="utf-8")
@@ -119,7 +119,7 @@ def _preamble(text: str) -> list[str]:
 
 
 def _tables(text: str) -> list[tuple[str, str, list[str], list[str]]]:
-    found = []
+    tables = []
     for remark, name, body, after in re.findall(
         r"-- ([^\n]+)\ncreate table (\w+) \(\n(.*?)\n\);\n((?:create [^\n]+\n)*)", text, re.DOTALL
     ):
@@ -133,8 +133,8 @@ def _tables(text: str) -> list[tuple[str, str, list[str], list[str]]]:
                 column, _, kind = definition.partition(" ")
                 columns.append(f"| `{column}` | {kind.replace('|', chr(92) + '|')} | {comment.strip()} |")
         rest += [line.removeprefix("create ").rstrip(";") for line in after.strip().split("\n") if line]
-        found.append((remark, name, columns, rest))
-    return found
+        tables.append((remark, name, columns, rest))
+    return tables
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
-"""Write the parts of plugin/ that come from the code: which events are served, how, and by which server.
+"""Write the files in plugin/ that are generated from the code: the hooks, the server and the manifests.
 
-`make docs` writes them; a test compares them with what this module returns. The prose around them is written by hand.
+`make docs` writes the files, and a test compares them with this module's output. The prose is written by hand.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Replay real transcripts through the hooks, and count how often an agent is warned, and of what.
+"""Replay real transcripts through the hooks, and count how often an agent is warned, and about what.
 
     python -m tools.warning_check FOLDER [--no-lessons] [--show N]
 
-The conversations of a folder are replayed in the order in which they began, into one new store, each call before its
-result, as a client reports them. After each of them what it teaches is learnt by rules, as at the end of a conversation
-(not with `--no-lessons`). `docs/hooks.md` gives the result. A warning before a call that then succeeded was needless.
+The conversations in a folder are replayed into one new store, in the order in which they began. Each call is reported
+before its result, as a client does. After each conversation, rules learn from it, as at the end of a real conversation
+(except with `--no-lessons`). `docs/hooks.md` shows the result. A warning before a call that succeeded was needless.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from learnt.errors import LearntError
 
 
 class Clock:
-    """The time of the transcript that is read."""
+    """Returns the time in the transcript that is being replayed."""
 
     now = 0
 
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> Iterator[str]:
-    """Report a conversation to the hooks, event by event; yield the needless warnings."""
+    """Send a conversation to the hooks, event by event; yield the needless warnings."""
     counts["conversations"] += 1
     open_calls: dict[str, tuple[Step, str]] = {}
     folder = about(str(path)).folder
@@ -75,7 +75,7 @@ def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> I
             ended = "failed" if step.failed else "succeeded"
             counts[f"calls that {ended}"] += 1
             counts[f"{_kind(warning)} before calls that {ended}"] += bool(warning)
-            counts["told after failures"] += bool(answer)
+            counts["answers to failures"] += bool(answer)
             if warning and not step.failed:
                 yield f"{call.text[:300]}{call.path}\n{warning}"
 
@@ -97,16 +97,17 @@ def _serve(memory: Memory, event: HookEvent) -> str:
 
 
 def _kind(warning: str) -> str:
-    return "missteps told" if "Failed Here Before" in warning else "learnings told"
+    return "warnings about missteps" if "Failed Here Before" in warning else "warnings from learnings"
 
 
 def _print(counts: Counter[str]) -> None:
     for name, count in sorted(counts.items()):
         if count:
             print(f"{count:8,} {name}")
-    needless = sum(counts[f"{kind} before calls that succeeded"] for kind in ("missteps told", "learnings told"))
+    kinds = ("warnings about missteps", "warnings from learnings")
+    needless = sum(counts[f"{kind} before calls that succeeded"] for kind in kinds)
     succeeded = counts["calls that succeeded"]
-    print(f"{needless / max(succeeded, 1):8.2%} of the calls that succeeded were warned of")
+    print(f"{needless / max(succeeded, 1):8.2%} of the calls that succeeded had a warning")
 
 
 if __name__ == "__main__":

@@ -42,9 +42,11 @@ _LINE_MS = 1_000
 
 
 def activity_arguments(parser: Parser) -> None:
-    parser.add_argument("--limit", type=int, metavar="N", help="how many entries; default: 20")
-    parser.add_argument("--client", default="", metavar="NAME", help="only in this client: claude-code, codex, …")
-    parser.add_argument("--agent", default="", metavar="NAME", help="only of this agent")
+    parser.add_argument("--limit", type=int, metavar="N", help="how many entries to show; default: 20")
+    parser.add_argument(
+        "--client", default="", metavar="NAME", help="only entries from this client: claude-code, codex, …"
+    )
+    parser.add_argument("--agent", default="", metavar="NAME", help="only entries for this agent")
     parser.add_argument(
         "--what", type=_to_plural, choices=tuple(_KINDS), metavar="WHAT", help=f"only one kind: {', '.join(_KINDS)}"
     )

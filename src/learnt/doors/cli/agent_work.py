@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def brief_arguments(parser: Parser) -> None:
     parser.add_argument("text", metavar="TASK", nargs="+", help="what the agent is to do")
     parser.add_argument("--task", metavar="ID", help="the task; default: a new one")
-    parser.add_argument("--agent", metavar="NAME", help="the role of the agent: engineer, tester, …")
-    parser.add_argument("--goal", metavar="NAME", help="the goal of a new task")
+    parser.add_argument("--agent", metavar="NAME", help="the agent's role: engineer, tester, …")
+    parser.add_argument("--goal", metavar="NAME", help="the goal, if the task is new")
     add_situation(parser)
     parser.add_argument("--budget-tokens", type=int, metavar="N", help="the length limit (setting `brief_tokens`)")
     parser.add_argument("--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 after this time")
@@ -61,8 +61,8 @@ def _brief(memory: Memory, arguments: Arguments) -> Brief:
 def debrief_arguments(parser: Parser) -> None:
     parser.add_argument("--task", metavar="ID", help="the task that was worked on; default: a new one")
     parser.add_argument("--transcript", metavar="FILE", help="read a client's transcript instead of stdin")
-    parser.add_argument("--result", choices=RESULTS, help="the result; default: what the output says")
-    parser.add_argument("--agent", default="", metavar="NAME", help="the role of the agent")
+    parser.add_argument("--result", choices=RESULTS, help="the result; default: read from the output")
+    parser.add_argument("--agent", default="", metavar="NAME", help="the agent's role")
     parser.add_argument("--model", default="", metavar="NAME", help="the model that was used")
     parser.add_argument("--duration-ms", type=int, metavar="N", help="how long it took")
     parser.add_argument("--cost-usd", type=float, metavar="N", help="what it cost")

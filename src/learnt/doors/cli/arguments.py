@@ -244,11 +244,11 @@ def add_fields(parser: Parser) -> None:
 def add_situation(parser: Parser) -> None:
     """Add options that describe the situation, against which triggers are matched."""
     repeatable: dict[str, Any] = {"action": "append", "default": []}
-    parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings of this goal")
+    parser.add_argument("--exclude-goal", metavar="NAME", help="leave out learnings with this goal")
     parser.add_argument("--path", **repeatable, metavar="PATH", help="a file being worked on; repeatable")
     parser.add_argument("--command", default="", metavar="COMMAND", help="a command about to be run")
     parser.add_argument("--tool", **repeatable, metavar="TOOL", help="a tool about to be used; repeatable")
-    parser.add_argument("--type", default="", metavar="TYPE", help="the type of the task: implement, review, …")
+    parser.add_argument("--type", default="", metavar="TYPE", help="the task's type: implement, review, …")
 
 
 def read_situation(arguments: Arguments) -> dict[str, Any]:

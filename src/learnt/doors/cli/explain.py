@@ -18,7 +18,7 @@ def explain_arguments(parser: Parser) -> None:
     ids = "a brief, a task (its latest brief) or an attempt (its outcome); default: the latest brief"
     parser.add_argument("id", metavar="ID", nargs="?", help=ids)
     parser.add_argument(
-        "--replay", action="store_true", help="render its text again, and check that it is what was sent"
+        "--replay", action="store_true", help="render its text again, and check that it is the text that was sent"
     )
 
 

@@ -59,10 +59,12 @@ def add_run(arguments: Arguments) -> None:
 def list_arguments(parser: Parser) -> None:
     parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
     for name in ("domain", "category", "tag", "goal"):
-        parser.add_argument(f"--{name}", metavar="NAME", help=f"only those of this {name}")
-    parser.add_argument("--kind", choices=KINDS, help="only those of this kind")
-    parser.add_argument("--min-confidence", type=float, metavar="N", help="only those with at least this confidence")
-    parser.add_argument("--scope", metavar="NAME", help="only those of `project`, `user`, or a source of this name")
+        parser.add_argument(f"--{name}", metavar="NAME", help=f"only learnings with this {name}")
+    parser.add_argument("--kind", choices=KINDS, help="only learnings of this kind")
+    parser.add_argument(
+        "--min-confidence", type=float, metavar="N", help="only learnings with at least this confidence"
+    )
+    parser.add_argument("--scope", metavar="NAME", help="only learnings from `project`, `user`, or the source NAME")
     parser.add_argument("--limit", type=int, metavar="N", help="how many to show (setting `page_size`)")
     parser.add_argument("--offset", type=int, default=0, metavar="N", help="how many to skip")
     add_user(parser)
@@ -91,7 +93,7 @@ def list_run(arguments: Arguments) -> None:
 
 def show_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="a learning; default: learnings.md")
-    parser.add_argument("--goal", metavar="NAME", help="show the learnings file of this goal")
+    parser.add_argument("--goal", metavar="NAME", help="show this goal's learnings file")
     parser.add_argument("--pager", action="store_true", help="show learnings.md in a pager")
     add_user(parser)
 
@@ -128,10 +130,10 @@ def search_arguments(parser: Parser) -> None:
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
     parser.add_argument("--min-confidence", type=float, default=0.5, metavar="N", help="default: 0.5")
     parser.add_argument("--status", default="active", choices=(*STATUSES, "all"), help="default: active")
-    parser.add_argument("--domain", metavar="NAME", help="only those of this domain")
-    parser.add_argument("--category", metavar="NAME", help="only those of this category")
+    parser.add_argument("--domain", metavar="NAME", help="only learnings with this domain")
+    parser.add_argument("--category", metavar="NAME", help="only learnings with this category")
     add_situation(parser)
-    parser.add_argument("--why", action="store_true", help="show how each score comes about")
+    parser.add_argument("--why", action="store_true", help="show how each score is calculated")
     add_user(parser)
 
 
@@ -226,7 +228,7 @@ def edit_run(arguments: Arguments) -> None:
 
 def history_arguments(parser: Parser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="the learning's id")
-    parser.add_argument("--internal", action="store_true", help="show the updates of learnings.md instead")
+    parser.add_argument("--internal", action="store_true", help="show the updates to learnings.md instead")
     add_user(parser)
 
 

@@ -53,7 +53,7 @@ _UNDONE = {
 
 def review_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "--limit", type=int, default=_MAX_LISTED, metavar="N", help=f"at most N; {_MAX_LISTED} if not given"
+        "--limit", type=int, default=_MAX_LISTED, metavar="N", help=f"review at most N items; default: {_MAX_LISTED}"
     )
     parser.add_argument("--kind", action="append", choices=REVIEW_KINDS, help="only this kind; repeatable")
     parser.add_argument("--list", action="store_true", help="list the open items, without asking")

@@ -32,14 +32,16 @@ def _add_fields(parser: Parser, *, after: Parser) -> None:
     parser.add_argument("--spec", metavar="FILE", help="a specification file, relative to the project's root")
     parser.add_argument("--goal", metavar="NAME", help="the goal it belongs to")
     after.add_argument("--after", action="append", metavar="ID", help="wait until this task is done; repeatable")
-    parser.add_argument("--based-on", metavar="ID", help="continue the work of this task")
-    parser.add_argument("--agent", metavar="NAME", help="the role of the agent")
+    parser.add_argument("--based-on", metavar="ID", help="continue this task's work")
+    parser.add_argument("--agent", metavar="NAME", help="the agent's role")
     parser.add_argument("--model", metavar="NAME", help="the only model to use")
+    parser.add_argument("--verify", metavar="COMMAND", help="a command that must succeed before the task is done")
     parser.add_argument(
-        "--verify", metavar="COMMAND", help="a command that must succeed before the task counts as done"
-    )
-    parser.add_argument(
-        "--no-learnings", action="store_const", const=True, dest="skip_learnings", help="give the agent no learnings"
+        "--no-learnings",
+        action="store_const",
+        const=True,
+        dest="skip_learnings",
+        help="do not show the agent any learnings",
     )
 
 
@@ -75,9 +77,9 @@ def task_add_run(arguments: Arguments) -> None:
 
 
 def task_list_arguments(parser: Parser) -> None:
-    parser.add_argument("--status", choices=TASK_STATUSES, help="only tasks in this status")
-    parser.add_argument("--goal", default="", metavar="NAME", help="only tasks of this goal")
-    parser.add_argument("--all", action="store_true", help="also ended tasks, and those outside the queue")
+    parser.add_argument("--status", choices=TASK_STATUSES, help="only tasks with this status")
+    parser.add_argument("--goal", default="", metavar="NAME", help="only tasks with this goal")
+    parser.add_argument("--all", action="store_true", help="also ended tasks, and tasks outside the queue")
 
 
 def task_list_run(arguments: Arguments) -> None:
@@ -179,7 +181,7 @@ def task_edit_arguments(parser: Parser) -> None:
     _add_fields(parser, after=after)
     after.add_argument("--no-after", action="store_true", help="remove all dependencies")
     parser.add_argument(
-        "--learnings", action="store_const", const=False, dest="skip_learnings", help="give the agent learnings again"
+        "--learnings", action="store_const", const=False, dest="skip_learnings", help="show the agent learnings again"
     )
 
 
@@ -285,7 +287,7 @@ def task_prompt_run(arguments: Arguments) -> None:
 
 
 def escalations_arguments(parser: Parser) -> None:
-    parser.add_argument("--all", action="store_true", help="also answered ones")
+    parser.add_argument("--all", action="store_true", help="also answered escalations")
 
 
 def escalations_run(arguments: Arguments) -> None:

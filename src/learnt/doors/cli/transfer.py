@@ -22,7 +22,7 @@ _MARKDOWN_ENDINGS = (".md", ".markdown")
 
 
 def export_arguments(parser: Parser) -> None:
-    parser.add_argument("--format", choices=_FORMATS, help="default: from the name of the file, else jsonl")
+    parser.add_argument("--format", choices=_FORMATS, help="default: detected from the file's name, otherwise jsonl")
     parser.add_argument("--output", default="-", metavar="FILE", help="write to a file instead of stdout")
     parser.add_argument("--status", choices=(*STATUSES, "all"), default="all", help="default: all")
     add_user(parser)
