@@ -1,4 +1,4 @@
-"""A project whose learnings accumulate: tasks that teach, a learnings file that people edit, and who waits for it."""
+"""A project whose learnings accumulate: tasks that teach, and a learnings file that people edit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.service_stub import Reply, ServiceStub
 from tests.support.shop import Shop
 
 PATIENCE_S = 60
-# Says one lesson, about the number in the title of its task.
+# An agent that reports one lesson, about the number in its task's title.
 AGENT = """
 number = prompt.split("# Task: Check ")[1].split("\\n")[0]
 with open(f"prompt-{number}.txt", "w") as file: file.write(prompt)
@@ -31,12 +31,12 @@ print(f"<task-done>checked {number}</task-done>")
 
 
 def lesson(number: int) -> str:
-    """Return what the agent of the task with this number teaches, as it stands in the file."""
+    """Return the lesson of the agent that worked on the task with this number, as it is in the file."""
     return f"Never run `bin/check{number}` with `STAGE=prod`: it deletes the data of till {number}"
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait for something that another process does."""
+    """Wait until a condition that another process affects is true."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, what
@@ -52,7 +52,7 @@ class Workshop(Shop):
 
     @property
     def text(self) -> str:
-        """The learnings file; empty when there is none."""
+        """The learnings file's text; empty if there is no file."""
         return self.path.read_text() if self.path.exists() else ""
 
     @property
@@ -78,12 +78,12 @@ class Workshop(Shop):
             return memory.file.state()
 
     def made(self) -> list[Regeneration]:
-        """Return the makings of the project's own file, the oldest first."""
+        """Return the updates to the project's own file, oldest first."""
         with self.open() as memory:
             return [one for one in memory.file.regenerations()[::-1] if not one.goal and one.cause != "edit"]
 
     def wait(self, number: int) -> list[Regeneration]:
-        """Wait until so many makings have ended."""
+        """Wait until this many updates have ended."""
 
         def ended() -> bool:
             made = self.made()
@@ -95,24 +95,24 @@ class Workshop(Shop):
         return self.made()
 
     def log(self) -> str:
-        """Return what the last worker said."""
+        """Return the last worker's output."""
         log = self.folder / ".learnt" / "update.log"
         return log.read_text() if log.exists() else ""
 
     def update(self, *words: str, cwd: Path | None = None, code: int = 0) -> str:
-        """Run `learnt update`; return what it says."""
+        """Run `learnt update`; return its output."""
         done = self.learnt("update", *words, cwd=cwd)
         assert done.code == code, done.out + done.err
         return done.out + done.err
 
     def all(self) -> dict[str, Learning]:
-        """Return all learnings of the project by their titles."""
+        """Return all of the project's learnings by their titles."""
         with self.open() as memory:
             found = memory.learnings(status=None, limit=1000, scope="project").learnings
         return {learning.title: learning for learning in found}
 
     def everything(self) -> dict[str, object]:
-        """Return the file, all learnings with their events and all that waits: what a failure must not touch."""
+        """Return everything that a failure must not change: the file, learnings with their events, pending material."""
         with self.open() as memory:
             found = memory.learnings(status=None, limit=1000, scope="project").learnings
             events = {one.id: memory.history(one.id) for one in found}
@@ -129,13 +129,13 @@ class Workshop(Shop):
             }
 
     def settings(self, **settings: object) -> None:
-        """Write settings by their names in the file, with `_` for the dot of a section."""
+        """Write settings; in a name, the first `_` stands for the dot after its section."""
         lines = [f"{name.replace('_', '.', 1)} = {_toml(value)}" for name, value in settings.items()]
         file = self.folder / "learnt.toml"
         present = file.read_text() if file.exists() else ""
         file.write_text("\n".join([*lines, present]))
 
-    # What a person does to the file.
+    # Edits that a person makes to the file.
 
     def append(self, text: str) -> None:
         """Do what `echo "- …" >> learnings.md` does."""
@@ -153,7 +153,7 @@ class Workshop(Shop):
         self.cut(words, path)
 
     def move(self, words: str, heading: str, path: Path | None = None) -> None:
-        """Move the line with these words under a heading of its own, at the end."""
+        """Move the line with these words under a new heading at the end."""
         path = path or self.path
         line = self.cut(words, path)
         path.write_text(re.sub(r"(?m)^(?=<!-- learnt: )", f"## {heading}\n{line}\n\n", path.read_text(), count=1))
@@ -183,7 +183,7 @@ def _toml(value: object) -> str:
     return str(value).lower() if isinstance(value, bool | int | float) else f"'{value}'"
 
 
-# Answers as `replies` says, the last again and again, and keeps what it was asked, with its sign.
+# Returns the replies in order, repeats the last one, and records each request with its sign.
 PROGRAM = """
 import json, os, sys, time
 here = os.path.dirname(os.path.abspath(__file__))
@@ -199,7 +199,7 @@ sys.exit(reply["status"] != 200)
 
 
 class Model:
-    """The model that the settings name, while the `with` lasts: a service over its real package, or a program."""
+    """The configured model inside the `with` block: a service that its real package calls, or a program."""
 
     def __init__(
         self, provider: str, folder: Path, patch: pytest.MonkeyPatch, *replies: Reply | str, **settings: object
@@ -234,14 +234,14 @@ class Model:
 
     @property
     def asked(self) -> list[str]:
-        """What it was asked, whole."""
+        """The complete requests."""
         if self._stub:
             return [_said(one.body) for one in self._stub.asked]
         return [json.loads(line)["prompt"] for line in (self._folder / "asked.jsonl").read_text().splitlines()]
 
     @property
     def signs(self) -> list[str]:
-        """Of a program: by what it could tell that the call is ours."""
+        """For a program: the value, in each call, of the variable that marks calls from learnt."""
         return [json.loads(line)["internal"] for line in (self._folder / "asked.jsonl").read_text().splitlines()]
 
 

@@ -1,7 +1,7 @@
-"""Claude Code as far as its hooks go: it sends its events in their documented shapes, and writes its transcript.
+"""A stand-in for Claude Code's hooks: it sends events in their documented shapes and writes a transcript.
 
-What it is set up to run is read from the settings that `learnt install` wrote. The model is a script; what it would be
-sent is kept as a list of texts for each request, as with the real program.
+The hooks to run are read from the settings that `learnt install` wrote. The model is scripted. For each request, the
+texts that the model would be sent are recorded, as with the real program.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tests.support.stories import Story, texts
 
 
 class ClaudeAsDocumented(Story):
-    """A project in which Claude Code seems to work."""
+    """A project in which the stand-in for Claude Code works."""
 
     def program(self, client: str) -> Path:
-        """Return the folder that holds the client's program: there is none."""
+        """Return the folder of the client's program, which does not exist here."""
         return Path("/nowhere")
 
     def converse(
@@ -34,7 +34,7 @@ class ClaudeAsDocumented(Story):
         words: tuple[str, ...] = (),
         environ: Mapping[str, str] = MappingProxyType({}),
     ) -> list[str]:
-        """Have a conversation; return all texts of each request that the model would be sent."""
+        """Have a conversation; return all texts in each request that the model would be sent."""
         done = _Conversation(self, environ)
         done.run(prompt, replies)
         self.settle()
@@ -42,7 +42,7 @@ class ClaudeAsDocumented(Story):
 
 
 class _Conversation:
-    """One conversation: what was said so far, and where it is written down."""
+    """One conversation: its messages so far, and its transcript."""
 
     def __init__(self, story: Story, environ: Mapping[str, str]) -> None:
         self._story = story
@@ -62,7 +62,7 @@ class _Conversation:
         return found
 
     def run(self, prompt: str, replies: tuple[Reply, ...]) -> None:
-        """Begin, let the model answer until it calls nothing, and end."""
+        """Start the conversation, let the model answer until it makes no more calls, and end."""
         self._hear("SessionStart", source="startup")
         self._hear("UserPromptSubmit", prompt=prompt, prompt_id="1369", permission_mode="default")
         self._write("user", prompt)
@@ -103,7 +103,7 @@ class _Conversation:
         return done.stdout, False
 
     def _recalled(self, arguments: dict[str, Any]) -> str:
-        """Return what our server answers, started as the settings say."""
+        """Return our server's answer; the server is started as the settings say."""
         server = self._servers["learnt"]
         about = {
             "protocolVersion": "2025-06-18",
@@ -128,7 +128,7 @@ class _Conversation:
         return str(answer["result"]["content"][0]["text"])
 
     def _hear(self, event: str, **told: Any) -> dict[str, Any]:
-        """Run the hooks of an event, and return what they decide; their words go to the model."""
+        """Run an event's hooks, pass their text to the model, and return their decision."""
         stdin = {
             "session_id": self._session,
             "transcript_path": str(self._transcript),
@@ -156,7 +156,7 @@ class _Conversation:
         return decided
 
     def _write(self, role: str, content: object) -> None:
-        """Put a message into the conversation and into the transcript."""
+        """Add a message to the conversation and to the transcript."""
         self._messages.append(content)
         record = {
             "type": role,

@@ -1,4 +1,4 @@
-"""A small disk, to be filled."""
+"""A small disk that tests can fill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 
 class Disk:
-    """A small file system of its own, or, for who may not mount, a folder whose rights can be taken away."""
+    """A small mounted file system or, if mounting is not permitted, a folder that can be made read-only."""
 
     def __init__(self, folder: Path, *, mounted: bool) -> None:
         self.folder = folder
@@ -23,7 +23,7 @@ class Disk:
         if not self.mounted:
             pytest.skip("only root can mount a small disk")
         free = os.statvfs(self.folder)
-        # Somebody else may write at this moment: then it is full, too.
+        # Another process may write at the same time; then the disk is full as well.
         with suppress(OSError), (self.folder / "ballast").open("wb", buffering=0) as ballast:
             ballast.write(b"x" * max(0, free.f_bavail * free.f_frsize - keep_free))
 
@@ -40,7 +40,7 @@ class Disk:
 
 @contextmanager
 def small_disk(folder: Path, size: int = 2_000_000) -> Iterator[Disk]:
-    """Make a folder that is a small disk, as long as it is needed."""
+    """Create a folder that is a small disk, for the duration of the block."""
     folder.mkdir()
     if sys.platform == "win32":
         pytest.skip("Windows mounts no small disks")

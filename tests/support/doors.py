@@ -1,8 +1,8 @@
-"""The doors of learnt: `open_doors` runs them in this process, `start_doors` in a process for each command.
+"""learnt's doors: `open_doors` runs them in this process, `start_doors` in a new process for each command.
 
-In this process a command takes milliseconds. It gets streams, an environment and a folder of its own, and whatever it
-changes there is put back. What only a process can show is tested with a process: its exit code and its silence, the
-deadline, what it leaves running, and what happens to it when a file or a stream is missing.
+In this process a command takes milliseconds. It has its own streams, environment and folder, and its changes to them
+are undone afterwards. Some behaviour can be tested only in a separate process: the real exit code, the absence of output,
+the deadline, processes that are left running, and missing files or streams.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIGNALS = (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Done:
-    """What a finished command left."""
+    """A finished command's exit code and output."""
 
     def __init__(self, code: int, out: str, err: str) -> None:
         self.code = code
@@ -38,11 +38,11 @@ class Done:
 
 Environ = Mapping[str, str] | None
 Learnt = Callable[..., Done]
-"""A command line: its words, and as keywords `stdin`, `cwd` and `env` (beside the environment that it has anyway)."""
+"""Runs a command line; the keywords are `stdin`, `cwd` and `env`, which is added to the environment."""
 
 
 def open_doors(folder: Path, environ: Mapping[str, str] | None = None) -> Learnt:
-    """Return the command line of a folder, run in this process; hooks included."""
+    """Return a function that runs commands and hooks in a folder, in this process."""
 
     def run(*words: str, stdin: str | bytes = "", cwd: Path | None = None, env: Environ = None) -> Done:
         is_hook = words[:1] == ("hook",) and words[1:] not in (("--help",), ("-h",))
@@ -53,7 +53,7 @@ def open_doors(folder: Path, environ: Mapping[str, str] | None = None) -> Learnt
 
 
 def start_doors(folder: Path, environ: Mapping[str, str] | None = None) -> Learnt:
-    """Return the command line of a folder, run in a process for each command."""
+    """Return a function that runs commands in a folder, each in a new process."""
 
     def run(*words: str, stdin: str | bytes = "", cwd: Path | None = None, env: Environ = None) -> Done:
         done = subprocess.run(
@@ -75,14 +75,14 @@ def work_here(folder: Path) -> Done:
 
 
 def start_worker(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the worker of a project as learnt itself does."""
+    """Start a project's worker as learnt itself does."""
     return subprocess.Popen([sys.executable, "-P", "-m", "learnt.doors.worker", str(folder)], stderr=subprocess.DEVNULL)
 
 
 def run_here(
     door: Callable[[], int], words: tuple[str, ...], *, stdin: str | bytes, cwd: Path, environ: Mapping[str, str]
 ) -> Done:
-    """Run a door in this process, as if it were a process of its own."""
+    """Run a door in this process, as if it were a separate process."""
     # Streams, the folder and the environment belong to the whole process.
     assert threading.current_thread() is threading.main_thread(), "what runs at once needs processes"
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -100,7 +100,7 @@ def run_here(
 
 @contextmanager
 def _process_state(words: tuple[str, ...], cwd: Path, environ: Mapping[str, str]) -> Iterator[None]:
-    """Give a door its arguments, folder and environment, and put back afterwards whatever it changed of a process."""
+    """Set a door's arguments, folder and environment, and afterwards undo its changes to the process."""
     folder, variables, arguments = os.open(".", os.O_RDONLY), dict(os.environ), sys.argv
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
     complain, collects, mask = sys.unraisablehook, gc.isenabled(), os.umask(0)
@@ -130,7 +130,7 @@ def _set_environment(variables: Mapping[str, str]) -> None:
 
 @contextmanager
 def _streams(*files: IO[bytes]) -> Iterator[None]:
-    """Let these files be stdin, stdout and stderr: both the system's, which a hook uses, and Python's."""
+    """Use these files as stdin, stdout and stderr, both the system's, which a hook uses, and Python's."""
     ours = sys.stdin, sys.stdout, sys.stderr
     sys.stdout.flush()
     sys.stderr.flush()
@@ -150,7 +150,7 @@ def _streams(*files: IO[bytes]) -> Iterator[None]:
 
 
 def _stream(number: int) -> io.TextIOWrapper:
-    # A process reads what is no UTF-8, and writes it back, in its own way; strict is what a UTF-8 locale gives.
+    # A UTF-8 locale uses `strict`; the command itself decides how to handle bytes that are not UTF-8.
     raw = io.FileIO(number, "wb" if number else "rb", closefd=False)
     errors = "backslashreplace" if number == 2 else "strict"
     if number:

@@ -1,6 +1,6 @@
-"""What happens to a process that is killed: the code of the children, and how a test starts and judges them.
+"""Tests of killed processes: the children's code, and functions with which a test starts and checks them.
 
-A child runs one function of this file by its name. It imports little, because hundreds of them are started.
+A child runs one function in this file by its name. It imports little, because hundreds of children are started.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 ROOT = Path(__file__).parents[2]
-# What events hold in columns of their own, and what comes from use, which has rows of its own.
+# Fields that events store in separate columns, and fields that come from use, which has separate rows.
 _UNTOLD = ("updated_at", "version", "scope", "times_injected", "last_injected_at")
 _FILE_CALLS = ("open", "write", "fsync", "replace", "unlink", "ftruncate")
 
@@ -31,7 +31,7 @@ _FILE_CALLS = ("open", "write", "fsync", "replace", "unlink", "ftruncate")
 
 
 def start(function: str, *arguments: object, cwd: Path, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a child that runs a function of this file with text arguments."""
+    """Start a child that runs a function in this file with string arguments."""
     import subprocess
 
     code = f"import sys; from tests.support import faults; faults.{function}(*sys.argv[1:])"
@@ -40,7 +40,7 @@ def start(function: str, *arguments: object, cwd: Path, **options: Any) -> subpr
 
 
 def run(function: str, *arguments: object, cwd: Path) -> tuple[int, list[str]]:
-    """Run a child to its end; return its exit code, negative for a signal, and the lines that it printed."""
+    """Run a child to its end; return its exit code, which is negative for a signal, and the lines that it printed."""
     from tests.support.forks import nursery
 
     code, lines, complaint = nursery().run(function, *arguments, cwd=cwd)
@@ -50,7 +50,7 @@ def run(function: str, *arguments: object, cwd: Path) -> tuple[int, list[str]]:
 
 
 def contradictions(memory: Memory) -> list[str]:
-    """Return where the learnings differ from what their events tell; nothing if the store is sound."""
+    """Return the differences between the learnings and their events; empty if the store is consistent."""
     from learnt.model import Learning
     from learnt.text.records import as_record
 
@@ -75,7 +75,7 @@ def contradictions(memory: Memory) -> list[str]:
 
 
 def wait_for_others(database: Database) -> None:
-    """Wait until a server has noticed that killed clients are gone; SQLite's locks die with their process."""
+    """Wait until a server has noticed that clients were killed; SQLite's locks end with their process."""
     if database.engine != "postgres":
         return
     others = """
@@ -93,7 +93,7 @@ def wait_for_others(database: Database) -> None:
 
 
 def count_up(database: Database, body: dict[str, Any]) -> None:
-    """A happening that shows when it is applied twice."""
+    """A record whose effect shows if it is applied twice."""
     database.execute(
         """
         update learning
@@ -106,7 +106,7 @@ def count_up(database: Database, body: dict[str, Any]) -> None:
 
 
 def change_and_die(flow: str, engine: str, number: str, *arguments: str) -> None:
-    """Change a store by hand, and be killed before the statement of this number."""
+    """Change a store as a person does, and be killed before the statement with this number."""
     from learnt import Memory
 
     _die_at_step(int(number), engine, calls=False)
@@ -129,7 +129,7 @@ def change_and_die(flow: str, engine: str, number: str, *arguments: str) -> None
 
 
 def append_and_die(folder: str, number: str) -> None:
-    """Put three records into the spool, telling each that is acknowledged, and be killed at a step."""
+    """Append three records to the spool, print each acknowledged record, and be killed at a step."""
     from learnt.store.spool import Spool, SpoolRecord
 
     _die_at_step(int(number), None, calls=True)
@@ -151,8 +151,8 @@ def take_up_and_die(engine: str, number: str) -> None:
 
 
 def open_together(writer: str) -> None:
-    """Say that all is loaded, wait for the word, then open the store and add a learning."""
-    import apsw  # noqa: F401 - loaded before the start, so that all arrive at once
+    """Report that everything is loaded, wait for the signal to start, then open the store and add a learning."""
+    import apsw  # noqa: F401 - loaded before the start, so that all children open the store at the same time
 
     from learnt import Memory
 
@@ -163,7 +163,7 @@ def open_together(writer: str) -> None:
 
 
 def fill_up_to(limit_bytes: str) -> None:
-    """Add learnings under a limit on the size of files; print each id, then how it ended."""
+    """Add learnings under a file size limit; print each id, then how it ended."""
     import resource
 
     from learnt import Memory
@@ -182,7 +182,7 @@ def fill_up_to(limit_bytes: str) -> None:
 
 
 def write_many(writer: str, life: str, count: str) -> None:
-    """Add learnings, and print the id of each once it is acknowledged."""
+    """Add learnings, and print each id after it is acknowledged."""
     from learnt import Memory
 
     with Memory.open(".") as memory:
@@ -192,7 +192,7 @@ def write_many(writer: str, life: str, count: str) -> None:
 
 
 def migrate_slowly(address_or_path: str, folder: str) -> None:
-    """Bring a database up to date with the migrations of a folder; tell when it is ready, begins and is done."""
+    """Apply a folder's migrations to a database; print when the process is ready, starts and is done."""
     from learnt.store import migrate
 
     _kind_of("postgres" if address_or_path.startswith("postgresql:") else "sqlite")  # loads the driver
@@ -210,7 +210,7 @@ def migrate_slowly(address_or_path: str, folder: str) -> None:
 
 
 def open_database(address_or_path: str) -> Database:
-    """Connect without looking at the schema."""
+    """Connect without checking the schema."""
     if address_or_path.startswith("postgresql:"):
         from learnt.store.postgres import PostgresDatabase
 
@@ -221,7 +221,7 @@ def open_database(address_or_path: str) -> Database:
 
 
 def _die_at_step(number: int, engine: str | None, *, calls: bool) -> None:
-    """Let this process be killed before its n-th statement or, if wanted, file call; a write gets halfway."""
+    """Kill this process before its n-th statement or, with `calls`, file call; a write is done only halfway."""
     steps = itertools.count(1)
 
     def dying(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -255,7 +255,7 @@ def _kind_of(engine: str) -> type[Database]:
 
 
 class Raw:
-    """A record of any kind and body, as `Store.record` takes it."""
+    """A record of any kind and with any body, for `Store.record`."""
 
     def __init__(self, kind: str, body: dict[str, Any]) -> None:
         self.kind = kind

@@ -1,7 +1,7 @@
-"""Children by the hundred: a process that has everything loaded forks one for each call, and tells how it ended.
+"""Hundreds of children: a server process that has everything loaded forks a child for each call.
 
-A child is a process like any other: it can be killed, and what it has open dies with it. It only saves the start of
-Python. The server has one thread and no database open, so a fork takes nothing along.
+A child is a process like any other: it can be killed, and its open files are closed with it. It only saves the time to
+start Python. The server has one thread and no open database, so a child does not inherit any.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STARTS_WITH = "import apsw, learnt, learnt.memory, learnt.store.sqlite, learnt.
 
 
 class Nursery:
-    """The server, seen from the test's process."""
+    """The server, as the test's process uses it."""
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="learnt-forks-")
@@ -34,7 +34,7 @@ class Nursery:
         atexit.register(self._end)
 
     def run(self, function: str, *arguments: object, cwd: Path) -> tuple[int, list[str], str]:
-        """Run a function of `faults` in a child; return its exit code, its lines, and what it says on stderr."""
+        """Run a function in `faults` in a child; return its exit code, its lines, and its stderr."""
         server = self._process
         assert server.stdin is not None
         assert server.stdout is not None
@@ -55,12 +55,12 @@ class Nursery:
 
 @cache
 def nursery() -> Nursery:
-    """Return the server of this process; it ends with it."""
+    """Return this process's server, which ends with the process."""
     return Nursery()
 
 
 def serve() -> None:
-    """Fork a child for each line of stdin, and print how it ended."""
+    """Fork a child for each line on stdin, and print how it ended."""
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

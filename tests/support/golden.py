@@ -1,8 +1,8 @@
-"""Golden files: what learnt says to the outside, kept as text and compared letter by letter.
+"""Golden files: learnt's visible output, stored as text and compared byte by byte.
 
-What the real command line is asked and answers is written down as a transcript, masked, and compared with its file in
-`tests/golden`; `pytest --update-golden` writes the files instead, so that a change is seen in review. Keys of JSON are
-sorted, because their order is no promise; floats are rounded, because some of them depend on the age of a learning.
+Requests to the real command line and its answers are recorded in a transcript, masked, and compared with a file in
+`tests/golden`. `pytest --update-golden` writes the files instead, so that a change is seen in review. JSON keys are
+sorted, because their order is not promised; floats are rounded, because some of them depend on a learning's age.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from learnt.__main__ import main
 from tests.support.doors import Done, start_doors
 
 FOLDER = Path(__file__).parent.parent / "golden"
-# They end their process, or start and end others.
+# These commands end their process, or start and end others.
 _IN_PROCESSES_OF_THEIR_OWN = ("brief", "hook", "work", "demo")
 _KINDS = "attempt|brief|call|disc|esc|event|learn|op|opinion|r|run|task|worker"
 _PATIENCE_S = 60
 
 
 def masked(text: str, places: Mapping[str, str]) -> str:
-    """Return a text without what differs from run to run: ids are numbered as they appear, the rest gets a name."""
+    """Return a text without parts that differ between runs: ids are numbered in order, other parts are replaced."""
     for place in sorted(places, key=len, reverse=True):
         text = text.replace(place, places[place])
     text = with_numbered_ids(text)
@@ -41,13 +41,13 @@ def masked(text: str, places: Mapping[str, str]) -> str:
     text = re.sub(r"\b1[6-9]\d{11}\b", "MILLISECONDS", text)
     text = re.sub(r"\b20\d\d-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?)?\b", "TIME", text)
     text = re.sub(r"\b20\d{6}T\d{6}Z-[0-9a-z]{6}\b|\b\d\d:\d\d:\d\d\b", "TIME", text)
-    # How many tokens a text has is estimated by its letters, those of ids included.
+    # The number of tokens is estimated from the characters, including those in ids, so it varies.
     text = re.sub(r'"(\w+_ms|\w+_s|pid|tokens)": \d[\d.e-]*', r'"\1": NUMBER', text)
     return re.sub(r"\b\d+\.\d+\.\d+(?:\.\d+)?\b", "VERSION", text)
 
 
 def with_numbered_ids(text: str) -> str:
-    """Return a text with its ids numbered as they appear, each kind on its own."""
+    """Return a text whose ids are numbered in order, separately for each kind."""
     numbers: dict[str, dict[str, int]] = {}
 
     def numbered(match: re.Match[str]) -> str:
@@ -58,7 +58,7 @@ def with_numbered_ids(text: str) -> str:
 
 
 class Golden:
-    """The golden files, to be compared or written."""
+    """Compares texts with the golden files, or writes the files."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._writes = bool(config.getoption("update_golden"))
@@ -76,7 +76,7 @@ class Golden:
 
 
 class Outside:
-    """A project as other programs see it: the real command line, what it answers, and a transcript of both."""
+    """A project as other programs see it: the real command line, its answers, and a transcript of both."""
 
     def __init__(self, project: Path, home: Path, patch: pytest.MonkeyPatch) -> None:
         self.project = project
@@ -84,7 +84,7 @@ class Outside:
         self._patch = patch
         self._process = start_doors(project)
         self._lines: list[str] = []
-        # Nothing but git on the PATH: which clients a machine has is nothing that a golden file may tell.
+        # Only git is on PATH, because a golden file must not depend on the clients that are installed.
         programs = project.parent / "bin"
         if not programs.exists():
             programs.mkdir()
@@ -95,7 +95,7 @@ class Outside:
 
     @property
     def places(self) -> dict[str, str]:
-        """Return the names of folders that are elsewhere on each machine."""
+        """Return names for the folders whose paths differ between machines."""
         return {
             str(self.project): "PROJECT",
             str(self.home): "HOME",
@@ -105,21 +105,21 @@ class Outside:
         }
 
     def transcript(self, *, unmasked: bool = False) -> str:
-        """Return what was asked and answered so far, masked; `unmasked`: but for folders, as it is."""
+        """Return the transcript so far, masked; with `unmasked`, only folders are masked."""
         text = "\n".join([*self._lines, ""])
         return text.replace(str(self.project), "PROJECT") if unmasked else masked(text, self.places)
 
     def has_heard(self, text: str) -> bool:
-        """Say whether exactly this text was an answer, or within one."""
+        """Return whether an answer contained exactly this text."""
         heard = "\n".join(self._lines)
         return text in heard or json.dumps(text, ensure_ascii=False)[1:-1] in heard
 
     def write(self, text: str) -> None:
-        """Put something into the transcript."""
+        """Add a text to the transcript."""
         self._lines.append(text)
 
     def json(self, *words: str, stdin: str = "", code: int = 0, varying: tuple[str, ...] = ()) -> Any:
-        """Run a command with --json, write down what it answers, and return it.
+        """Run a command with --json, record its answer, and return it.
 
         `varying`: the keys whose values differ from run to run, or are prose that may be worded anew.
         """
@@ -131,21 +131,21 @@ class Outside:
         return answer
 
     def text(self, *words: str, stdin: str = "") -> str:
-        """Run a command, write down what it prints, and return it."""
+        """Run a command, record its output, and return it."""
         done = self.quietly(*words, stdin=stdin)
         self.write(f"$ learnt {_shown(words)}")
         self.write(done.out)
         return done.out
 
     def quietly(self, *words: str, stdin: str = "", code: int = 0) -> Done:
-        """Run a command that ends as expected, and write nothing down."""
+        """Run a command, check its exit code, and do not record anything."""
         own_process = words[0] in _IN_PROCESSES_OF_THEIR_OWN
         done = (self._process if own_process else self._run_here)(*words, stdin=stdin)
         assert done.code == code, f"learnt {' '.join(words)}: {done.code}\n{done.out}\n{done.err}"
         return done
 
     def hook(self, name: str, *, client: str = "claude", session: str = "s1", **fields: Any) -> str:
-        """Send an event as a client does, write down what it is answered, and return that."""
+        """Send an event as a client does, record the answer, and return it."""
         event = {"hook_event_name": name, "session_id": session, "cwd": str(self.project), **fields}
         done = self.quietly("hook", "--client", client, stdin=json.dumps(event))
         assert done.err == ""
@@ -165,7 +165,7 @@ class Outside:
         return Done(code, out.getvalue(), err.getvalue())
 
     def wait_for_workers(self) -> None:
-        """Wait until no process that a hook started is left: it would change what the next command sees."""
+        """Wait until all processes that hooks started have ended, because they would affect the next command."""
         deadline = time.monotonic() + _PATIENCE_S
         while any(self._is_ours(name) for name in os.listdir("/proc") if name.isdecimal()):
             assert time.monotonic() < deadline, "a worker does not end"
@@ -183,7 +183,7 @@ class Outside:
 
 
 def files_in(*folders: Path) -> str:
-    """Return all files of some folders with their content, but for those of stores and of git."""
+    """Return all files in some folders with their content, except for stores' files and git's."""
     parts = []
     for folder in folders:
         for path in sorted(folder.rglob("*")):

@@ -1,6 +1,6 @@
-"""What people do to a learnings file, by chance: anything that an editor, a merge or a mistake can do to text.
+"""Random edits to a learnings file: anything that an editor, a merge or a mistake can do to text.
 
-Every text that is typed carries a word of its own, so that a test can look for it wherever it went.
+Every typed text contains a unique word, so that a test can find it wherever it was moved.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _HEADINGS = ("Testing", "Git workflow", "Code structure", "API & Co", "General",
 
 
 class Hands:
-    """A person who types; `chance` decides what."""
+    """A person who edits the file; `chance` chooses the edit."""
 
     def __init__(self, chance: random.Random, words: itertools.count[int]) -> None:
         self._chance = chance
         self._words = words
 
     def word(self) -> str:
-        """Return a word that nobody has typed before."""
+        """Return a word that has not been typed before."""
         return f"zz{next(self._words)}z"
 
     def edited(self, text: str) -> str:
@@ -161,7 +161,7 @@ class Hands:
         lines[place:place] = new
 
     def _some(self, lines: list[str], wanted: Callable[[str], bool]) -> list[int]:
-        """Return one place where such a line stands; none when there is none."""
+        """Return the index of one such line in a list; the list is empty if there is none."""
         places = [place for place, line in enumerate(lines) if wanted(line)]
         return [self._chance.choice(places)] if places else []
 
@@ -176,7 +176,7 @@ EDITS: tuple[Callable[[Hands, list[str]], None], ...] = (
 
 
 def merged(ours: bytes, base: bytes, theirs: bytes, *, folder: Path, union: bool) -> tuple[bytes, bool]:
-    """Return what git makes of two versions of a file, and whether they are in conflict."""
+    """Return git's merge of two versions of a file, and whether they conflict."""
     paths = [folder / name for name in ("ours", "base", "theirs")]
     for path, content in zip(paths, (ours, base, theirs), strict=True):
         path.write_bytes(content)
@@ -187,7 +187,7 @@ def merged(ours: bytes, base: bytes, theirs: bytes, *, folder: Path, union: bool
 
 
 def resolved(text: str, chance: random.Random) -> str:
-    """Return a file with conflicts as a person leaves it: one side of each, or both."""
+    """Return a file after a person has resolved its conflicts, each with one side or with both."""
 
     def choose(found: re.Match[str]) -> str:
         return chance.choice((found[1], found[2], found[1] + found[2]))

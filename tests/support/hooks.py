@@ -1,4 +1,4 @@
-"""Events as the clients send them, the real hook process that gets them, and what every answer must be like."""
+"""Events as clients send them, the real hook process that receives them, and checks of its answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ COMPLAINT = "ship: unknown option --fast"
 
 
 class Sent:
-    """An event on its way to a hook."""
+    """An event that is sent to a hook."""
 
     def __init__(self, client: str, fields: Mapping[str, Any]) -> None:
         self.client = client
@@ -57,18 +57,18 @@ class Sent:
 
 
 def event(client: str, name: str, session: str, **fields: Any) -> Sent:
-    """Return an event under the name that the client has for it."""
+    """Return an event with the client's own name for it."""
     name = _GEMINI.get(name, name) if client == "gemini" else name
     return Sent(client, {"hook_event_name": name, "session_id": session, "cwd": "/x", **fields})
 
 
 def event_text(name: str, **fields: Any) -> str:
-    """Return an event as a client writes it to a hook, under exactly this name."""
+    """Return an event, with exactly this name, as a client writes it to a hook."""
     return json.dumps({"hook_event_name": name, "session_id": "s1", "cwd": "/x", **fields})
 
 
 class Client:
-    """A conversation in a client, which tells a hook what happens, in the words of its own program."""
+    """A conversation in a client, which sends events to a hook in the client's own format."""
 
     def __init__(self, learnt: Learnt, name: str, session: str = "s1", **always: Any) -> None:
         self._learnt = learnt
@@ -76,7 +76,7 @@ class Client:
         self.name = name
 
     def tell(self, event: str, **fields: Any) -> Any:
-        """Return what the hook answers, as the client reads it."""
+        """Return the hook's answer, as the client parses it."""
         told = event_text(event, **{**self._always, **fields})
         done = self._learnt("hook", "--client", self.name, stdin=told)
         assert (done.code, done.err) == (0, "")
@@ -85,7 +85,7 @@ class Client:
         return json.loads(done.out) if done.out.startswith("{") else done.out
 
     def hear(self, event: str, **fields: Any) -> str:
-        """Return the words that the model is given."""
+        """Return the text that is passed to the model."""
         answer = self.tell(event, **fields)
         return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
 
@@ -110,14 +110,14 @@ class Client:
 
 
 def stop(client: str, session: str, said: str, *, name: str = "Stop") -> Sent:
-    """Return the end of a turn: of the agent, or of a sub-agent."""
+    """Return the event at the end of an agent's or a sub-agent's turn."""
     fields = {"agent_id": "a48b", "agent_type": "general-purpose"} if name == "SubagentStop" else {}
     words = "prompt_response" if client == "gemini" and name == "Stop" else "last_assistant_message"
     return event(client, name, session, stop_hook_active=False, **fields, **{words: said})
 
 
 def failed_call(client: str, session: str, folder: Path, command: str = WRONG) -> Sent:
-    """Return the result of a command that failed, as far as the client tells."""
+    """Return the result event of a command that failed, with the details that the client sends."""
     call = {"tool_input": {"command": command}, "tool_use_id": "call_1"}
     if client == "gemini":
         told = {"llmContent": f"Output: {COMPLAINT}\nExit Code: 2\n"}
@@ -134,7 +134,7 @@ def failed_call(client: str, session: str, folder: Path, command: str = WRONG) -
 
 
 def any_event(chance: random.Random, session: str, said: str, prompt: str) -> Sent:
-    """Return some event of some client; what ends a turn says what it is given, and prompts ask for it."""
+    """Return a random event from a random client; the end of a turn contains `said`, and a prompt `prompt`."""
     client, name = chance.choice(CLIENTS), chance.choice(NAMES)
     if name in ("Stop", "SubagentStop"):
         return stop(client, session, said, name=name)
@@ -164,7 +164,7 @@ def _call(chance: random.Random, name: str) -> dict[str, Any]:
 
 
 class Told:
-    """What a hook process left, and how long it took."""
+    """A hook process's exit code, output and duration."""
 
     def __init__(self, code: int, out: bytes, err: bytes, seconds: float) -> None:
         self.code = code
@@ -174,7 +174,7 @@ class Told:
 
     @property
     def text(self) -> str:
-        """What the model hears."""
+        """The text that is passed to the model."""
         return said_in(self.out.decode())
 
 
@@ -203,7 +203,7 @@ def send(folder: Path, sent: Sent) -> Told:
 
 
 def faults_in(told: Told) -> Iterator[str]:
-    """Yield what a client could be disturbed by."""
+    """Yield problems in an answer that could disturb a client."""
     if told.code:
         yield f"exit code {told.code}"
     if told.err:
@@ -220,7 +220,7 @@ def faults_in(told: Told) -> Iterator[str]:
 
 
 def is_answer(out: str) -> bool:
-    """Say whether a client takes this for an answer; plain words are one before a compaction."""
+    """Return whether a client accepts this as an answer; before a compaction, plain text is valid."""
     try:
         answer = json.loads(out)
     except ValueError:
@@ -237,7 +237,7 @@ def is_answer(out: str) -> bool:
 
 
 def said_in(out: str) -> str:
-    """Return the words of an answer."""
+    """Return an answer's text."""
     if not out.startswith("{"):
         return out
     answer = json.loads(out)
@@ -246,7 +246,7 @@ def said_in(out: str) -> str:
 
 
 def processes_in(folder: Path) -> list[int]:
-    """Return the processes that work in a folder, beside our own."""
+    """Return the other processes whose current folder is this one."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdecimal() and int(name) != os.getpid():
@@ -259,7 +259,7 @@ def processes_in(folder: Path) -> list[int]:
 
 
 def work(folder: Path) -> None:
-    """Let the worker do all that there is to do."""
+    """Let the worker do all pending work."""
     for _ in range(20):
         subprocess.run(
             [sys.executable, "-P", "-m", "learnt.doors.worker", str(folder)], check=False, capture_output=True
@@ -289,7 +289,7 @@ _NUMBERS = (0, -1, 10**400, 1e308, float("nan"), float("inf"))
 
 
 def any_value(chance: random.Random, depth: int = 0) -> Any:
-    """Return anything that JSON, or what passes for it, can hold."""
+    """Return a random value that JSON, or almost valid JSON, can contain."""
     kind = chance.randrange(8 if depth < 4 else 5)
     if kind == 0:
         return None
@@ -306,7 +306,7 @@ def any_value(chance: random.Random, depth: int = 0) -> Any:
 
 
 def distorted(chance: random.Random, sent: Sent) -> dict[str, Any]:
-    """Return an event with anything in some of its fields."""
+    """Return an event with random values in some of its fields."""
     more = ("agent_id", "agent_type", "transcript_path", "agent_transcript_path", "client", "tool_response", "error")
     fields = dict(sent.fields)
     for name in chance.sample((*fields, *more), chance.randint(1, 4)):

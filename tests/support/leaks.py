@@ -1,4 +1,4 @@
-"""Push texts through every door that leads to a store, and look for secrets in all that the store then holds."""
+"""Send texts through every door that leads to a store, and search everything in the store for secrets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from learnt.store.database import Database
 from learnt.text.records import PLACE, as_record
 from tests.support.secrets import Secret
 
-# So many letters of a secret in a row are no accident: shorter pieces turn up in hashes and ids.
+# Shorter pieces of a secret also occur by chance in hashes and ids.
 _ROW = 12
 _SHORTEST_ROW = 10
 _DAMAGED = 5
@@ -55,7 +55,7 @@ avoid: {text}
 
 
 class Search:
-    """Knows what of which secret must not be found, in either case."""
+    """Searches for pieces of secrets that must not be found, in upper or lower case."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self._rows: dict[bytes, set[int]] = {}
@@ -67,7 +67,7 @@ class Search:
         self._widths = sorted({len(row) for row in self._rows})
 
     def found(self, content: bytes) -> set[int]:
-        """Return the numbers of the secrets of which something stands in the content."""
+        """Return the numbers of the secrets of which the content has a piece."""
         words = set(re.findall(rb"[!-~]{%d,}" % _SHORTEST_ROW, content.lower()))
         rows = {
             word[at : at + width] for word in words for width in self._widths for at in range(len(word) - width + 1)
@@ -75,13 +75,13 @@ class Search:
         return set().union(*(self._rows[row] for row in rows & self._rows.keys()))
 
     def found_in_files(self, paths: Iterable[Path]) -> dict[str, set[int]]:
-        """Return the files that hold something, with the numbers of the secrets."""
+        """Return the files that contain a piece of a secret, with the secrets' numbers."""
         found = {path.name: self.found(path.read_bytes()) for path in paths if path.is_file()}
         return {name: numbers for name, numbers in found.items() if numbers}
 
 
 def dump(database: Database) -> bytes:
-    """Return every value of every table."""
+    """Return every value in every table."""
     if database.engine == "sqlite":
         names = "select name from sqlite_master where type = 'table' and sql not like 'create virtual%'"
     else:
@@ -92,7 +92,7 @@ def dump(database: Database) -> bytes:
 
 
 def tell_memory(memory: Memory, number: int, text: str) -> None:
-    """Give a text to every method of the façade that keeps one."""
+    """Pass a text to every façade method that stores text."""
     task, name = f"task_{number}", text if len(text) <= TITLE_LIMIT else ""
     memory.brief(text, task=task, agent=name, task_type=name)
     memory.debrief(task, OUTPUT.format(text=text), agent=name, model=name)
@@ -118,14 +118,14 @@ def tell_memory(memory: Memory, number: int, text: str) -> None:
 
 
 def tell_commands(number: int, text: str) -> None:
-    """Give a text to the commands of a person and to the hook, in the current folder."""
+    """Pass a text to the commands and to the hook, in the current folder."""
     assert run("task", "add", f"Look at {text}", "--text", f"See {text}") == 0
     assert run("add", f"Typed {number}", "--observation", f"See {text}", "--json") == 0
     tell_hook(number, text)
 
 
 def tell_hook(number: int, text: str) -> None:
-    """Give a text to the hook: as a prompt, as a turn, as a name, and in events that it cannot read."""
+    """Pass a text to the hook: as a prompt, as a turn, as a name, and in events that it cannot parse."""
     event = {"session_id": f"session {number}", "cwd": os.getcwd()}
     asked = {**event, "hook_event_name": "UserPromptSubmit", "prompt": f"{TRIGGER}\n{text}"}
     assert ANSWER in run_with(json.dumps(asked)), "the prompt is kept only with an answer"
@@ -165,7 +165,7 @@ def run_with(event: str) -> str:
 
 @contextmanager
 def locked(path: str) -> Iterator[None]:
-    """Keep everybody else from writing a database."""
+    """Keep other connections from writing to a database."""
     connection = apsw.Connection(path)
     connection.execute("begin immediate")
     try:
@@ -186,18 +186,18 @@ def damage(folder: Path) -> int:
 
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nobody wait for a locked database, no hook give up, and no worker start."""
+    """Disable waiting for a locked database, hook deadlines, and workers."""
     monkeypatch.setenv("LEARNT_WAIT_MS", "1")
     monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "60000")
     for name in ("PATIENCE_MS", "_REPLAY_PATIENCE_MS"):
         monkeypatch.setattr(f"learnt.store.{name}", 1)
-    # No other process may use the database: reading its files here lets go of this process's locks on them.
+    # No other process must use the database, because reading its files here releases this process's locks on them.
     monkeypatch.setattr("learnt.system.detached.start", lambda *_, **__: None)
 
 
 def walk(secrets: Sequence[Secret], monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
-    """Tell a new project the secrets in every way; return which files ever held something of which."""
-    # In memory where that is possible: thousands of commits would wait for a disk that is not what is tested here.
+    """Send the secrets to a new project in every way; return which files ever contained a piece of which secret."""
+    # In memory if possible, because thousands of commits would wait for the disk, which is not tested here.
     in_memory = "/dev/shm"  # noqa: S108 - the folder in it is private
     with (
         TemporaryDirectory(dir=in_memory if os.access(in_memory, os.W_OK) else None) as folder,
@@ -223,7 +223,7 @@ def _walk(project: Path, secrets: Sequence[Secret], search: Search) -> dict[str,
             tell_commands(number, secret.text)
         assert (folder / "learnt.db-wal").stat().st_size
         assert (folder / "hook.log").stat().st_size
-        look()  # while the log has not gone into the file
+        look()  # while the log has not been merged into the file
         with locked(memory.context.store.place.path):
             for number, secret in enumerate(secrets):
                 memory.brief(secret.text, task=f"task_busy{number}")

@@ -1,9 +1,9 @@
-"""A model that says what a test wrote down, over the protocols that real clients speak.
+"""A scripted model that supports the protocols of real clients.
 
-Spoken are OpenAI's Responses and Chat Completions, Anthropic's Messages and Gemini's generateContent. Requests that
-offer tools are the agent's turns and get the scripted replies in order, the last one again and again, or what a test
-chooses by the request; requests without tools are a client's own (titles, routing) and get a fixed word. Every request
-is kept as it came.
+The protocols are OpenAI's Responses and Chat Completions, Anthropic's Messages and Gemini's generateContent. Requests
+that offer tools are the agent's turns and get the scripted replies in order, then the last one repeatedly, or a reply
+that the test chooses for the request. Requests without tools are a client's own (titles, routing) and get a fixed word.
+Every request is recorded.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ ASIDE = '{"reasoning": "easy", "model_choice": "flash", "complexity_score": 1, "
 
 
 class Reply(NamedTuple):
-    """One turn of the model: it refuses, or says the text and calls a tool, where there is one."""
+    """One of the model's turns: it refuses, or returns the text and calls the tool, if there is one."""
 
     text: str = ""
     refusal: str = ""
     tool: str = ""
     namespace: str = ""
-    """Where Codex groups its tools, the group that the tool is in."""
+    """The group that the tool is in, for Codex, which groups its tools."""
     arguments: Mapping[str, Any] = MappingProxyType({})
     tokens_in: int = TOKENS_IN
-    """How much it says to have read: enough of it, and a client shortens the conversation."""
+    """The number of input tokens that the model reports; if it is high, a client compacts the conversation."""
 
 
 class Asked(NamedTuple):
-    """A request as it came in."""
+    """A request that was received."""
 
     path: str
     body: str
 
 
 class ModelStub(Served):
-    """The model, and what it was asked."""
+    """The model, and the requests that it received."""
 
     def __init__(self, *replies: Reply) -> None:
         super().__init__(_handler(self))
@@ -53,7 +53,7 @@ class ModelStub(Served):
         self.begin(*replies)
 
     def begin(self, *replies: Reply, choose: Callable[[str], Reply | None] = lambda body: None) -> None:
-        """Begin anew with another script; `choose` may answer a request of an agent before the script does."""
+        """Start again with another script; `choose` can answer an agent's request before the script does."""
         with self._lock:
             self._replies = replies
             self._choose = choose
@@ -61,7 +61,7 @@ class ModelStub(Served):
             self.asked: list[Asked] = []
 
     def reply(self, path: str, body: str) -> tuple[Reply, str]:
-        """Keep the request and return what the model answers, with a name that no other answer has."""
+        """Record the request; return the model's answer, and a name that is unique to it."""
         with self._lock:
             self.asked.append(Asked(path, body))
             self._calls += 1
@@ -102,7 +102,7 @@ def _handler(stub: ModelStub) -> type[BaseHTTPRequestHandler]:
 
 
 def _answer(path: str, body: str, reply: Reply, name: str) -> tuple[int, dict[str, Any] | Iterator[str]]:
-    """Return the status and the whole answer, or its events where the protocol streams."""
+    """Return the status, and the whole answer or, if the protocol streams, its events."""
     if reply.refusal:
         return 400, {"error": {"message": reply.refusal, "code": 400, "status": "INVALID_ARGUMENT"}}
     if path.endswith("/responses"):

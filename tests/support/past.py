@@ -34,7 +34,7 @@ _PASSED = "12 passed"
 def correction(
     client: str, path: Path, *, folder: Path, prompt: str = "Mend the tills", said: str = "Mended the tills."
 ) -> str:
-    """Write a conversation of a client in a folder; return its path."""
+    """Write a client's conversation to a folder; return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if client == "opencode":
         return _of_opencode(path, folder, prompt, said)
@@ -43,7 +43,7 @@ def correction(
 
 
 def kept_at_home(home: Path, folder: Path) -> list[str]:
-    """Write a conversation of each client that keeps files where it keeps them; return their paths."""
+    """Write a conversation for each client that stores files, where the client stores them; return their paths."""
     name = re.sub("[^A-Za-z0-9]", "-", str(folder))
     day = time.strftime("%Y/%m/%d")
     root = home / ".gemini" / "tmp" / folder.name / ".project_root"

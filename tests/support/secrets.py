@@ -1,6 +1,6 @@
 """4,000 secrets of every published kind in five carriers: prose, shell, JSON, settings and logs.
 
-Every secret is drawn by chance from a fixed seed: none is anybody's, and none stands in this file.
+Every secret is generated from a fixed seed, so none of them is real, and none is in this file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UPPER = string.ascii_uppercase + string.digits
 BASE32 = string.ascii_uppercase + "234567"
 CHOSEN = ALNUM + "!@#%^*-_+=.~"
 
-# Kind: a template of the secret. `{alphabet:length}` is drawn; the rest is the published form.
+# For each kind: a template. `{alphabet:length}` is random; the rest is the published format.
 SHAPES = {
     "aws key id": "AKIA{32:16}",
     "aws temporary key id": "ASIA{32:16}",
@@ -110,7 +110,7 @@ SHAPES = {
     "rubygems": "rubygems_{h:48}",
     "tailscale": "tskey-auth-k{a:16}-{a:32}",
 }
-# Kind: (name, template): what only its place tells.
+# For each kind: a name and a template. Only the name shows that the value is a secret.
 NAMED = {
     "aws secret": ("aws_secret_access_key", "{b:40}"),
     "twilio token": ("twilio_auth_token", "{h:32}"),
@@ -128,7 +128,7 @@ NAMED = {
     "refresh token": ("refreshToken", "{u:48}"),
     "signing key": ("signing_key", "{h:64}"),
 }
-# Kind: a phrase that brings its own place.
+# For each kind: a phrase that already contains the context of the secret.
 PHRASES = {
     "private key": "-----BEGIN {k} KEY-----\n{b:64}\n{b:64}\n{b:64}\n{b:44}\n-----END {k} KEY-----",
     "private key, cut off": "-----BEGIN {k} KEY-----\n{b:64}\n{b:64}\n{b:30}",
@@ -175,7 +175,7 @@ LOGS = (
 
 
 class Secret(NamedTuple):
-    """A secret: its kind, the text around it, and the pieces of it that chance gave."""
+    """A secret: its kind, the text around it, and its random pieces."""
 
     kind: str
     text: str
@@ -183,7 +183,7 @@ class Secret(NamedTuple):
 
 
 def draw(template: str, chance: random.Random) -> tuple[str, list[str]]:
-    """Fill a template; return the text and the pieces that chance gave."""
+    """Fill in a template; return the text and its random pieces."""
     alphabets = {
         "a": ALNUM, "A": string.ascii_letters, "b": BASE64, "c": CHOSEN, "d": string.digits, "h": LOWER_HEX,
         "l": string.ascii_lowercase + string.digits, "u": URL_SAFE, "U": UPPER, "32": BASE32,
@@ -214,7 +214,7 @@ def discord_token(chance: random.Random) -> tuple[str, list[str]]:
 
 
 def carried(secret: str, carrier: int, chance: random.Random) -> str:
-    """Put a secret, or a phrase with its own place, into one of five carriers."""
+    """Insert a secret, or a phrase that contains its context, into one of five carriers."""
     if carrier == 2:
         return json.dumps({"id": 7, "note": chance.choice(("{}", "uses {} now")).format(secret), "ok": True})
     if carrier == 3 and "\n" in secret:
@@ -223,7 +223,7 @@ def carried(secret: str, carrier: int, chance: random.Random) -> str:
 
 
 def named(name: str, secret: str, carrier: int, chance: random.Random) -> str:
-    """Give a secret to a name in one of five ways."""
+    """Assign a secret to a name in one of five ways."""
     words, dashed = name.replace("_", " "), name.replace("_", "-")
     ways = (
         (f"The {words} is {secret} for now.", f"Log in with {words}: {secret}", f"We set {name} = `{secret}` there."),
@@ -236,7 +236,7 @@ def named(name: str, secret: str, carrier: int, chance: random.Random) -> str:
 
 
 def secrets() -> Iterator[Secret]:
-    """Yield all secrets, always the same."""
+    """Yield all secrets, which are the same in every run."""
     chance = random.Random(SEED)
     kinds = [*SHAPES, *NAMED, *PHRASES, DISCORD]
     for number in range(SECRETS):
@@ -251,11 +251,11 @@ def secrets() -> Iterator[Secret]:
 
 
 def remains(piece: str, text: str) -> bool:
-    """Say whether eight letters of a piece still stand in a text."""
+    """Return whether a text still contains eight characters of a piece."""
     return any(piece[start : start + 8] in text for start in range(max(1, len(piece) - 7)) if len(piece) >= 8)
 
 
 def is_missed(secret: Secret) -> bool:
-    """Say whether the redactor leaves something of a secret."""
+    """Return whether the redactor leaves a part of a secret."""
     shown, count = redact(secret.text)
     return not count or any(remains(piece, shown) for piece in secret.pieces)

@@ -1,7 +1,7 @@
-"""A model service on this machine that answers each request as a test wrote down: well, badly, slowly or never.
+"""A scripted model service on this machine, which answers each request well, badly, slowly or never.
 
-It speaks Anthropic's Messages and OpenAI's Chat Completions, whole and not streamed. The replies are given in order,
-the last one again and again; every request is kept as it came.
+It supports Anthropic's Messages and OpenAI's Chat Completions, without streaming. It sends the replies in order, then
+the last one repeatedly, and records every request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRIP_S = 0.02
 
 
 class Reply(NamedTuple):
-    """What the service answers: a text of the model, an error by its status, a body as it is, or nothing for ever."""
+    """The service's answer: the model's text, an error with its status, a raw body, or no answer at all."""
 
     text: str = ""
     status: int = 200
@@ -36,7 +36,7 @@ class Reply(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A request as it came in."""
+    """A request that was received."""
 
     path: str
     headers: Mapping[str, str]
@@ -44,7 +44,7 @@ class Asked(NamedTuple):
 
 
 class ServiceStub(Served):
-    """The service, and what it was asked."""
+    """The service, and the requests that it received."""
 
     def __init__(self, *replies: Reply) -> None:
         super().__init__(_handler(self))
@@ -58,7 +58,7 @@ class ServiceStub(Served):
         super().__exit__()
 
     def reply(self, asked: Asked) -> Reply:
-        """Keep the request and return what is answered."""
+        """Record the request and return the answer."""
         with self._lock:
             self.asked.append(asked)
             return self._replies[min(len(self.asked), len(self._replies)) - 1]
@@ -92,7 +92,7 @@ def _handler(stub: ServiceStub) -> type[BaseHTTPRequestHandler]:
             try:
                 while not stub.over.wait(DRIP_S):
                     self.wfile.write(b" ")
-            except OSError:  # the caller is gone
+            except OSError:  # the caller has closed the connection
                 pass
 
         def log_message(self, format: str, *args: object) -> None:

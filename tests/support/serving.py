@@ -1,4 +1,4 @@
-"""A server on a free port of this machine, for as long as its `with` lasts."""
+"""A server on a free port of this machine, inside its `with` block."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Served:
-    """What the stand-ins for services share: they start, can be found, and end."""
+    """The base of the scripted services: it starts and ends the server, and has its address."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -26,5 +26,5 @@ class Served:
 
     @property
     def address(self) -> str:
-        """Where a client finds it."""
+        """The server's address."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"

@@ -1,4 +1,4 @@
-"""A project whose tasks are worked on: what tests of the loop share."""
+"""A project whose tasks are worked on, for the loop's tests."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Shop:
         self.learnt = learnt
 
     def agent(self, program: str, **settings: object) -> None:
-        """Let a small Python program be the agent, with its prompt in `prompt`, and settle how the loop works."""
+        """Use a small Python program, which has its prompt in `prompt`, as the agent, and write the loop's settings."""
         script = self.folder / "agent.py"
         script.write_text(f"import os, sys, time\nprompt = sys.stdin.read()\n{program}\n")
         command = f"{sys.executable} {script} {{model}}"
         self.settle(**{"agent": "command", "command": command, **settings})
 
     def settle(self, **settings: object) -> None:
-        """Write settings of `[work]`, and make the project's store."""
+        """Write settings under `[work]`, and create the project's store."""
         lines = [f"work.{name} = {json.dumps(value)}" for name, value in settings.items()]
         file = self.folder / "learnt.toml"
         present = file.read_text() if file.exists() else ""
@@ -36,18 +36,18 @@ class Shop:
         assert self.learnt("init").code == 0
 
     def models(self, *names: str) -> None:
-        """Name the models to choose from, each dearer than the one before."""
+        """Configure the models to choose from, each more expensive than the one before."""
         for place, name in enumerate(names):
             self.model(name, price=place + 1)
 
     def model(self, name: str, **prices: float) -> None:
-        """Name one more model to choose from."""
+        """Configure one more model to choose from."""
         entry = [f'[[models]]\nname = "{name}"', *(f"{kind} = {price}" for kind, price in prices.items())]
         with (self.folder / "learnt.toml").open("a") as file:
             file.write("\n".join(["", *entry, ""]))
 
     def learn(self, title: str) -> dict[str, Any]:
-        """Add a learning by hand."""
+        """Add a learning as a person does."""
         added: dict[str, Any] = json.loads(self.learnt("add", title, "--json").out)
         return added
 

@@ -1,4 +1,4 @@
-"""Stores that tests begin with: made once by learnt itself, then copied, because to make one takes far longer."""
+"""Stores that tests start with. learnt creates one, which is then copied, because creating one takes far longer."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from learnt import Memory, __version__
 from learnt.store import migrate
 from learnt.store.postgres import PostgresDatabase
 
-# What a store of SQLite consists of; the other files belong to the project in which it was made.
+# The files of a SQLite store; the other files belong to the project in which it was created.
 _FILES = (".gitignore", "learnt.db")
 
 
 def put_store(project: Path) -> None:
-    """Give a project a new store on SQLite, unless it has one."""
+    """Create a SQLite store in a project, unless it has one."""
     folder = project / ".learnt"
     if (folder / "learnt.db").exists():
         return
@@ -26,7 +26,7 @@ def put_store(project: Path) -> None:
 
 
 def make_tables(address: str) -> None:
-    """Make the tables of learnt in an empty database of a server."""
+    """Create learnt's tables in an empty database on a server."""
     database = PostgresDatabase(address, project="shop", wait_ms=60_000)
     migrate.bring_up_to_date(database, version=__version__, now_ms=1_700_000_000_000)
     database.close()

@@ -1,6 +1,6 @@
-"""A project in which a real client works with learnt: only the client's own program and `learnt` touch anything.
+"""A project in which a real client works with learnt: only the client's program and `learnt` change anything.
 
-The model is ours, and what it was sent is what counts: what a client was given and did not hand on helped nobody.
+The model is ours. Tests check the requests that it receives, because text that a client does not pass on is useless.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MODELS = {
 SHELLS = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash"}
 PATIENCE_S = 200
 
-# Writes down how it was called, and knows one way to do it.
+# Records its arguments, and succeeds only with the right ones.
 SHIP = """#!/bin/sh
 echo "$*" >> shipped.txt
 case "$1" in
@@ -60,7 +60,7 @@ class Story:
             "TMPDIR": str(folder / "tmp"),
             "LANG": "C.UTF-8",
             "PYTHONPATH": _source(),
-            "LEARNT_HOOK_DEADLINE_MS": "5000",  # whatever else the machine has to do
+            "LEARNT_HOOK_DEADLINE_MS": "5000",  # because the machine may be busy
             "LEARNT_LEARNINGS_REGENERATE_EVERY": "0",
             **real_clients.settle(client, self.home, stub.address, self.project),
         }
@@ -71,24 +71,24 @@ class Story:
         subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
 
     def program(self, client: str) -> Path:
-        """Return the folder that holds the client's program."""
+        """Return the folder of the client's program."""
         found = real_clients.program(client)
         if isinstance(found, real_clients.Unavailable):
             pytest.skip(f"no {client}: {found}")
         return found.parent
 
     def learnt(self, *words: str, stdin: str = "", **environ: str) -> str:
-        """Return what a command of ours prints."""
+        """Return the output of a learnt command."""
         done = self._learnt(*words, stdin=stdin, env=environ)
         assert done.code == 0, done.out + done.err
         return done.out
 
     def examined(self) -> Done:
-        """Return what `learnt doctor` finds."""
+        """Return the result of `learnt doctor`."""
         return self._learnt("doctor")
 
     def told(self, *words: str, **environ: str) -> Any:
-        """Return what a command of ours tells as JSON."""
+        """Return the JSON output of a learnt command."""
         return json.loads(self.learnt(*words, "--json", **environ))
 
     def converse(
@@ -99,7 +99,7 @@ class Story:
         words: tuple[str, ...] = (),
         environ: Mapping[str, str] = MappingProxyType({}),
     ) -> list[str]:
-        """Have a conversation of its own with the client; return all texts of each request that its model was sent."""
+        """Have a new conversation with the client; return all texts in each request that its model received."""
         self.begin(*replies, choose=choose)
         done = subprocess.run(
             [*self.start(), *words],
@@ -116,22 +116,22 @@ class Story:
         return self.asked()
 
     def begin(self, *replies: Reply, choose: Callable[[str], Reply | None] = lambda body: None) -> None:
-        """Let the model begin anew with another script."""
-        # Where opencode could not fetch what it wants for plugins, its next start waits a minute for the last one.
+        """Let the model start again with another script."""
+        # If opencode could not fetch a package for its plugins, its next start waits a minute for the previous one.
         shutil.rmtree(self.home / ".local" / "state" / "opencode" / "locks", ignore_errors=True)
         self.stub.begin(*replies, choose=choose)
 
     def asked(self) -> list[str]:
-        """Return all texts of each request in which the model was offered tools."""
+        """Return all texts in each request that offered tools to the model."""
         bodies = [json.loads(asked.body) for asked in self.stub.asked]
         return ["\n".join(texts(body)) for body in bodies if body.get("tools")]
 
     def settle(self) -> None:
-        """Wait until something was made of what the hooks have left."""
+        """Wait until the worker has processed everything that the hooks saved."""
         lock = str(self.project / ".learnt" / WORKER_LOCK)
         with Locked(lock):
             pass
-        # One that was started and has not begun yet finds nothing to do then; one that has begun does it all.
+        # A worker that has not begun yet then finds nothing to do; a worker that has begun does everything.
         words = (sys.executable, "-P", "-m", "learnt.doors.worker", str(self.project))
         done = subprocess.run(words, env=self.environ, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -139,7 +139,7 @@ class Story:
             pass
 
     def start(self) -> tuple[str, ...]:
-        """Return the words that start the client so that it reads one prompt from stdin, and asks no person."""
+        """Return the command line that starts the client with one prompt on stdin and without questions."""
         return {
             "claude": ("claude", "-p", "--allowedTools", "Bash", "--model", MODELS["claude"]),
             "codex": ("codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write"),
@@ -148,12 +148,12 @@ class Story:
         }[self.client]
 
     def runs(self, line: str, *, saying: str = "") -> Reply:
-        """Return the answer with which the model runs a command."""
+        """Return a reply in which the model runs a command."""
         arguments = {"cmd" if self.client == "codex" else "command": line, "description": "run"}
         return Reply(saying, tool=SHELLS[self.client], arguments=arguments)
 
     def recalls(self, query: str) -> Reply:
-        """Return the answer with which the model asks our server."""
+        """Return a reply in which the model calls our server."""
         names = {"claude": "mcp__learnt__recall", "codex": "recall", "gemini": "mcp_learnt_recall"}
         return Reply(
             tool=names.get(self.client, "learnt_recall"),
@@ -162,7 +162,7 @@ class Story:
         )
 
     def shipped(self) -> list[str]:
-        """Return how the script was called since the last look, in order."""
+        """Return the script's calls since the last call of this method, in order."""
         path = self.project / "shipped.txt"
         lines = path.read_text().splitlines() if path.exists() else []
         path.unlink(missing_ok=True)
@@ -179,7 +179,7 @@ def texts(found: object) -> Iterator[str]:
 
 
 def approve_hooks(story: Story) -> None:
-    """Trust, as a person does in Codex, the project and the hooks that are in it now."""
+    """Trust the project and its current hooks, as a person does in Codex."""
     config = story.home / ".codex" / "config.toml"
     config.write_text(f'{config.read_text()}\n[projects."{story.project}"]\ntrust_level = "trusted"\n')
     client = {"clientInfo": {"name": "test", "version": "1"}}
@@ -213,7 +213,7 @@ def _source() -> str:
 
 
 def _learnt(folder: Path) -> Path:
-    """Make a folder for PATH that holds this very learnt: a client may hand few variables on to what it starts."""
+    """Create a folder for PATH with this learnt, because a client may pass few variables on to its processes."""
     folder.mkdir()
     shim = folder / "learnt"
     shim.write_text(f'#!/bin/sh\nPYTHONPATH="{_source()}" exec "{sys.executable}" -P -m learnt "$@"\n')

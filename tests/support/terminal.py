@@ -1,4 +1,4 @@
-"""A real terminal, in which a person runs commands of ours."""
+"""A real terminal, in which a person runs learnt commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Terminal:
-    """A terminal of a given width in a project."""
+    """A terminal with a given width in a project."""
 
     def __init__(self, folder: Path, columns: int = 100) -> None:
         self.folder = folder
@@ -43,7 +43,7 @@ class Terminal:
         return process.wait(), screen.decode().replace("\r\n", "\n")
 
     def text(self, *words: str, **environ: str) -> str:
-        """Return what a command that must succeed shows, without colour."""
+        """Return the output, without colour, of a command that must succeed."""
         code, screen = self.run(*words, **environ)
         assert code == 0, screen
         return COLOUR.sub("", screen)
@@ -54,7 +54,7 @@ def _until_the_end(terminal: int) -> bytes:
     while True:
         try:
             read = os.read(terminal, 65536)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux raises this when the other end is closed
             return screen
         if not read:
             return screen

@@ -1,4 +1,4 @@
-"""Lines of transcripts, as the four clients write them."""
+"""Lines in transcripts, as the four clients write them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 NOON = "2026-03-01T12:00:00.000Z"
 NOON_MS = 1_772_366_400_000
-# How a transcript of Codex, of Gemini CLI and of opencode begins.
+# How transcripts from Codex, Gemini CLI and opencode start.
 META = {"id": "r-1", "cwd": "/home/me/shop", "git": {"branch": "tills"}, "source": "exec"}
 HEAD = {"sessionId": "g-1", "projectHash": "0", "startTime": NOON, "lastUpdated": NOON, "kind": "main"}
 INFO = {

@@ -1,4 +1,4 @@
-"""The worker that makes something of ended turns: tests wait for it, because no process may outlive one."""
+"""The worker that processes ended turns. Tests wait for it, because no process must outlive a test."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.accumulation import until
 
 
 def ended(project: Path) -> str:
-    """Wait until the worker of a project has ended; return what it said."""
+    """Wait until a project's worker has ended; return its output."""
     folder = project / ".learnt"
     log = folder / WORKER_LOG
 
