@@ -1,8 +1,8 @@
 """learnt's doors: `open_doors` runs them in this process, `start_doors` in a new process for each command.
 
 In this process a command takes milliseconds. It has its own streams, environment and folder, and its changes to them
-are undone afterwards. Some behaviour can be tested only in a separate process: the real exit code, the absence of output,
-the deadline, processes that are left running, and missing files or streams.
+are undone afterwards. Some behaviour can be tested only in a separate process: the real exit code, the absence of
+output, the deadline, processes that are left running, and missing files or streams.
 """
 
 from __future__ import annotations

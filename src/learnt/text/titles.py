@@ -27,7 +27,7 @@ _VARYING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-
 # Worktrees of tasks, and our own ids.
 _OUR_NAMES = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
 _MIN_SHARED_WORDS = 0.8
-AGENT_ENDED_PREFIX = "the agent "  # how a message starts that only says how an agent ended
+AGENT_ENDED_PREFIX = "the agent "  # a text that only says how an agent ended begins like this
 
 
 def first_sentence(line: str) -> str:

@@ -49,19 +49,7 @@ def work_arguments(parser: Parser) -> None:
 
 
 def work_run(arguments: Arguments) -> int:
-    for name in ("tasks", "jobs", "max_iterations"):
-        value = getattr(arguments, name)
-        maximum = _MAX_JOBS if name == "jobs" else math.inf
-        if value is not None and not 1 <= value <= maximum:
-            option, bounds = (
-                f"--{name.replace('_', '-')}",
-                "at least 1" if maximum == math.inf else f"from 1 to {maximum}",
-            )
-            raise WrongRequest(f"{option} must be {bounds}, not {value}", hint="`learnt work --help` shows the options")
-    if arguments.budget_usd is not None and not 0 < arguments.budget_usd < 1e9:
-        raise WrongRequest(
-            f"--budget-usd must be above 0 and below 1e9, not {arguments.budget_usd}", hint="set an amount in USD"
-        )
+    _check_limits(arguments)
     with open_memory(arguments) as memory:
         root, folder, settings = memory.root, memory.folder, memory.settings
         if arguments.background:
@@ -100,6 +88,19 @@ def work_run(arguments: Arguments) -> int:
                 signal.signal(number, handler)  # from here on, signals only interrupt the question
             _ask_opinion(memory, summary)
     return 1 if summary.escalated or summary.stopped else 0
+
+
+def _check_limits(arguments: Arguments) -> None:
+    hint = "`learnt work --help` shows the options"
+    for name in ("tasks", "jobs", "max_iterations"):
+        value = getattr(arguments, name)
+        maximum = _MAX_JOBS if name == "jobs" else math.inf
+        if value is not None and not 1 <= value <= maximum:
+            bounds = "at least 1" if maximum == math.inf else f"from 1 to {maximum}"
+            raise WrongRequest(f"--{name.replace('_', '-')} must be {bounds}, not {value}", hint=hint)
+    budget_usd = arguments.budget_usd
+    if budget_usd is not None and not 0 < budget_usd < 1e9:
+        raise WrongRequest(f"--budget-usd must be above 0 and below 1e9, not {budget_usd}", hint=hint)
 
 
 class _EventPrinter:
