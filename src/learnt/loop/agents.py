@@ -142,7 +142,7 @@ class _RunLog:
         *whole, line = (self._line + chunk).split(b"\n")
         self._line = line if len(line) < _LINE_LIMIT else b""
         for line in whole[-_LINES_A_CHUNK:]:
-            text = programs.progress(self._call, line.decode("utf-8", "replace"))
+            text = programs.format_progress(self._call, line.decode("utf-8", "replace"))
             if text:
                 self.progress.append(text)
 

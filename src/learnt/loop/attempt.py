@@ -126,7 +126,7 @@ class TaskAttempt:
             self._take_over_files(agent=self.task.agent or "agent")
         if run.exit.ending == NOT_STARTED:
             raise _not_startable(self._settings, run.exit.error)
-        answer = self._keep_transcript(programs.read(run.output))
+        answer = self._keep_transcript(programs.read_report(run.output))
         if answer.denied:
             self._say(f"not allowed: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.exit.left:
@@ -398,7 +398,7 @@ def _call(settings: Settings, prompt: str, choice: ModelChoice, *, folder: str, 
         arguments=settings.work_arguments,
         command=settings.work_command if settings.work_agent == "command" else "",
     )
-    return programs.call(settings.work_agent, request)
+    return programs.build_call(settings.work_agent, request)
 
 
 def _not_startable(settings: Settings, why: str) -> CannotWork:
