@@ -404,7 +404,7 @@ FAILURES: dict[str, tuple[str, Reply, dict[str, float], str]] = {
     "anthropic says nothing": ("anthropic", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
     "openai says nothing": ("openai", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
     "a program says nothing": ("command", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
-    "rubbish": ("openai", Reply("I would rather talk about the weather."), {}, "holds no JSON"),
+    "rubbish": ("openai", Reply("I would rather talk about the weather."), {}, "contains no JSON"),
     "half a JSON": ("anthropic", Reply(HALF), {}, "broken or cut off"),
     "a program prints half a JSON": ("command", Reply(HALF), {}, "broken or cut off"),
     "anthropic refuses": ("anthropic", Reply("I cannot", ending="refusal"), {}, "refused"),

@@ -80,7 +80,7 @@ def command(line: str, tmp_path: Path, prompt: str = "Do the work") -> Call:
     request = RunRequest(
         prompt=prompt, folder=str(tmp_path), scratch=str(tmp_path / "scratch"), command=line, model="small"
     )
-    return programs.call("command", request)
+    return programs.build_call("command", request)
 
 
 @pytest.fixture
@@ -128,7 +128,7 @@ def assert_all_dead(run: AgentRun, *, least: int = 1) -> None:
 
 
 def answer(run: AgentRun) -> RunReport:
-    return programs.read(run.output)
+    return programs.read_report(run.output)
 
 
 def test_an_agent_reads_its_prompt_and_its_words_are_read(run: Callable[..., AgentRun], tmp_path: Path) -> None:
@@ -473,7 +473,7 @@ from learnt.loop import agents
 folder, script, task = sys.argv[1:]
 request = RunRequest(prompt="", folder=folder, scratch=folder, command=f"{sys.executable} -S {script}")
 agents.run(
-    programs.call("command", request), folder=folder, environ={**os.environ, "LEARNT_ATTEMPT": task},
+    programs.build_call("command", request), folder=folder, environ={**os.environ, "LEARNT_ATTEMPT": task},
     time_limit_s=600, output_limit_bytes=10**6, log_folder=folder + "/log",
     on_started=lambda pid, started: print(pid, started, flush=True),
     on_progress=lambda line: print(line, flush=True),

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnt.errors import LearntError
-from learnt.llm.schema import check, find
+from learnt.llm.schema import check, find_value
 from learnt.loop.prompt import find_problems
 from learnt.mine.ask import (
     MAX_ADDED,
@@ -152,7 +152,7 @@ class TestRequest:
     def test_the_schema_lets_a_malformed_change_pass_beside_sound_ones(self) -> None:
         answer = {"changes": [ADDITION, {"do": 7}, "rubbish"]}
 
-        assert find(f"Here:\n{json.dumps(answer)}", SCHEMA) == (answer, "")
+        assert find_value(f"Here:\n{json.dumps(answer)}", SCHEMA) == (answer, "")
         assert check({"changes": {}}, SCHEMA) == "changes is an object, not an array"
         assert check({}, SCHEMA) == "changes is missing"
 
@@ -186,7 +186,7 @@ class TestChanges:
             ({**ADDITION, "title": " \n"}, "needs a title"),
             ({**ADDITION, "type": None}, "needs a type"),
             ({"do": "REVISE", "id": "learn_made_up", "title": "x"}, "no known learning: `learn_made_up`"),
-            ({"do": "REMOVE"}, "REMOVE names no known learning"),
+            ({"do": "REMOVE"}, "REMOVE does not specify a known learning"),
             ({"do": "REVISE", "id": KNOWN, "reason": "because"}, "changes nothing"),
         ],
     )

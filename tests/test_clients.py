@@ -41,9 +41,9 @@ def read(tmp_path: Path, home: Path) -> Callable[..., RunReport]:
         asked = request(tmp_path, model=model, command="agent" if client == "command" else "")
         (tmp_path / "stdout").write_bytes(raw or lines(printed))
         (tmp_path / "stderr").write_text(stderr)
-        return programs.read(
+        return programs.read_report(
             Output(
-                call=programs.call(client, asked),
+                call=programs.build_call(client, asked),
                 folder=str(tmp_path),
                 stdout=str(tmp_path / "stdout"),
                 stderr=str(tmp_path / "stderr"),
@@ -63,12 +63,12 @@ def lines(printed: Iterable[object]) -> bytes:
 
 
 def words(client: str, folder: Path, **fields: Any) -> list[str]:
-    return list(programs.call(client, request(folder, **fields)).argv)
+    return list(programs.build_call(client, request(folder, **fields)).argv)
 
 
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 def test_a_long_prompt_goes_in_by_stdin_or_by_a_file_never_as_an_argument(client: str, tmp_path: Path) -> None:
-    call = programs.call(client, request(tmp_path, command="agent --now"))
+    call = programs.build_call(client, request(tmp_path, command="agent --now"))
 
     assert all(len(word) < 1_000 for word in call.argv)
     assert PROMPT in (call.stdin, *call.files.values())
@@ -115,7 +115,7 @@ def test_the_users_arguments_replace_our_defaults(
 
 def test_a_command_gets_what_it_asks_for(tmp_path: Path) -> None:
     asked = request(tmp_path, command="run 'a b' --file={prompt_file} -m {model}", model="m", arguments=("--more",))
-    call = programs.call("command", asked)
+    call = programs.build_call("command", asked)
 
     path = str(tmp_path / "scratch" / "prompt.md")
     assert call.argv == ("run", "a b", f"--file={path}", "-m", "m", "--more")
@@ -127,13 +127,13 @@ def test_a_command_gets_what_it_asks_for(tmp_path: Path) -> None:
 )
 def test_a_command_that_is_none_is_refused_with_a_hint(client: str, line: str, tmp_path: Path) -> None:
     with pytest.raises(WrongRequest) as refused:
-        programs.call(client, request(tmp_path, command=line))
+        programs.build_call(client, request(tmp_path, command=line))
     assert "[work]" in refused.value.hint
 
 
 def test_an_unknown_client_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     with pytest.raises(WrongRequest) as refused:
-        programs.call("clippy", request(tmp_path))
+        programs.build_call("clippy", request(tmp_path))
     assert "opencode" in refused.value.hint
 
 
@@ -518,13 +518,13 @@ def test_an_output_that_is_gone_gives_an_empty_answer(
     os.unlink(tmp_path / "stdout")
     asked = request(tmp_path, command="agent" if client == "command" else "")
     output = Output(
-        call=programs.call(client, asked),
+        call=programs.build_call(client, asked),
         folder="",
         stdout=str(tmp_path / "stdout"),
         stderr=str(tmp_path / "nowhere"),
         exit_code=9,
     )
-    assert programs.read(output) == RunReport(error="exit code 9")
+    assert programs.read_report(output) == RunReport(error="exit code 9")
 
 
 @pytest.mark.parametrize("client", sorted(HEALTHY))
@@ -580,10 +580,10 @@ def test_no_shape_of_json_can_break_a_reader(tmp_path_factory: pytest.TempPathFa
     for client in CLIENTS:
         call = Call(client=client, argv=("x",), scratch=str(folder / "none"))
         output = Output(call=call, folder="", stdout=str(path), stderr="", exit_code=0, variables={"HOME": str(folder)})
-        answer = programs.read(output)
+        answer = programs.read_report(output)
         assert isinstance(answer.text, str)
         for line in path.read_text().splitlines():
-            assert len(programs.progress(call, line)) <= 160
+            assert len(programs.format_progress(call, line)) <= 160
 
 
 @pytest.mark.parametrize("session", ["../../../etc/passwd", "*", "a/b", "x" * 5_000, "nul\0nul", ""])
@@ -616,14 +616,14 @@ def test_of_a_long_plain_output_the_end_is_kept(read: Callable[..., RunReport]) 
     ],
 )
 def test_progress_is_one_short_line_for_what_is_worth_it(client: str, expected: list[str], tmp_path: Path) -> None:
-    call = programs.call(client, request(tmp_path))
-    shown = [programs.progress(call, line.decode()) for line in split(client)]
+    call = programs.build_call(client, request(tmp_path))
+    shown = [programs.format_progress(call, line.decode()) for line in split(client)]
     assert [line for line in shown if line][: len(expected)] == expected
 
 
 def test_progress_cannot_reach_the_terminal_behind_the_screen(tmp_path: Path) -> None:
-    call = programs.call("command", request(tmp_path, command="x"))
-    shown = programs.progress(call, "\x1b]0;title\x07one\r\ntwo \u202e" + "y" * 10_000)
+    call = programs.build_call("command", request(tmp_path, command="x"))
+    shown = programs.format_progress(call, "\x1b]0;title\x07one\r\ntwo \u202e" + "y" * 10_000)
     assert shown.isprintable()
     assert len(shown) <= 160
 
@@ -638,7 +638,7 @@ def test_no_client_loads_much(tmp_path: Path) -> None:
 
 
 PROVIDED = {
-    "run": ("call", "read", "progress"),
+    "run": ("build_call", "read_report", "format_progress"),
     "hooks": ("read_result",),
     "transcript": ("recognises", "steps", "about", "find"),
     "setup": ("targets", "next_step", "find_switch", "find_trust"),

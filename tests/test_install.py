@@ -588,7 +588,7 @@ def test_hooks_that_are_switched_off_are_told_with_the_place_of_the_switch(
     (found,) = findings(learnt, client)
 
     assert told.code == 0
-    (line,) = [line for line in told.out.splitlines() if "runs no hook of ours here" in line]
+    (line,) = [line for line in told.out.splitlines() if "does not run our hooks here" in line]
     assert f" in {path}); " in line
     assert not found["fine"]
     assert f" in {path})" in found["detail"]
@@ -831,7 +831,7 @@ def test_our_server_that_a_person_wrote_into_an_inline_table_is_seen_and_left_to
     edit = ServerTable(server={"command": "learnt", "args": ["mcp"]})
     content = b'mcp_servers = {learnt = {command = "learnt", args = ["mcp"]}}\n'
 
-    assert edit.holds(content)
+    assert edit.has_settings(content)
     assert edit.add(content) == content
     with pytest.raises(Unfit):
         edit.remove(content, None)
@@ -942,7 +942,7 @@ def test_what_is_to_be_added_to_aider_by_hand_is_no_second_key_and_is_seen_there
     assert edit.by_hand(before.encode()).endswith(f"no second `read:`\n{WORD}")
     done = by_hand.format(WORD).encode()
     assert edit.add(done) == done
-    assert edit.holds(done)
+    assert edit.has_settings(done)
     with pytest.raises(Unfit):
         edit.add(before.encode() + f"other: {WORD}\n".encode())
     assert edit.by_hand(b"{a: 1}\n") == f"# within the braces\nread: [{WORD}]"
@@ -1044,7 +1044,7 @@ def test_any_settings_come_back_byte_for_byte_and_keep_what_others_change(
         assert unfit
         return
 
-    assert edit.holds(added)
+    assert edit.has_settings(added)
     assert edit.add(added) == added
     assert edit.remove(added, content) == content
     if "zebra" in value and added.count(b'"zebra"') == 1:
@@ -1077,8 +1077,8 @@ def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
 
     (found,) = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
 
-    assert ", but Claude Code runs no hook of ours here (" in found["detail"]
-    assert f" in {path}), and the setup is incomplete, or of an older version; " in found["detail"]
+    assert ", but Claude Code does not run our hooks here (" in found["detail"]
+    assert f" in {path}), and the setup is incomplete, or from an older version; " in found["detail"]
 
 
 def test_the_doctor_says_whether_a_client_can_start_learnt(learnt: Learnt, project: Path, tmp_path: Path) -> None:

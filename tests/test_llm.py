@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from learnt.errors import InvalidValue, ModelFailed, NoModel, SpendingCap, WrongRequest
 from learnt.llm import Completion, ModelRequest, Provider, complete
-from learnt.llm.calls import cost_usd, forecast_usd, refusal
+from learnt.llm.calls import check_caps, cost_usd, forecast_usd
 from learnt.llm.command import OUTPUT_LIMIT_BYTES
-from learnt.llm.schema import check, find
+from learnt.llm.schema import check, find_value
 from learnt.text.tokens import estimate_tokens
 from tests.support.service_stub import TOKENS_IN, TOKENS_OUT, Reply, ServiceStub
 
@@ -152,7 +152,7 @@ class TestServices:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("I would rather talk about the weather.", "holds no JSON"),
+            ("I would rather talk about the weather.", "contains no JSON"),
             (GOOD[:-5], "broken or cut off"),
             ("", "is empty"),
             ('{"lessons": [7]}', "lessons[0] is a number, not a string"),
@@ -596,7 +596,7 @@ class TestSpend:
     def test_a_cap_refuses_what_would_go_beyond_it(
         self, spent: tuple[float, float], forecast: float, caps: tuple[float | None, float | None], refused: str
     ) -> None:
-        reason = refusal(*spent, forecast, *caps)
+        reason = check_caps(*spent, forecast, *caps)
 
         assert (refused in reason) if refused else (reason == "")
 
@@ -628,14 +628,14 @@ class TestSchema:
 
     @pytest.mark.parametrize("text", ['{"lessons": NaN}', "{" * 1000, "[" * 100_000, f'{{"lessons": [{"9" * 5000}]}}'])
     def test_what_only_looks_like_json_is_none(self, text: str) -> None:
-        assert find(text, SCHEMA)[0] is None
+        assert find_value(text, SCHEMA)[0] is None
 
     @given(st.text())
     def test_any_text_gives_an_answer(self, text: str) -> None:
-        value, flaw = find(text, SCHEMA)
+        value, flaw = find_value(text, SCHEMA)
         assert (value is None) == bool(flaw)
 
     @given(st.text(alphabet='abc \n`[]{}",:1'), st.text(alphabet='abc \n`[]{}",:1'))
     def test_a_good_value_is_found_behind_any_talk_that_opens_no_string(self, before: str, after: str) -> None:
         talk = before.replace('"', "").replace("[", "(").replace("{", "(")
-        assert find(f"{talk}{GOOD}{after}", SCHEMA) == ({"lessons": ["run make lint"]}, "")
+        assert find_value(f"{talk}{GOOD}{after}", SCHEMA) == ({"lessons": ["run make lint"]}, "")

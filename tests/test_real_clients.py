@@ -46,7 +46,7 @@ class Done:
 
     def __init__(self, run: AgentRun, stub: ModelStub, progress: list[str]) -> None:
         self.run = run
-        self.answer: RunReport = programs.read(run.output)
+        self.answer: RunReport = programs.read_report(run.output)
         self.asked = [asked.body for asked in stub.asked]
         self.progress = progress
 
@@ -88,7 +88,7 @@ def work(
     progress: list[str] = []
     with ModelStub(*replies) as stub:
         run = agents.run(
-            programs.call(client, request),
+            programs.build_call(client, request),
             folder=str(work_folder),
             environ={
                 **environment(client, folder, stub, trusted=work_folder),

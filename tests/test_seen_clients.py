@@ -411,7 +411,7 @@ def test_the_real_codex_says_what_it_trusts(doctor: Doctor, home: Path, tmp_path
 
     config.write_text(config.read_text().replace("[features]\n", "[features]\nhooks = false\n"))
     assert _hashes({**os.environ, "PATH": path}, doctor.project) == {}
-    assert "runs no hook of ours here (`hooks` is false" in doctor.says("codex")["detail"]
+    assert "does not run our hooks here (`hooks` is false" in doctor.says("codex")["detail"]
 
 
 def _hashes(environ: Mapping[str, str], project: Path) -> dict[str, str]:

@@ -153,14 +153,16 @@ def _examine_client(
 
 def _correct(state: ClientState, last: Fired | None) -> ClientState:
     """Return the state of a client; a hook that fired after its file was written proves that the client trusts it."""
-    if last is None or not state.unheard:
+    if last is None or not state.ignored_files:
         return state
     try:
-        if last.at < max(os.stat(path).st_mtime for path in state.unheard) * 1000:
+        if last.at < max(os.stat(path).st_mtime for path in state.ignored_files) * 1000:
             return state
     except OSError:
         return state
-    return state.replace(fine=True, detail=f"in {', '.join(state.unheard)}, and it runs them", remedy="", trusted=None)
+    return state.replace(
+        fine=True, detail=f"in {', '.join(state.ignored_files)}, and it runs them", remedy="", trusted=None
+    )
 
 
 def _describe_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:
@@ -224,7 +226,7 @@ def _excuse_if_idle(diagnosis: Diagnosis, open_tasks: int) -> Diagnosis:
 
 
 def _examine_agent(here: Project, settings: Settings) -> Diagnosis:
-    program = run.call(settings.work_agent, _request(here.root, settings)).argv[0]
+    program = run.build_call(settings.work_agent, _request(here.root, settings)).argv[0]
     # A path is relative to the agent's working folder; a name is looked up on PATH.
     path = shutil.which(os.path.join(here.root, program) if os.path.dirname(program) else program)
     if path:
@@ -270,7 +272,7 @@ def _find_mistakes(settings: Settings) -> Iterator[Diagnosis]:
             choose("fixed", settings.models, TrackRecord(), Facts(task=""), fixed=settings.work_model)
         except LearntError as error:
             yield Diagnosis.from_error("work: models", error)
-    words = run.call(settings.work_agent, _request("", settings)).argv
+    words = run.build_call(settings.work_agent, _request("", settings)).argv
     if len(settings.models) > 1 and not any(_ANY_MODEL in word for word in words):
         command = settings.work_agent == "command"
         where = "`work.command` does not contain {model}" if command else "`work.arguments` already sets one"

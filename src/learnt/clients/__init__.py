@@ -1,1 +1,1 @@
-"""The programs that agents run in: `registry` lists them, each has a folder, and `kit` holds shared code."""
+"""The programs that agents run in: `registry` lists them, each one has a folder, and `kit` has the shared code."""

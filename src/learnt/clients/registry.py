@@ -1,8 +1,8 @@
 """The clients: their names, events, tools, folders and modules.
 
-This file holds plain data, because every hook loads it. The code of a client is in the folder of its name, in up to
+This file contains plain data, because every hook loads it. A client's code is in the folder with its name, in up to
 four modules: `run` (run it unattended), `hooks` (read tool results in its own format), `transcript` (read its
-conversations) and `setup` (edit its settings). `load` imports one of them when it is needed.
+conversations) and `setup` (edit its settings). `load` imports a module when it is needed.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ class Client(Value):
     """The name under which its activity is stored."""
     title: str
     setup_name: str = ""
-    """The name for `learnt install`, if different."""
+    """The name for `learnt install`, if it is different."""
     aliases: tuple[str, ...] = ()
-    """Other names, such as the one it uses over MCP."""
+    """Other names, such as the name that the client uses over MCP."""
     alias_prefix: str = ""
-    """The beginning of its name over MCP, if the rest varies."""
+    """The beginning of the client's name over MCP, if the rest varies."""
     folder: str = ""
-    """The folder with its modules, if it has another name."""
+    """The folder with the client's modules, if it has another name."""
     offers: tuple[str, ...] = ()
-    """Its modules."""
+    """The client's modules."""
     folder_variables: tuple[str, ...] = ()
-    """The environment variables that relocate its folders."""
+    """The environment variables that relocate the client's folders."""
     events: Mapping[str, str] = {}
-    """The events that are served, in the order in which `install` writes them, each with our kind of event."""
+    """Our kind of event for each event that is served, in the order in which `install` writes them."""
     tools: Mapping[str, str] = {}
-    """Its tools that `run` a command, or `edit` or `read` a file."""
+    """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
-    """Whether its model gets a hook's answer before a call; otherwise the answer must come with the result."""
+    """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     compaction_format: str = ""
-    """How a hook adds text to a summary: `text` or `context`; empty if it cannot."""
+    """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
-    """Whether its transcripts use the client's name for the agent, instead of `assistant`."""
+    """Whether transcripts identify the agent by the client's name instead of `assistant`."""
     reports: str = ""
-    """What it reports about the price of a run: `cost`, `tokens`, or nothing."""
+    """What the client reports about the price of a run: `cost`, `tokens`, or nothing."""
     keeps_database: bool = False
-    """Whether it keeps its conversations in a database."""
+    """Whether the client stores its conversations in a database."""
     per_project: bool = False
-    """Whether it can only be set up in a project."""
+    """Whether the client can be set up only in a project."""
     models_need_provider: bool = False
-    """Whether its models are written as `provider/model`."""
+    """Whether models are written as `provider/model`."""
 
 
 _CLAUDE_EVENTS = {
@@ -74,7 +74,7 @@ _CLAUDE_EVENTS = {
 }
 # Codex has no separate events for failures, and its model does not get a hook's answer before a compaction.
 _NOT_IN_CODEX = ("PostToolUseFailure", "PreCompact", "StopFailure")
-# Gemini CLI's `PreCompress` is left out: it is sent before every model call, with or without compression.
+# Gemini CLI's `PreCompress` is omitted, because it is sent before every model call, with or without compression.
 _GEMINI_EVENTS = {
     "SessionStart": "session",
     "BeforeAgent": "prompt",
@@ -155,13 +155,13 @@ CLIENTS = (
 # Every client can be run unattended.
 NAMES = tuple(client.name for client in CLIENTS)
 _BY_NAME = {alias: client for client in CLIENTS for alias in (client.name, client.setup_name, *client.aliases) if alias}
-# What each tool does, by its name in lower case, for all clients.
+# What each tool does in all clients, by the tool's name in lower case.
 TOOLS = {tool.lower(): does for client in CLIENTS for tool, does in client.tools.items()}
 _READER = ("architecture", "infrastructure", GENERAL)
 _PLANNER = ("architecture", "infrastructure", "security", "testing", GENERAL)
-# The built-in sub-agents of clients, and the categories that each sees by default.
+# The clients' built-in sub-agents, and the categories that each of them sees by default.
 SUB_AGENTS: dict[str, tuple[str, ...]] = {
-    # Claude Code, and opencode where the names are the same
+    # Claude Code; opencode uses some of the same names
     "general-purpose": (EVERYTHING,),
     "explore": _READER,
     "plan": _PLANNER,
@@ -181,9 +181,9 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
     "cli-help": (GENERAL,),
     "browser-agent": ("testing", GENERAL),
 }
-# The kind of each event, for all clients.
+# The kind of each event in all clients.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
-# The environment variables that relocate the folders of clients.
+# The environment variables that relocate the clients' folders.
 FOLDER_VARIABLES = ("HOME", "USERPROFILE", *(variable for client in CLIENTS for variable in client.folder_variables))
 
 
@@ -197,7 +197,7 @@ def find(name: str) -> Client | None:
 
 
 def client_name(name: str) -> str:
-    """Return the name under which a client's activity is stored; an unknown name stays as it is."""
+    """Return the name under which a client's activity is stored; an unknown name is only converted to lower case."""
     client = find(name)
     return client.name if client else name.strip().lower()
 
@@ -208,7 +208,7 @@ def setup_name(client: Client) -> str:
 
 
 def setup_names(*, with_hooks: bool = False) -> tuple[str, ...]:
-    """Return the clients that can be set up, by their names for `learnt install`; `with_hooks`: those with events."""
+    """Return the names that `learnt install` accepts; `with_hooks` leaves out clients without hooks."""
     clients = that_offer("setup")
     return tuple(setup_name(client) for client in clients if client.events or not with_hooks)
 
@@ -219,7 +219,7 @@ def that_offer(module: str) -> tuple[Client, ...]:
 
 
 def load(client: Client, module: str) -> Any:
-    """Return a module of a client's folder."""
+    """Return one of a client's modules."""
     from importlib import import_module
 
     return import_module(f"learnt.clients.{client.folder or client.name}.{module}")
@@ -229,13 +229,13 @@ def get(name: str, module: str) -> Client:
     """Return the client with this name and module, or raise WrongRequest."""
     client = find(name)
     if client is None or module not in client.offers:
-        known = ", ".join(client.name for client in that_offer(module))
-        raise WrongRequest(f"there is no client `{name}`", hint=f"the clients are: {known}")
+        names = ", ".join(client.name for client in that_offer(module))
+        raise WrongRequest(f"there is no client `{name}`", hint=f"the clients are: {names}")
     return client
 
 
 def recognise(event: str, payload: Mapping[str, Any]) -> str:
-    """Return the client that sent an event without its name, by fields and paths of its own; empty if unclear."""
+    """Return the client that sent an event, recognised by its fields and paths; empty if this is unclear."""
     path = payload.get("transcript_path")
     transcript = path.replace("\\", "/") if isinstance(path, str) else ""
     file = transcript.rpartition("/")[2]

@@ -164,7 +164,7 @@ class Work:
         """Return why a run should stop, if several tasks had the same error, and the learnings that they share."""
         wanted = set(attempts)
         outcomes = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
-        outcomes = [outcome.replace(error=normalised_error(outcome.said)) for outcome in outcomes]
+        outcomes = [outcome.replace(error=normalised_error(outcome.error_text)) for outcome in outcomes]
         given = {
             task: [id for id, held_out in injected(self._context, task).items() if not held_out]
             for task in {outcome.task for outcome in outcomes}
@@ -228,7 +228,7 @@ class Work:
                     duration_ms=attempt.duration_ms,
                     at=attempt.started_at,
                     attempt=attempt.id,
-                    said=entry.symptom,
+                    error_text=entry.symptom,
                     likeness=len(own_words & other_words) / len(own_words | other_words)
                     if own_words and other_words
                     else 0.0,

@@ -149,7 +149,7 @@ def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
 
 
 def _disk(ask_client: AskClient | None = None) -> Disk:
-    return Disk(read=_read, is_there=_is_on_path, names=_names, ask_client=ask_client)
+    return Disk(read=_read, has_program=_is_on_path, names=_names, ask_client=ask_client)
 
 
 def _is_on_path(program: str) -> bool:
@@ -267,7 +267,7 @@ def _plan_install(target: Target, originals: _Originals) -> _Planned:
     change = FileChange(path=target.path, before=content, after=target.edit.add(content))
     if change.kind != "unchanged" and (note is None or content is None or note.digest != _digest(content)):
         # A file that was changed since, or came with the repository, is the original without our entries.
-        ours = content is not None and target.edit.holds(content)
+        ours = content is not None and target.edit.has_settings(content)
         original = target.edit.remove(content, original) if content is not None and ours else content
     folders = missing_folders(target.path)
     return _Planned(change=change, original=original, folders=(*(note.folders if note else ()), *folders))

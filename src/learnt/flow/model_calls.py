@@ -8,7 +8,7 @@ from typing import Any
 from learnt.errors import SpendingCap
 from learnt.flow.context import Context
 from learnt.llm import Completion, ModelRequest, Provider, complete
-from learnt.llm.calls import refusal
+from learnt.llm.calls import check_caps
 from learnt.model import new_id
 from learnt.store import calls
 from learnt.store.calls import ModelCall
@@ -73,7 +73,7 @@ class _CallRecorder:
             self._store.database.lock_spending()  # of two that would pass the cap, the second must see the first
             day = calls.spent_since(self._store.database, now - DAY_MS)
             month = calls.spent_since(self._store.database, now - MONTH_MS)
-            reason = refusal(day, month, forecast_usd, settings.model_daily_cap_usd, settings.model_monthly_cap_usd)
+            reason = check_caps(day, month, forecast_usd, settings.model_daily_cap_usd, settings.model_monthly_cap_usd)
             if reason:
                 call = call.replace(result="refused", cost_usd=0.0, reason=reason)
             calls.add(self._store.database, call)

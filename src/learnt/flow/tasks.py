@@ -328,7 +328,7 @@ def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
                     task=task.id,
                     result=attempt.result,
                     error=normalised_error(report.symptom) if report else "",
-                    said=report.symptom if report else "",
+                    error_text=report.symptom if report else "",
                 )
             )
     return failed[::-1]

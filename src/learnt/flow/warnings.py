@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from learnt.brief.render import FailedBefore
 from learnt.flow.hook_events import LONGEST_COMMAND
-from learnt.mine.complaint import find_error, find_first_line, is_conflict, is_no_error
+from learnt.mine.complaint import find_error, find_first_line, is_conflict, was_aborted
 from learnt.mine.missteps import (
     command_key,
     find_wrong_words,
@@ -107,7 +107,7 @@ class ToolCall:
         if (
             not self._sign
             or not is_misstep(event.command, error)
-            or is_no_error(event.output)
+            or was_aborted(event.output)
             or is_conflict(event.output)
         ):
             return

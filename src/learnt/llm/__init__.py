@@ -1,11 +1,11 @@
 """Call a language model through the configured provider.
 
 A call is made only if a provider is configured and the spending caps allow it, and is recorded before it is made. It
-has a time limit and is retried once if that may help. The answer is checked: a `Completion` can be used as it is, and
-anything else raises `ModelFailed` with the reason.
+has a time limit and is retried once if a retry might succeed. The answer is checked: a `Completion` can be used as it
+is, and an unusable answer raises `ModelFailed` with the reason.
 
-A call that ends without reporting its tokens is charged at its forecast if a model may have worked on it, so that a cap
-holds even if every call times out.
+A call that ends without reporting its tokens is charged at its forecast if a model might have worked on it, so that a
+cap works even if every call times out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from learnt.errors import ModelFailed, NoModel
 from learnt.llm import calls, command, services
 from learnt.llm.calls import DONE, FAILED, CallLedger, Completion, ModelAnswer, ModelRequest, Provider
-from learnt.llm.schema import find
+from learnt.llm.schema import find_value
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 from learnt.text.templates import split_command_line
@@ -37,7 +37,7 @@ def complete(
 ) -> Completion:
     """Return the model's answer, after a retry if necessary.
 
-    Raise NoModel if no provider is configured, SpendingCap if the ledger forbids the call, and ModelFailed if there is
+    Raise NoModel if no provider is configured, SpendingCap if the ledger rejects the call, and ModelFailed if there is
     no usable answer.
     """
     ask = _find_provider(provider)
@@ -69,11 +69,11 @@ def _find_provider(provider: Provider) -> Callable[[ModelRequest, Provider], Mod
 def _try(
     request: ModelRequest, provider: Provider, ledger: CallLedger, ask: Callable[[ModelRequest, Provider], ModelAnswer]
 ) -> tuple[ModelAnswer, Completion | None]:
-    """Make one call, and record it before and after."""
+    """Make one call, and record it before and after. There is no completion if the call failed."""
     forecast = calls.forecast_usd(request, provider)
     call_id = ledger.begin(request, provider, forecast)
     began = time.monotonic()
-    # Recorded if the call is interrupted.
+    # If the call is interrupted, this answer is recorded.
     answer, data = ModelAnswer(result=FAILED, reason="the call was interrupted"), None
     try:
         answer, data = _check(ask(request, provider), request, provider)
@@ -84,9 +84,9 @@ def _try(
 
 
 def _check(answer: ModelAnswer, request: ModelRequest, provider: Provider) -> tuple[ModelAnswer, Any]:
-    """Return the answer, marked as failed if it is unusable, and the value of its JSON."""
+    """Return the answer, marked as failed if it is unusable, and the value of the JSON in it."""
     if answer.result != DONE:
-        # A service may quote the key that it rejects, and a program its input.
+        # A service might quote the key that it rejects, and a program its input, so both are removed from the reason.
         reason = answer.reason.replace(provider.api_key, "…") if provider.api_key else answer.reason
         return answer.replace(reason=redact(reason)[0]), None
     answer = answer.replace(text=clean(answer.text).strip())
@@ -94,7 +94,7 @@ def _check(answer: ModelAnswer, request: ModelRequest, provider: Provider) -> tu
         return answer.replace(result=FAILED, reason="the answer is empty", can_retry=True), None
     if not request.schema:
         return answer, None
-    data, flaw = find(answer.text, request.schema)
+    data, flaw = find_value(answer.text, request.schema)
     return (answer.replace(result=FAILED, reason=flaw, can_retry=True) if flaw else answer), data
 
 

@@ -1,11 +1,11 @@
 """The parts of a model call: request, provider, answer, cost and spending caps.
 
-An answer is untrusted text. A provider's module never raises: it returns a `ModelAnswer`, which also describes errors
-in words for a person.
+An answer is untrusted text. A provider's module never raises an error: it returns a `ModelAnswer`, which describes the
+error for a person.
 
-Prices come from the user's settings. None is built in, because prices change and a wrong one is worse than none.
-Without token prices, a call costs the configured price of one call; without that, it counts as free and no cap can stop
-it.
+Prices come from the user's settings. No prices are built in, because they change and a wrong price is worse than none.
+Without token prices, a call costs the configured price per call. Without that price, too, the call is treated as free
+and no cap can stop it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ PROVIDERS = ("none", "command", "anthropic", "openai")
 # The stored results.
 DONE, FAILED, TIMEOUT, REFUSED = "done", "failed", "timeout", "refused"
 _MILLION = 1_000_000
-# Sums of many small amounts must not miss a cap by a rounding error.
+# A call that fits exactly under a cap must not be rejected because of a rounding error in the sum.
 _ROUNDING_USD = 1e-9
 
 
 class ModelRequest(Value):
-    """A prompt and its purpose; with a schema the answer is JSON, otherwise plain text."""
+    """A prompt and its purpose. With a schema, the answer is JSON; without one, it is plain text."""
 
     purpose: str
     prompt: str
@@ -48,14 +48,14 @@ class ModelRequest(Value):
 
 
 class Provider(Value):
-    """Which model is called, how, and at what price: USD per million tokens, or per call that reports no tokens."""
+    """Which model is called, how, and at what price, in USD per million tokens or per call without known tokens."""
 
     name: str = "none"
     model: str = ""
     command: str = ""
     base_url: str = ""
     api_key: str = ""
-    """If empty, the service's own package looks for a key."""
+    """If it is empty, the service's package looks for a key."""
     time_limit_s: float = 60.0
     input_price: float | None = None
     output_price: float | None = None
@@ -64,13 +64,18 @@ class Provider(Value):
 
     def check(self) -> None:
         if self.name not in PROVIDERS:
-            raise InvalidValue(f"provider `{self.name}` is unknown", hint=f"it is one of: {', '.join(PROVIDERS)}")
+            raise InvalidValue(
+                f"provider `{self.name}` is unknown", hint=f"the provider must be one of: {', '.join(PROVIDERS)}"
+            )
         if not 0 < self.time_limit_s < DAY_S:
-            raise InvalidValue(f"time_limit_s is {self.time_limit_s}", hint="give a number of seconds above 0")
+            raise InvalidValue(
+                f"time_limit_s must be above 0 and less than a day, not {self.time_limit_s}",
+                hint="set a number of seconds",
+            )
         for field in ("input_price", "output_price", "call_price"):
             price = getattr(self, field)
             if price is not None and not 0 <= price < 1e9:
-                raise InvalidValue(f"{field} is {price}", hint=f"{field} is a number of USD from 0 on")
+                raise InvalidValue(f"{field} must be 0 or more, not {price}", hint=f"set {field} to an amount in USD")
 
     def __repr__(self) -> str:
         # Neither the key nor the environment belongs in a log.
@@ -86,18 +91,18 @@ class ModelAnswer(Value):
     tokens_in: int | None = None
     tokens_out: int | None = None
     reason: str = ""
-    """Why the call failed, in words for a person."""
+    """Why the call failed, for a person to read."""
     hint: str = ""
     can_retry: bool = False
-    """Whether a second try may succeed."""
+    """Whether a retry might succeed."""
     retry_after_s: float | None = None
-    """How long the service asks us to wait before a retry."""
+    """How long to wait before a retry, as requested by the service."""
     may_have_cost: bool = True
-    """Whether a model may have worked on the request."""
+    """Whether a model might have worked on the request."""
 
 
 class Completion(Value):
-    """A usable answer; with a schema, `data` is the checked value of its JSON."""
+    """A usable answer. With a schema, `data` is the checked value of the JSON in the answer."""
 
     text: str
     data: Any = None
@@ -109,23 +114,23 @@ class Completion(Value):
 
 
 class CallLedger(Protocol):
-    """Records calls; each is recorded before it is made."""
+    """Records each call before it is made."""
 
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         """Record a call that is about to be made and return its id; raise SpendingCap if it must not be made."""
 
     def end(self, call_id: str, **outcome: Any) -> None:
-        """Record how a call ended: `result`, `reason`, `model`, its tokens, `cost_usd` and `duration_ms`."""
+        """Record how a call ended, with `result`, `reason`, `model`, its tokens, `cost_usd` and `duration_ms`."""
 
 
 def forecast_usd(request: ModelRequest, provider: Provider) -> float:
-    """Return the highest possible cost of a call: everything that is sent, and the longest answer."""
+    """Return the highest possible cost of a call, for everything that is sent and the longest answer."""
     tokens_in = estimate_tokens(request.instructions) + estimate_tokens(clean(request.prompt))
     return cost_usd(provider, tokens_in, request.max_tokens) or 0.0
 
 
 def cost_usd(provider: Provider, tokens_in: int | None, tokens_out: int | None) -> float | None:
-    """Return the cost of a call; None if neither its tokens and their prices nor the price of a call are known."""
+    """Return the cost of a call; None if there is no price per call and its tokens or their prices are unknown."""
     priced = provider.input_price is not None or provider.output_price is not None
     counted = tokens_in is not None or tokens_out is not None
     if provider.name == "command" or not (priced and counted):
@@ -134,14 +139,14 @@ def cost_usd(provider: Provider, tokens_in: int | None, tokens_out: int | None) 
     return (paid_in + (tokens_out or 0) * (provider.output_price or 0.0)) / _MILLION
 
 
-def refusal(
+def check_caps(
     spent_day: float, spent_month: float, forecast: float, cap_day: float | None, cap_month: float | None
 ) -> str:
-    """Return why a call must not be made, or nothing. A cap of None means no cap; a free call is always allowed."""
+    """Return why a call must not be made; empty if it can be. None means no cap, and a free call is always allowed."""
     if forecast == 0:
         return ""
     for period, spent, cap in (("day", spent_day, cap_day), ("month", spent_month, cap_month)):
-        # Written so that NaN refuses.
+        # Written so that a comparison with NaN rejects the call.
         if cap is not None and not spent + forecast <= cap + _ROUNDING_USD:
             return (
                 f"the cap of ${cap:.2f} a {period} does not allow a call of about ${forecast:.4f}: "

@@ -1,7 +1,7 @@
-"""Call a model through any program that answers on stdout; it gets the prompt on stdin, or as `{prompt_file}`.
+"""Call a model through any program that answers on stdout and reads the prompt from stdin or from `{prompt_file}`.
 
 `ask` returns in time even if the program hangs, prints endlessly, ignores its input or leaves other processes running.
-Its process group is killed at the end. `LEARNT_INTERNAL=1` keeps the hooks of a client from serving the call.
+The program's process group is killed at the end. `LEARNT_INTERNAL=1` prevents a client's hooks from serving the call.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 
 from learnt.llm.calls import FAILED, ModelAnswer, ModelRequest, Provider
-from learnt.llm.services import time_out
+from learnt.llm.services import make_timeout_answer
 from learnt.system.detached import INTERNAL
 from learnt.system.run import NOT_STARTED, OUTPUT_LIMIT, TIME_LIMIT, Exit, run
 from learnt.text.clean import clean, fold
@@ -20,12 +20,12 @@ from learnt.text.templates import fill_in, takes_prompt_file
 OUTPUT_LIMIT_BYTES = 5_000_000
 _STDERR_LIMIT_BYTES = 4_000
 _MAX_COMPLAINT_LENGTH = 300
-# How long to wait for a killed process to end, and for a pipe that a process outside of the group holds open.
+# How long to wait for a killed process to end, and for a pipe that a process outside the group keeps open.
 _PATIENCE_S = 2.0
 
 
 def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> ModelAnswer:
-    """Return what the program answers to the prompt."""
+    """Return the program's answer to the prompt."""
     with tempfile.TemporaryDirectory(prefix="learnt-", ignore_cleanup_errors=True) as scratch:
         path = os.path.join(scratch, "prompt.md")
         with open(path, "w", encoding="utf-8", newline="") as file:
@@ -33,7 +33,7 @@ def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> Mode
         filled_in = fill_in(words, prompt_file=path, model=provider.model)
         printed, errors = bytearray(), bytearray()
 
-        def keep(name: str, chunk: bytes) -> bool:
+        def collect(name: str, chunk: bytes) -> bool:
             (printed if name == "stdout" else errors).extend(chunk)
             del errors[:-_STDERR_LIMIT_BYTES]
             return len(printed) <= OUTPUT_LIMIT_BYTES
@@ -44,7 +44,7 @@ def ask(words: Sequence[str], request: ModelRequest, provider: Provider) -> Mode
                 folder=scratch,  # contains nothing that could mislead the model
                 environ={**provider.environment, INTERNAL: "1"},
                 stdin=stdin,
-                keep=keep,
+                keep=collect,
                 time_limit_s=provider.time_limit_s,
                 patience_s=_PATIENCE_S,
             )
@@ -60,7 +60,7 @@ def _read(program: str, exit: Exit, text: str, errors: str, provider: Provider) 
         reason = f"`{program}` printed more than {OUTPUT_LIMIT_BYTES:,} bytes"
         return ModelAnswer(result=FAILED, reason=reason, can_retry=True)
     if exit.ending == TIME_LIMIT:
-        return time_out(provider.time_limit_s)
+        return make_timeout_answer(provider.time_limit_s)
     if exit.exit_code:
         complaint = _last_line(errors) or _last_line(text)
         reason = f"`{program}` ended with exit code {exit.exit_code}" + (f": {complaint}" if complaint else "")

@@ -2,7 +2,7 @@
 
 The subset is: `type` (object, array, string, number, integer, boolean), `enum`, `required`, `properties`,
 `additionalProperties: false`, `items`, `minItems`, `maxItems` and `maxLength`. Other keywords, such as `description`
-and `$ref`, are for the model only. No text raises an error.
+and `$ref`, are for the model only. Any text can be checked without raising an error.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 _START = re.compile(r"[{\[]")
-# A useless answer may consist of nothing but brackets.
+# A useless answer can consist of nothing but brackets, so the number of attempts to parse is limited.
 _MAX_STARTS = 1_000
 
 
-def find(text: str, schema: Mapping[str, Any]) -> tuple[Any, str]:
-    """Return the first complete JSON value in the text that fits the schema, or None and what is wrong."""
+def find_value(text: str, schema: Mapping[str, Any]) -> tuple[Any, str]:
+    """Return the first complete JSON value in the text that fits the schema, or None and the reason."""
     flaw = ""
     for value in _values(text):
         misfit = check(value, schema)
@@ -35,11 +35,11 @@ def find(text: str, schema: Mapping[str, Any]) -> tuple[Any, str]:
         flaw = flaw or f"the answer does not fit the schema: {misfit}"
     if flaw:
         return None, flaw
-    return None, "the JSON of the answer is broken or cut off" if _START.search(text) else "the answer holds no JSON"
+    return None, "the JSON in the answer is broken or cut off" if _START.search(text) else "the answer contains no JSON"
 
 
 def check(value: Any, schema: Mapping[str, Any], path: str = "") -> str:
-    """Return what is wrong with a value, and where; empty if it fits."""
+    """Return what is wrong with a value, and where; empty if it fits the schema."""
     name = path or "the value"
     wanted = schema.get("type")
     if wanted and not _has_type(value, wanted):
@@ -77,7 +77,7 @@ def _check_fields(value: dict[str, Any], schema: Mapping[str, Any], path: str) -
 
 
 def _values(text: str) -> Iterator[Any]:
-    """Yield the outermost JSON values of a text: the text itself, or values that begin with a bracket in it."""
+    """Yield the outermost JSON values in a text: the text itself, or values in it that begin with a bracket."""
     decoder = json.JSONDecoder(parse_constant=_reject_constant)
     position, start = 0, re.search(r"\S", text)
     for _ in range(_MAX_STARTS):

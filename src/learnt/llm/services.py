@@ -1,11 +1,11 @@
-"""Network services: Anthropic's Messages API and OpenAI's Chat Completions, each through its own package.
+"""Call network services: Anthropic's Messages API and OpenAI's Chat Completions, each through its own package.
 
-Ollama, vLLM and many others offer OpenAI's protocol. Options that only OpenAI's servers know are sent only to them. The
-packages find the key and make the connection. The body of the answer is read here as untrusted JSON, because other
-servers leave out fields that the packages expect. Both packages use the same names for their errors.
+Ollama, vLLM and many other servers use OpenAI's protocol. Options that only OpenAI's servers know are sent only to
+them. The packages find the key and open the connection. The response body is parsed here as untrusted JSON, because
+other servers leave out fields that the packages expect. Both packages use the same names for their errors.
 
 The packages apply their time limit to each read. A server that sends a byte now and then could block us forever, so the
-call runs in a thread that is abandoned at the limit; it ends with the connection or with the process.
+call runs in a thread that is abandoned at the limit. The thread ends with the connection or with the process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RETRY_STATUSES = (408, 409, 429)
 _WRONG_KEY_STATUSES = (401, 403)
 _ANTHROPIC_TOKENS_IN = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 _OPENAI_HOST = "api.openai.com"
-# Reasons why an answer ended before it was complete: two of Anthropic's, and OpenAI's.
+# Reasons why an answer ended before it was complete. The first two are Anthropic's, the last one is OpenAI's.
 _CUT_OFF = ("max_tokens", "model_context_window_exceeded", "length")
 
 
@@ -55,10 +55,10 @@ def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
     try:
         return answers.get(timeout=provider.time_limit_s)
     except Empty:
-        return time_out(provider.time_limit_s)
+        return make_timeout_answer(provider.time_limit_s)
 
 
-def time_out(limit_s: float) -> ModelAnswer:
+def make_timeout_answer(limit_s: float) -> ModelAnswer:
     """Return the answer for a call that timed out."""
     return ModelAnswer(
         result=TIMEOUT,
@@ -117,7 +117,7 @@ def _connect_openai(openai: Any, provider: Provider) -> Any:
     except openai.OpenAIError:
         if not provider.base_url:
             raise
-        # A local server needs no key, but the package requires one.
+        # A local server does not need a key, but the package requires one.
         return openai.OpenAI(api_key="none", **_connection(provider))
 
 
@@ -144,9 +144,9 @@ def _check_ending(answer: ModelAnswer, ending: Any, *, refused: bool, words: str
 
 
 def _report_errors(package: Any, call: Callable[[], ModelAnswer]) -> ModelAnswer:
-    """Return the call's answer, or one that describes its error."""
+    """Return the call's answer, or an answer that describes its error."""
     name = package.__name__
-    key_hint = f"put the key into {name.upper()}_API_KEY in the environment; learnt stores it nowhere"
+    key_hint = f"put the key into {name.upper()}_API_KEY in the environment; learnt does not store it"
     base_error = package.AnthropicError if name == "anthropic" else package.OpenAIError
     try:
         return call()
@@ -160,13 +160,13 @@ def _report_errors(package: Any, call: Callable[[], ModelAnswer]) -> ModelAnswer
         return ModelAnswer(result=FAILED, reason=reason, can_retry=True, may_have_cost=False)
     except json.JSONDecodeError:
         return ModelAnswer(result=FAILED, reason="the service did not answer with JSON", can_retry=True)
-    except (base_error, TypeError, ValueError) as error:  # mostly a missing key
+    except (base_error, TypeError, ValueError) as error:  # usually a missing key
         reason = f"cannot call the service: {_shorten(str(error))}"
         return ModelAnswer(result=FAILED, reason=reason, hint=key_hint, may_have_cost=False)
 
 
 def _report_status(error: Any, key_hint: str) -> ModelAnswer:
-    """Return an answer that describes an error of the service."""
+    """Return an answer that describes a service error."""
     status = int(error.status_code)
     message = text_of(dig(error.body, "error", "message") or dig(error.body, "message")) or str(error)
     return ModelAnswer(
@@ -180,7 +180,7 @@ def _report_status(error: Any, key_hint: str) -> ModelAnswer:
 
 
 def _read_retry_after(header: str | None) -> float | None:
-    """Return the seconds of a Retry-After header; a date is ignored."""
+    """Return the seconds in a Retry-After header; None for a date, which is not supported."""
     try:
         seconds = amount(float(header or ""))
     except ValueError:

@@ -142,7 +142,7 @@ class _RunLog:
         *complete_lines, rest = (self._line + chunk).split(b"\n")
         self._line = rest if len(rest) < _MAX_LINE_BYTES else b""
         for line in complete_lines[-_MAX_LINES_PER_CHUNK:]:
-            text = programs.progress(self._call, line.decode("utf-8", "replace"))
+            text = programs.format_progress(self._call, line.decode("utf-8", "replace"))
             if text:
                 self.progress.append(text)
 

@@ -131,7 +131,7 @@ class TaskAttempt:
             self._import_file_edits(agent=self.task.agent or "agent")
         if run.exit.ending == NOT_STARTED:
             raise _cannot_start(self._settings, run.exit.error)
-        answer = self._save_transcript(programs.read(run.output))
+        answer = self._save_transcript(programs.read_report(run.output))
         if answer.denied:
             self._say(f"the client denied: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.exit.survivors:
@@ -405,7 +405,7 @@ def _build_call(settings: Settings, prompt: str, choice: ModelChoice, *, folder:
         arguments=settings.work_arguments,
         command=settings.work_command if settings.work_agent == "command" else "",
     )
-    return programs.call(settings.work_agent, request)
+    return programs.build_call(settings.work_agent, request)
 
 
 def _cannot_start(settings: Settings, why: str) -> CannotWork:

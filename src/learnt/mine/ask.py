@@ -1,8 +1,8 @@
-"""Make the request that asks a model what a task taught, and read its answer.
+"""Build the request that asks a model for the learnings from a task, and read its answer.
 
-The caller makes the call. Everything in the prompt is untrusted and fenced as data; a long output is cut to its
-beginning, its end and the lines around errors. Nothing in the answer is trusted: each change is read separately, so a
-malformed one does not affect the others, and every limit in the prompt is enforced here again.
+The caller makes the call. Everything in the prompt is untrusted and fenced as data. A long output is reduced to its
+beginning, its end and the lines around errors. The answer is untrusted, too: each change is read separately, so that a
+malformed change does not affect the others, and every limit in the prompt is enforced here again.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MAX_FINDING_LENGTH = 400
 _MAX_FINDINGS = 10
 _MAX_NEAREST = 20
 _MAX_CHANGES = 50
-# The maximum number of sentences of each text.
-_SENTENCES = {"title": 1, "context": 2, "observation": 3, "implication": 2, "action": 2, "reason": 2}
+# The maximum number of sentences in each field.
+_MAX_SENTENCES = {"title": 1, "context": 2, "observation": 3, "implication": 2, "action": 2, "reason": 2}
 _SINGLE_WORDS = ("domain", "category")
 _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[\"'(`\[]?[^\Wa-z])")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -55,18 +55,18 @@ _CHANGE_SCHEMA: Mapping[str, Any] = {
         "reason": {"type": "string", "maxLength": _MAX_LINE_LENGTH},
     },
 }
-# The reference is for the model only: if it were checked, one malformed change would discard the whole answer.
+# The reference is for the model only and is not checked, so that one malformed change does not discard the answer.
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "required": ["changes"],
     "properties": {"changes": {"type": "array", "items": {"$ref": "#/$defs/change"}}},
     "$defs": {"change": _CHANGE_SCHEMA},
 }
-# Shares of the limit for the beginning and the end; the rest is for errors.
+# The shares of the limit for the beginning and the end. The rest is for errors.
 _BEGINNING_SHARE = 0.25
 _END_SHARE = 0.45
 _LINES_AROUND_ERROR = 2
-_MIN_LINES = 10  # lines that must fit: a longer line is shortened
+_MIN_LINES = 10  # so many lines must fit, so a longer line is shortened
 _GAP_NOTE_LENGTH = 40
 _ERROR = re.compile(
     r"\b(?:error|exception|traceback|fatal|panic(?:ked)?|fail(?:ed|ure|s)?|cannot|can't|not found|denied|undefined)\b"
@@ -78,7 +78,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 class ProposedChange(Value):
-    """A change that a model proposes; empty fields of a revision leave the learning as it is."""
+    """A change that a model proposes. Empty fields in a revision leave the learning unchanged."""
 
     do: str
     id: str = ""
@@ -95,7 +95,7 @@ class ProposedChange(Value):
 
 
 class ProposedChanges(Value):
-    """The changes that an answer proposes, and the reasons for skipped ones."""
+    """The changes that an answer proposes, and why some were skipped."""
 
     changes: tuple[ProposedChange, ...] = ()
     skipped: tuple[str, ...] = ()
@@ -114,7 +114,7 @@ def make_request(
 ) -> tuple[str, str, Mapping[str, Any]]:
     """Return the system text, the prompt and the schema of a request.
 
-    The part of the template above the first line `---` is the system text; without such a line there is none.
+    The part of the template above the first line `---` is the system text. Without such a line, it is empty.
     """
     parts = {
         "task": _fence_off("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_MAX_TASK_LENGTH]),
@@ -125,7 +125,9 @@ def make_request(
             "What rules found in it, as hints", "findings", [_format_hint(hint) for hint in findings[:_MAX_FINDINGS]]
         ),
         "nearest": _list_entries(
-            "Learnings that are known already", "known", [_format_learning(known) for known in nearest[:_MAX_NEAREST]]
+            "Learnings that are known already",
+            "known",
+            [_format_learning(learning) for learning in nearest[:_MAX_NEAREST]],
         ),
         "most_added": str(MAX_ADDED),
         "most_words": str(MAX_WORDS),
@@ -136,7 +138,7 @@ def make_request(
 
 
 def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges:
-    """Return the accepted changes of an answer, and the reasons against the others."""
+    """Return the accepted changes in an answer, and why the others were skipped."""
     entries = data.get("changes") if isinstance(data, Mapping) else None
     if not isinstance(entries, list):
         return ProposedChanges(skipped=("the answer has no list of changes",))
@@ -155,7 +157,7 @@ def read_changes(data: object, *, known_ids: Collection[str]) -> ProposedChanges
 
 
 def _read_change(entry: object, path: str) -> ProposedChange | str:
-    """Return a change with its texts cut to the limits, or what is wrong with it."""
+    """Return a change with its texts truncated to the limits, or what is wrong with the change."""
     if not isinstance(entry, Mapping):
         return "it is not an object"
     fields = {name: _trim(name, value) for name, value in entry.items() if value is not None}
@@ -170,21 +172,21 @@ def _trim(name: str, value: Any) -> Any:
         return list(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
     if not isinstance(value, str):
         return value
-    if name in _SENTENCES:
-        return _fit_sentences(value, _SENTENCES[name], TITLE_LIMIT if name == "title" else _MAX_LINE_LENGTH)
+    if name in _MAX_SENTENCES:
+        return _fit_sentences(value, _MAX_SENTENCES[name], TITLE_LIMIT if name == "title" else _MAX_LINE_LENGTH)
     text = fold(value[: 10 * TITLE_LIMIT])[:TITLE_LIMIT]
     return {"do": text.upper(), "type": text.lower()}.get(name, text)
 
 
 def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], known_ids: Collection[str]) -> str:
-    """Return why a valid change is not accepted; empty if it is."""
+    """Return why a well-formed change is not accepted; empty if it is accepted."""
     if change.do != ADD:
         if change.id not in known_ids:
-            return f"{change.do} names no known learning" + (f": `{change.id}`" if change.id else "")
+            return f"{change.do} does not specify a known learning" + (f": `{change.id}`" if change.id else "")
         if any(change.id == other.id for other in accepted):
             return f"`{change.id}` has a change already"
-        says_nothing = not any(change.replace(do="", id="", reason="").as_dict().values())
-        return "the revision changes nothing" if change.do == REVISE and says_nothing else ""
+        is_empty = not any(change.replace(do="", id="", reason="").as_dict().values())
+        return "the revision changes nothing" if change.do == REVISE and is_empty else ""
     if change.type == "dependency":
         return "a dependency belongs to its task and is not a learning"
     if not change.title or not change.type:
@@ -196,7 +198,7 @@ def _find_objection(change: ProposedChange, accepted: Sequence[ProposedChange], 
 
 
 def _fit_sentences(text: str, sentences: int, limit: int) -> str:
-    """Return the first sentences that fit into a line; the first one is cut if necessary."""
+    """Return the first sentences that fit into a line. The first sentence is truncated if necessary."""
     first, *others = _SENTENCE_END.split(fold(text[: 10 * _MAX_LINE_LENGTH]))[:sentences]
     for sentence in others:
         longer = f"{first} {sentence}"
@@ -206,9 +208,9 @@ def _fit_sentences(text: str, sentences: int, limit: int) -> str:
     words = first.split()
     if len(words) <= MAX_WORDS and len(first) <= limit:
         return first
-    kept = " ".join(words[:MAX_WORDS])[: limit - 1]
-    whole_words = kept.rpartition(" ")[0] if len(kept) == limit - 1 else kept
-    return f"{(whole_words or kept).rstrip(' ,;:')}…"
+    cut = " ".join(words[:MAX_WORDS])[: limit - 1]
+    whole_words = cut.rpartition(" ")[0] if len(cut) == limit - 1 else cut
+    return f"{(whole_words or cut).rstrip(' ,;:')}…"
 
 
 def _fill(template: str, parts: Mapping[str, str]) -> str:
@@ -239,12 +241,12 @@ def _shorten(text: str) -> str:
 
 
 def _plain_word(text: str) -> str:
-    """Return a word for use in backticks."""
+    """Return text that is safe to put in backticks."""
     return harmless(fold(text)[:TITLE_LIMIT].replace("`", ""))
 
 
 def cut_material(text: str, *, limit_chars: int) -> str:
-    """Return the text, or its most important lines within the limit; each gap says how many lines are left out."""
+    """Return the text, or its most important lines within the limit. Each gap shows how many lines are left out."""
     if len(text) <= limit_chars:
         return text
     lines = [_shorten_line(line, max(20, limit_chars // _MIN_LINES)) for line in text.splitlines()]
@@ -262,18 +264,18 @@ def cut_material(text: str, *, limit_chars: int) -> str:
 
 
 def _count_fitting(lines: Iterable[str], room: int) -> int:
-    """Return how many of the first lines fit into the room."""
+    """Return how many lines fit into the room, counted from the first."""
     sizes = accumulate(len(line) + 1 for line in lines)
     return sum(1 for _ in takewhile(lambda size: size <= room, sizes))
 
 
 def _find_errors(lines: Sequence[str], numbers: range) -> Iterator[range]:
-    """Yield the numbers of the lines around each error; around the same error only once."""
-    seen = set()
+    """Yield the numbers of the lines around each error. A repeated error is skipped."""
+    keys = set()
     for number in numbers:
         key = _DIGITS.sub("", lines[number]).strip()
-        if key not in seen and _ERROR.search(lines[number]) and not _NO_ERROR.search(lines[number]):
-            seen.add(key)
+        if key not in keys and _ERROR.search(lines[number]) and not _NO_ERROR.search(lines[number]):
+            keys.add(key)
             first, last = number - _LINES_AROUND_ERROR, number + _LINES_AROUND_ERROR
             yield range(max(numbers.start, first), min(numbers.stop, last + 1))
 
@@ -289,7 +291,7 @@ def _join_with_gaps(lines: Sequence[str], kept: Sequence[int]) -> str:
 
 
 def _shorten_line(line: str, width: int) -> str:
-    """Return a line, or the beginning and the end of a very long one."""
+    """Return a line, or its beginning and end if it is very long."""
     half = width // 2 - 3
     return line if len(line) <= width else f"{line[:half]} […] {line[-half:]}"
 

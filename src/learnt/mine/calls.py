@@ -1,6 +1,6 @@
-"""Failed calls, the calls that worked afterwards, and how a learning shows a command.
+"""Failed calls, the calls that worked afterwards, and how a learning quotes a command.
 
-A command is shown without long quotations and without details of one machine or one day.
+A command is quoted without long quoted strings and without details that are specific to one machine or one day.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FailedCall(Value):
     """A call that failed because of how it was made."""
 
     call: Step
-    ran: tuple[Part, ...]
+    parts: tuple[Part, ...]
     error: str
     output: str
     at: int
@@ -38,7 +38,7 @@ class FailedCall(Value):
     def explain(
         self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
     ) -> Discovery:
-        """Return the discovery of this failure and its correction."""
+        """Return the discovery that this failure and its correction make."""
         return Discovery(
             type="blocker" if rule == "command" else "constraint",
             rule=rule,
@@ -55,26 +55,26 @@ class PastCall(Value):
     """An earlier call that worked."""
 
     call: Step
-    ran: tuple[Part, ...]
+    parts: tuple[Part, ...]
     at: int
 
 
 class WorkingCall(Value):
-    """A call that works, the calls that worked since the failure, and the folder of the conversation."""
+    """A call that worked, the calls that have worked since the failure, and the conversation's folder."""
 
     call: Step
-    ran: tuple[Part, ...]
+    parts: tuple[Part, ...]
     since: tuple[PastCall, ...]
     folder: str
 
     @property
-    def ran_since(self) -> Iterator[Part]:
-        """All programs that were started since the failure."""
-        return (part for call in self.since for part in call.ran)
+    def parts_since(self) -> Iterator[Part]:
+        """All programs that have been started since the failure."""
+        return (part for call in self.since for part in call.parts)
 
 
-def show_command(part: Part, folder: str) -> str:
-    """Return a command without long quotations and without details of one machine or one day."""
+def format_command(part: Part, folder: str) -> str:
+    """Return a command without long quoted strings and without details that are specific to one machine or one day."""
     words = []
     for index, word in enumerate(part.words):
         if word.isdigit() and index and not part.words[index - 1].startswith("-"):
@@ -91,7 +91,7 @@ def show_command(part: Part, folder: str) -> str:
 
 
 def _shorten_word(word: str) -> str:
-    """Return the beginning of a long word, the name of an assignment, or the quotes of a quotation."""
+    """Return the beginning of a long word, an assignment without its value, or a quoted string without its content."""
     name, equals, value = word.partition("=")
     if equals and name.isidentifier():
         return f"{name}={value[:1]}…{value[-1:]}" if value[:1] in "'\"" else f"{name}=…"

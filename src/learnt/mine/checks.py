@@ -1,11 +1,11 @@
 """Learn from checks (linters, compilers, tests) that failed and passed after an edit or a command.
 
-They teach a linter's rule with an example that it accepts, the real name of something in the project, where a name is
-imported from, what a value must be, and which command a check needs before it. Code that was unused, misspelt or not
-written yet teaches nothing, and neither does a failed test that passes later.
+The discoveries are: a linter's rule with an example that the linter accepts, the real name of something in the project,
+where a name is imported from, what a value must be, and which command has to run before a check. Nothing is learnt from
+code that was unused, misspelt or not written yet, or from a failed test that passes later.
 
-Test runs are compared only if they run the same tests. Any output can be read; of a long one, only the beginning and
-the end.
+Test runs are compared only if they run the same tests. Any output can be read. Only the beginning and the end of a long
+output are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from learnt.model import Discovery, Value
 from learnt.text.clean import clean
 from learnt.text.triggers import beginning_and_end
 
-# The line that was rejected, and the one that was accepted.
+# The rejected line, and the accepted line.
 _LineChange = tuple[str, str]
 
 _MAX_LINE_LENGTH = 160
@@ -49,7 +49,7 @@ _DETAILS_OF_ONE_PLACE = re.compile(
     r"(?<=Function name: )\w+"
 )
 _IN_BRACKETS = re.compile(r" \(.*\)$")
-# A quoted name. A quotation with spaces is a reason, and stays.
+# A quoted name. A quotation with spaces is not replaced, because it is a reason.
 _QUOTED = re.compile(r"`[^`\s]*`|\"[^\"\s]*\"|'[^'\s]*'")
 _HALF_OUTPUT_LENGTH = 20_000
 _FAILED_TESTS = (
@@ -58,7 +58,7 @@ _FAILED_TESTS = (
     re.compile(r"^\s*(?:FAIL|❯|×)\s+[\w./-]+\.(?:test|spec)\.[cm]?[jt]sx?(?: > .+)?$", re.MULTILINE),  # jest, vitest
     re.compile(r"^test [\w:]+ \.\.\. FAILED$", re.MULTILINE),  # cargo
 )
-# Options that change only the output, not which tests run.
+# Options that change only the output, and not which tests run.
 _OUTPUT_OPTION = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
 _MAX_LINES = 400
 _UNKNOWN_NAME = re.compile(
@@ -72,7 +72,7 @@ _IMPORT = re.compile(
 )
 _GO_IMPORT = re.compile(r"^(?:import )?(?:[\w.]+ )?\"([\w./~-]+)\"$")
 _STANDARD_PACKAGE = re.compile(r"[a-z0-9]+(?:/[a-z0-9]+)*")
-_REFUSED_VALUE = re.compile(
+_REJECTED_VALUE = re.compile(
     r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
     re.MULTILINE,
 )
@@ -86,7 +86,7 @@ _RECOVERED = re.compile(r" \[recovered.*\]$|^(?:[\w./-]+:\d+: )?(?:panic: |Error
 
 
 class FailedCheck(Value):
-    """A check that failed, and its complaints."""
+    """A check that failed, and its diagnostics."""
 
     part: Part
     diagnostics: tuple[Diagnostic, ...]
@@ -102,7 +102,7 @@ class FailedTestRun(Value):
     at: int
 
     def runs_same_tests(self, part: Part) -> bool:
-        """Return whether a command runs the same tests; options about the output do not count."""
+        """Return whether a command runs the same tests, ignoring options that change only the output."""
         ours, theirs = (
             {word.strip("'\"") for word in words if not _OUTPUT_OPTION.fullmatch(word)}
             for words in (self.part.words, part.words)
@@ -112,20 +112,20 @@ class FailedTestRun(Value):
 
 def learn_from_edits(
     check: FailedCheck,
-    gone: Sequence[Diagnostic],
+    fixed: Sequence[Diagnostic],
     before: Sequence[PastCall],
     between: Sequence[PastCall],
     folder: str,
 ) -> Iterator[Discovery]:
-    """Yield the lessons of edits that removed complaints, once for each rule or name."""
+    """Yield what edits that fixed diagnostics teach, once for each rule or name."""
     topics = set()
-    for diagnostic in gone:
+    for diagnostic in fixed:
         name = _first_group(_API, diagnostic.message)
         topic = diagnostic.rule or name
         if not topic or topic in topics or topic in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
         change = _find_change(diagnostic, name, between)
-        is_edited = not diagnostic.of_types and bool(_filter_edits(diagnostic.file, between))
+        is_edited = not diagnostic.from_type_checker and bool(_filter_edits(diagnostic.file, between))
         if diagnostic.rule and (change is not None or is_edited):
             topics.add(topic)
             yield _describe_rule(check, diagnostic, change, folder)
@@ -139,24 +139,24 @@ def learn_from_edits(
 def learn_from_repair(
     check: FailedCheck, complaint: str, between: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
-    """Yield the command that a check requested, if it was run and the check no longer requests it."""
-    remedy = find_requested_command(check.output, (part for call in between for part in call.ran))
+    """Yield the command that a check asked for, if it was run and the check no longer asks for it."""
+    remedy = find_requested_command(check.output, (part for call in between for part in call.parts))
     if remedy is not None and " ".join(remedy.words[:3]) not in complaint:
         line = next((line for line in check.output.split("\n") if remedy.words[0] in line and ":" in line), "")
         yield describe_prerequisite(check.part, remedy, line or check.output[:80], check.output, folder)
 
 
 def learn_from_formatter(check: FailedCheck, between: Sequence[PastCall], folder: str) -> Iterator[Discovery]:
-    """Yield the formatter that removed a complaint about formatting."""
+    """Yield the formatter that fixed a diagnostic about formatting."""
     complaint = next((diagnostic for diagnostic in check.diagnostics if diagnostic.rule in _FORMAT_RULES), None)
-    formatter = next((part for call in between for part in call.ran if is_formatter(part)), None)
+    formatter = next((part for call in between for part in call.parts if is_formatter(part)), None)
     if complaint is not None and formatter is not None and formatter.intent != check.part.intent:
         error = f"{complaint.message} ({complaint.rule})"
         yield describe_prerequisite(check.part, formatter, error, check.output, folder)
 
 
 def _is_just_written(name: str, before: Iterable[PastCall]) -> bool:
-    """Return whether the agent has just written or changed the code with this name: then there is nothing to learn."""
+    """Return whether the agent has just written or changed this name, so that there is nothing to learn."""
     defined = re.compile(
         rf"\b(?:func|def|fn|type|class|function|const|var|let)\b[^\n]*\b{re.escape(name.rpartition('.')[2])}\b"
     )
@@ -172,7 +172,7 @@ def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChan
 
 
 def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: str, folder: str) -> Discovery | None:
-    """Return the discovery of the real name: one with the same prefix, from the line that passed."""
+    """Return the discovery of the real name, which has the same prefix and is in the line that passed."""
     prefix, dot, _ = name.rpartition(".")
     other = next((word for word in _NAME.findall(line) if dot and word.startswith(f"{prefix}.") and word != name), "")
     if not other or "undefined" not in diagnostic.message:
@@ -183,7 +183,7 @@ def _describe_name(check: FailedCheck, diagnostic: Diagnostic, name: str, line: 
 
 
 def _generalise_message(message: str) -> str:
-    """Return a message without details of one place: quoted names, line numbers, further clauses."""
+    """Return a message without details that are specific to one place: quoted names, line numbers, further clauses."""
     message = _DETAILS_OF_ONE_PLACE.sub("…", _MESSAGE_START.sub("", _QUOTED.sub("`…`", message)))
     colon = message.find(": ", 30)
     return _MESSAGE_END.sub("", message[:colon] if colon > 0 else message)
@@ -195,7 +195,7 @@ def _show_change(change: _LineChange | None, rule: str) -> str:
     before, after = change
     if match := _SUPPRESSED.search(after):
         if rule not in after:
-            return ""  # it suppresses another complaint
+            return ""  # it suppresses another rule
         start = max(after.rfind(marker, 0, match.start()) for marker in ("//", "#", "/*", "@", "#["))
         return f"`{after[max(start, 0) :]}`"
     return f"`{after}` instead of `{before}`" if before else f"`{after}`"
@@ -226,7 +226,7 @@ def _find_change_by_rule(diagnostic: Diagnostic, removed: list[str], added: list
 
 
 def _append_next_lines(line: str, added: list[str]) -> str:
-    """Return a line with the lines added below it, as far as they fit: a fix often needs several."""
+    """Return a line with the next added lines, as far as they fit, because a fix often needs several lines."""
     index = added.index(line)
     for following in added[index + 1 : index + 3]:
         if len(line) + len(following) < _MAX_LINE_LENGTH:
@@ -249,7 +249,7 @@ def _find_nearest(line: str, others: list[str]) -> str:
 
 
 def _compare_lines(before: str, after: str) -> tuple[list[str], list[str]]:
-    """Return the lines that were removed and those that were added, without their indentation."""
+    """Return the removed lines and the added lines, without their indentation."""
     old = [line.strip() for line in before.split("\n")]
     new = [line.strip() for line in after.split("\n")]
     removed = [line for line in old if line and line not in new and _is_code(line)]
@@ -264,13 +264,13 @@ def _is_code(line: str) -> bool:
 
 
 def learn_from_imports(
-    part: Part, gone: Iterable[Diagnostic], edited: Sequence[PastCall], folder: str
+    part: Part, fixed: Iterable[Diagnostic], edits: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
-    """Yield where an unknown name is imported from, unless it is from the standard library."""
+    """Yield where an unknown name is imported from, unless it is in the standard library."""
     names = set()
-    for diagnostic in gone:
+    for diagnostic in fixed:
         name = _first_group(_UNKNOWN_NAME, diagnostic.message)
-        line = _find_import(name, _filter_edits(diagnostic.file, edited)) if name and name not in names else ""
+        line = _find_import(name, _filter_edits(diagnostic.file, edits)) if name and name not in names else ""
         package = _GO_IMPORT.match(line)
         if not line or (package and _STANDARD_PACKAGE.fullmatch(package[1])):
             continue
@@ -285,16 +285,16 @@ def learn_from_imports(
         )
 
 
-def learn_from_refused_values(
-    part: Part, output: str, complaint: str, edited: Sequence[PastCall], folder: str
+def learn_from_rejected_values(
+    part: Part, output: str, complaint: str, edits: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
-    """Yield what a value must be, if the code refused one and an edit replaced it."""
-    for match in list(_REFUSED_VALUE.finditer(output))[:_MAX_LINES]:
+    """Yield what a value must be, if the code rejected a value and an edit replaced it."""
+    for match in list(_REJECTED_VALUE.finditer(output))[:_MAX_LINES]:
         error = _RECOVERED.sub("", _RECOVERED.sub("", match[0].strip()))[:300]
         if not _DEMANDS.search(error) or error in complaint:
             continue
         for value in map("".join, _QUOTED_VALUE.findall(error)):
-            change = _find_replacement(value, edited)
+            change = _find_replacement(value, edits)
             if change is not None:
                 file, before, after = change
                 demand = generalise(_QUOTED_VALUE.sub("`…`", error, count=1), folder)
@@ -322,18 +322,18 @@ def _make_discovery(part: Part, text: str, *, error: str, worked: str, excerpt: 
     )
 
 
-def _first_group(form: re.Pattern[str], message: str) -> str:
-    match = form.search(message)
+def _first_group(pattern: re.Pattern[str], message: str) -> str:
+    match = pattern.search(message)
     return next((name for name in match.groups() if name), "") if match else ""
 
 
-def _filter_edits(file: str, edited: Iterable[PastCall]) -> list[PastCall]:
+def _filter_edits(file: str, edits: Iterable[PastCall]) -> list[PastCall]:
     name = file.rpartition("/")[2]
-    return [past for past in edited if past.call.does == "edit" and past.call.path.rpartition("/")[2] == name]
+    return [past for past in edits if past.call.does == "edit" and past.call.path.rpartition("/")[2] == name]
 
 
 def _find_import(name: str, edits: Iterable[PastCall]) -> str:
-    """Return the line with which an edit imports a name."""
+    """Return the line in an edit that imports a name; empty if there is none."""
     for past in edits:
         old = {line.strip() for line in past.call.before.split("\n")}
         for line in map(str.strip, past.call.text.split("\n")):
@@ -350,13 +350,13 @@ def _imports(line: str, name: str) -> bool:
 
 
 def _name_callee(line: str, value: str) -> str:
-    """Return the function that got a value, as the beginning of a sentence."""
+    """Return the function that a value was passed to, as the beginning of a sentence; empty if it is unknown."""
     match = re.search(rf"([\w.:]*\w)!?\([^()]*{re.escape(value)}", line)
     return f"`{match[1]}`: " if match else ""
 
 
 def _find_replacement(value: str, edits: Iterable[PastCall]) -> tuple[str, str, str] | None:
-    """Return the file, the line with a value, and its replacement."""
+    """Return the file, the line that contained a value, and the line that replaced it."""
     for past in edits:
         if past.call.does != "edit" or value not in past.call.before:
             continue
@@ -370,6 +370,6 @@ def _find_replacement(value: str, edits: Iterable[PastCall]) -> tuple[str, str, 
 
 
 def has_failed_tests(output: str) -> bool:
-    """Return whether an output reports failed tests in the format of a common test runner."""
+    """Return whether an output reports failed tests in a common test runner's format."""
     text = clean(beginning_and_end(output, _HALF_OUTPUT_LENGTH))
-    return any(form.search(text) for form in _FAILED_TESTS)
+    return any(pattern.search(text) for pattern in _FAILED_TESTS)

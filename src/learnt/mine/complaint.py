@@ -1,7 +1,7 @@
-"""Find the line of an output that says what is wrong, and remove details of one machine or one day.
+"""Find the line in an output that says what is wrong, and remove details that are specific to one machine or one day.
 
-The output of a check is also split into diagnostics: file, message and rule. Any text can be read; of a long one, only
-the beginning and the end.
+A check's output is also split into diagnostics with a file, a message and a rule. Any text can be read. Only the
+beginning and the end of a long text are read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _LazyPattern:
-    """A regular expression that is compiled when first used: a hook uses few of them."""
+    """A regular expression that is compiled on first use, because a hook uses only a few of them."""
 
     def __init__(self, *arguments: Any) -> None:
         self._arguments = arguments
@@ -45,40 +45,42 @@ _PREAMBLE = _lazy(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
-_SHELL = _lazy(
+_ERROR_PREFIX = _lazy(
     r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
 _TRACEBACK_END = _lazy(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
-_PLAIN = _lazy(
+_KNOWN_ERROR = _lazy(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
     r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
     r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
     re.IGNORECASE,
 )
-_MARKED = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ERROR_LABEL = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
 _ABOUT_FAILURE = _lazy(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
-_NO_OWN_ERROR = _lazy(
+_ABORTED = _lazy(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted",
     re.IGNORECASE,
 )
-# A conflict is the result of a merge, not a mistake in the command.
+# A conflict is a merge's result, not a mistake in the command.
 _CONFLICT = _lazy(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
 
 _HOME = _lazy(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
 _WORKTREE = _lazy(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
-_TEMPORARY = _lazy(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_TEMPORARY_PATH = _lazy(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
 _ID = _lazy(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
 _TIME = _lazy(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_PLACE = _lazy(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_POSITION = _lazy(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
 _LINE_NUMBER = _lazy(r"\b(line|column) \d+")
 _JSON_MESSAGE = _lazy(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
 _NUMBER = _lazy(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
-_VARIABLE = _lazy(r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…")
+_VARYING_PART = _lazy(
+    r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…"
+)
 
 _DIAGNOSTIC = _lazy(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
@@ -86,11 +88,11 @@ _DIAGNOSTIC = _lazy(
 _OPEN_QUOTATION = _lazy(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
 _MAX_QUOTED_LINES = 6
 _RUST_MESSAGE = _lazy(r"^error(?:\[E\d+\])?: (.+)$")
-_RUST_PLACE = _lazy(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
-_OF_TYPES = _lazy(r"^error: .*\]$|^error TS\d|^TS\d")
+_RUST_POSITION = _lazy(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_TYPE_CHECKER_MESSAGE = _lazy(r"^error: .*\]$|^error TS\d|^TS\d")
 _TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK = _lazy(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several run
-_RULES = (
+_TASK_PREFIX = _lazy(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several tasks are running
+_RULE_FORMATS = (
     _lazy(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
     _lazy(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
     _lazy(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
@@ -99,47 +101,47 @@ _RULES = (
 
 
 class Diagnostic(Value):
-    """A message of a check about a file."""
+    """A check's message about a file."""
 
     file: str
     message: str
     rule: str = ""
     source: str = ""
-    """The line of code in the output."""
-    of_types: bool = False
-    """Whether it is from a type checker: its rules hold everywhere, so only an example teaches something."""
+    """The line of code that the output quotes."""
+    from_type_checker: bool = False
+    """Whether a type checker reported it. Its rules are the same everywhere, so only an example is worth learning."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Equal for the same complaint about the same file."""
+        """A key that is equal for equal messages about the same file."""
         return (self.file.rpartition("/")[2], self.rule, self.message)
 
 
 def find_first_line(text: str) -> str:
-    """Return the first line with content, in which the clients' own tools say what is wrong."""
+    """Return the first non-empty line. The clients' own tools describe the error there."""
     return next(iter(_list_lines(text)), "")
 
 
 def find_error(text: str) -> str:
-    """Return the line that says why something failed; empty if there is none."""
+    """Return the line that says why a call failed; empty if there is none."""
     lines = _list_lines(text)
-    return find_complaint(text) or (lines[0] if len(lines) == 1 else "")
+    return guess_error_line(text) or (lines[0] if len(lines) == 1 else "")
 
 
-def find_complaint(text: str) -> str:
-    """Return the line that reports a failure, if the result is unknown; empty if there is none."""
+def guess_error_line(text: str) -> str:
+    """Return the line that most likely reports an error, without knowing whether a call failed; empty if none does."""
     lines = _list_lines(text)
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         for line in reversed(lines):
             if _TRACEBACK_END.match(line):
                 return line
-    patterns = (_PLAIN, _MARKED, _ABOUT_FAILURE)
+    patterns = (_KNOWN_ERROR, _ERROR_LABEL, _ABOUT_FAILURE)
     return next((line for pattern in patterns for line in lines if pattern.search(line)), "")
 
 
-def is_no_error(text: str) -> bool:
-    """Return whether a call failed only because another one failed or because it was stopped."""
-    return _NO_OWN_ERROR.search(text[:300]) is not None
+def was_aborted(text: str) -> bool:
+    """Return whether a call failed only because it was stopped or because another call failed."""
+    return _ABORTED.search(text[:300]) is not None
 
 
 def is_conflict(text: str) -> bool:
@@ -148,59 +150,59 @@ def is_conflict(text: str) -> bool:
 
 
 def generalise(text: str, folder: str = "") -> str:
-    """Return a text without home and temporary folders, ids, times and line numbers; paths become relative."""
+    """Return a text without home and temporary folders, ids, times and line numbers, and with relative paths."""
     text = text[:_MAX_TEXT_LENGTH]
     if len(folder) > 1:
         root = re.escape(folder.rstrip("/"))
         text = re.sub(rf"{root}(?![\w.-])", "<root>", re.sub(rf"{root}/(?=[\w.])", "", text))
     text = _WORKTREE.sub("", text)
-    text = _TEMPORARY.sub("/tmp/…", text)  # noqa: S108 - a placeholder, not a folder that is written to
+    text = _TEMPORARY_PATH.sub("/tmp/…", text)  # noqa: S108 - a placeholder, not a folder that is written to
     text = _HOME.sub("~", text)
     text = _TIME.sub("<time>", _ID.sub("<id>", text))
-    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _PLACE.sub("", text))))
+    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _POSITION.sub("", text))))
 
 
 def generalise_error(text: str, folder: str = "") -> str:
-    """Return an error in general terms, without the prefix of a shell or a program."""
+    """Return an error in general terms, without the prefix that a shell or a program adds."""
     match = _JSON_MESSAGE.match(text)
-    return generalise(_SHELL.sub("", match[1] if match else text), folder).rstrip(" .:")
+    return generalise(_ERROR_PREFIX.sub("", match[1] if match else text), folder).rstrip(" .:")
 
 
 def find_stable_part(text: str) -> str:
-    """Return the longest piece of an error that does not vary; empty if there is none."""
-    pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARIABLE.split(text)]
+    """Return the longest part of an error that is the same each time; empty if there is none."""
+    pieces = [fold(piece).strip(" :,.;()[]{}-") for piece in _VARYING_PART.split(text)]
     best = max(pieces, key=len, default="")
     return best if len(best) >= 10 and " " in best and best.lower() not in _TOO_COMMON else ""
 
 
 def read_diagnostics(text: str) -> Iterator[Diagnostic]:
-    """Yield the diagnostics of a check, each once."""
-    seen = set()
+    """Yield the diagnostics in a check's output, without duplicates."""
+    keys = set()
     lines = _MARKUP.sub("", clean(beginning_and_end(text, _HALF_OUTPUT_LENGTH))).split("\n")
     for line, below in pairwise([*_join_lines(lines), ""]):
-        match = _DIAGNOSTIC.match(_TASK.sub("", line.rstrip()[:_MAX_LINE_LENGTH]))
+        match = _DIAGNOSTIC.match(_TASK_PREFIX.sub("", line.rstrip()[:_MAX_LINE_LENGTH]))
         if match is None:
             continue
         message, rule = match["message"].removesuffix(" (typecheck)"), ""
         if message.startswith(": #"):
-            continue  # it only says that a package does not compile; the reason comes below
-        by_rule = next((by_rule for form in _RULES if (by_rule := form.match(message))), None)
-        if by_rule:
-            message, rule = by_rule["message"], by_rule["rule"]
+            continue  # this line only says that a package does not compile; the reason is in a later line
+        rule_match = next(filter(None, (pattern.match(message) for pattern in _RULE_FORMATS)), None)
+        if rule_match:
+            message, rule = rule_match["message"], rule_match["rule"]
         diagnostic = Diagnostic(
             file=match["file"],
             message=fold(message)[:MAX_MESSAGE_LENGTH],
             rule=rule,
-            source=_TASK.sub("", below).strip()[:MAX_MESSAGE_LENGTH],
-            of_types=bool(rule) and _OF_TYPES.search(match["message"]) is not None,
+            source=_TASK_PREFIX.sub("", below).strip()[:MAX_MESSAGE_LENGTH],
+            from_type_checker=bool(rule) and _TYPE_CHECKER_MESSAGE.search(match["message"]) is not None,
         )
-        if diagnostic.key not in seen:
-            seen.add(diagnostic.key)
+        if diagnostic.key not in keys:
+            keys.add(diagnostic.key)
             yield diagnostic
 
 
 def _join_lines(lines: list[str]) -> Iterator[str]:
-    """Yield the lines, with quotations of several lines joined, and Rust's messages joined with their location."""
+    """Yield the lines, with a quotation over several lines joined, and a Rust message joined with its location."""
     message = ""
     position = 0
     while position < len(lines):
@@ -213,8 +215,8 @@ def _join_lines(lines: list[str]) -> Iterator[str]:
             position += end
         if rust := _RUST_MESSAGE.match(line):
             message = rust[1]
-        elif message and (where := _RUST_PLACE.match(line)):
-            line, message = f"{where[1]}: {message}", ""
+        elif message and (position_match := _RUST_POSITION.match(line)):
+            line, message = f"{position_match[1]}: {message}", ""
         yield line
 
 

@@ -1,7 +1,7 @@
 """Turn a discovery into the draft of a learning: title, paragraphs, tags and triggers.
 
-The texts of a discovery are already general (see `complaint`); here they are only put into sentences. The same
-discovery always gives the same draft, so a repeated one is recognised. The caller decides the confidence.
+A discovery's texts are already in general terms (see `complaint`), and here they are only put into sentences. The same
+discovery always gives the same draft, so that a repeated discovery is recognised. The caller sets the confidence.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CODE = re.compile(r"`([^`]+)`")
 _MIN_REASON_LENGTH = 20
 _MIN_STATEMENT_LENGTH = 60
 _SPAN_LENGTHS = (48, 40, 32, 24)
-# The category, context and implication of a learning, by the rule that found it.
+# A learning's category, context and implication, by the rule that found it.
 _CATEGORIES = {"edit": "tools", "call": "tools", "verification": "code_structure", "review": "review"}
 _CONTEXTS = {
     "command": "When running `{}`.",
@@ -67,7 +67,7 @@ class NoDraft(Value):
 
 
 def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> LearningDraft | NoDraft:
-    """Return the draft of a learning, or why a discovery is none."""
+    """Return the draft of a learning, or why the discovery is not a learning."""
     if discovery.type == "dependency":
         return NoDraft(reason="a dependency holds for its task only")
     text = fold(discovery.text)
@@ -89,7 +89,7 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Le
 
 
 def _make_title(text: str, error: str) -> str:
-    """Fit a text into a title: with a shorter reason, without the reason, or with shorter code."""
+    """Return a text that fits into a title: with a shorter reason, without the reason, or with shorter code."""
     if len(text) <= TITLE_LIMIT:
         return text.rstrip(" :;,.")
     head = text.removesuffix(error).rstrip(" :") if error else text
@@ -110,7 +110,7 @@ def _make_title(text: str, error: str) -> str:
 
 
 def _drop_reason(text: str) -> str:
-    """Cut a text at its last colon outside code, unless too little would be left."""
+    """Return the text up to its last colon outside code, unless too little would be left."""
     plain = _CODE.sub(lambda code: "`" + "x" * len(code[1]) + "`", text)
     colon = plain.rfind(": ")
     while colon > TITLE_LIMIT:
@@ -119,7 +119,7 @@ def _drop_reason(text: str) -> str:
 
 
 def _cut_middle(text: str, limit: int) -> str:
-    """Cut out the middle: the end of a path or a command says most."""
+    """Return the text without its middle, because the end of a path or a command is the most informative part."""
     if len(text) <= limit:
         return text
     return text[: limit // 3].rstrip() + "…" + text[-(limit - limit // 3 - 1) :].lstrip()
@@ -148,7 +148,7 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
     if discovery.rule == "words":
-        # The title is the whole statement, unless it was cut or the sentence was longer.
+        # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
         return "" if is_whole else fold(discovery.excerpt), ""
     observation = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
@@ -182,15 +182,15 @@ def _describe_context(discovery: Discovery, task_title: str, goal: str) -> str:
 def _find_command(discovery: Discovery) -> tuple[str, ...]:
     if discovery.rule not in ("command", "verification"):
         return ()
-    ran = split_command(discovery.failed)
-    return ran[-1].intent if ran else ()
+    parts = split_command(discovery.failed)
+    return parts[-1].intent if parts else ()
 
 
 def _make_triggers(discovery: Discovery) -> Triggers:
-    # Any command may run in the wrong folder: only a `cd` identifies the mistake.
+    # Any command can run in the wrong folder, so only a `cd` identifies the mistake.
     moved = tuple(discovery.failed.split()[:2]) if discovery.failed.startswith("cd ") else ()
     command = moved if _WRONG_FOLDER in discovery.text else _find_command(discovery)
-    # A single word (`grep`) would match too often: the failed option is added.
+    # A single word (`grep`) would match too often, so the failed option is added.
     if discovery.rule == "command" and len(command) == 1 and not moved:
         words = split_command(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command

@@ -1,7 +1,7 @@
-"""Find lessons that are stated in words: in an agent's output, in the summary of an attempt, in a commit message.
+"""Find lessons that are stated in text: in an agent's output, in an attempt's summary, or in a commit message.
 
-A sentence counts only if it names something of the project (in backticks, a file, a command), states a rule or a cause,
-and is not a plan, a question or a report of finished work. Quotations do not count.
+A sentence is a lesson only if it mentions something in the project (in backticks, a file, a command), states a rule or
+a cause, and is not a plan, a question or a report of finished work. Quotations are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LEAD = re.compile(r"^[\s>#|]*(?:[-*+•]\s+|\d+[.)]\s+)?(?:\[[ x]\]\s*)?")
 _CONCRETE = re.compile(
     r"`[^`\n]{2,60}`|\b[\w-]+/[\w./-]+|\b[\w-]+\.(?:py|go|ts|tsx|js|rs|java|rb|md|toml|yaml|yml|json|sh|sql|c|h)\b"
 )
-# A requirement or a limit: a statement that holds beyond the current work.
+# A requirement or a limit, which is true beyond the current work.
 _DEMANDS = re.compile(
     r"\b(?:requires? (?!approval|user|manual|changes?\b)|must (?:not|come|run|match|start|end|stay|be (?!\w+ing\b))\b|"
     r"(?:does(?:n't| not)|do(?:n't| not)) (?:support|respect|accept|allow|work|take|honou?r|follow|inherit|"
@@ -57,7 +57,7 @@ _ALWAYS = re.compile(
     r"build|install|delete|rely|assume)\b",
     re.IGNORECASE,
 )
-# A demand; `must be running` is a guess.
+# A requirement. `must be running` is only a guess.
 _MUST = re.compile(r"(?<!^)\bmust\b(?! have\b| be \w+ing\b| be (?:a|an|the)\b)", re.IGNORECASE)
 _YOU_MUST = re.compile(r"^you (?:must|need to|have to|cannot|can't)\b", re.IGNORECASE)
 # Words that announce a lesson and are not part of it.
@@ -124,7 +124,7 @@ _TRAILER = re.compile(r"^[\w-]+: \S.*$")
 
 
 def observe_words(text: str) -> Iterator[Discovery]:
-    """Yield the lessons that an agent states in its own words, each once."""
+    """Yield the lessons that an agent states in its own words, without duplicates."""
     yielded = set()
     for sentence in _split_own_sentences(text[:_MAX_TEXT_LENGTH]):
         statement, labelled = _strip_label(sentence)
@@ -135,9 +135,9 @@ def observe_words(text: str) -> Iterator[Discovery]:
 
 
 def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
-    """Return a check's complaint and its fix, after a later attempt at the same task has passed.
+    """Return a check's error and its fix, after a later attempt at the same task has passed; None if no fix is found.
 
-    `summary` is the later attempt's summary, `said` its whole output.
+    `summary` is the later attempt's summary, and `said` is its whole output.
     """
     complaint = find_error(earlier.error) or fold(earlier.reason)
     names = _list_names(complaint) or _list_names(" ".join(earlier.files))
@@ -160,7 +160,7 @@ def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery 
 
 
 def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
-    """Return the lesson of a commit: why something was reverted, or a lesson in its message."""
+    """Return why a commit reverted a change, or the first lesson in its message; None if there is neither."""
     lines = (line for line in clean(body).split("\n") if not _REVERT_BOILERPLATE.match(line.strip()))
     prose = "\n".join(line for line in lines if not _TRAILER.match(line.strip()))
     evidence = Discovery(type="blocker", rule="words", text="", excerpt=fold(prose)[:1_000], files=tuple(files)[:20])
@@ -184,7 +184,7 @@ def _list_names(text: str) -> set[str]:
 
 
 def _find_fix(summary: str, said: str, names: set[str]) -> str:
-    """Return the sentence that says how a complaint was fixed: a lesson, or one that mentions a name in it."""
+    """Return the sentence that says how an error was fixed: a lesson, or a sentence that mentions one of the names."""
     sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_MAX_TEXT_LENGTH:])]
     for statement, labelled in map(_strip_label, sentences):
         if _classify(statement, labelled=labelled):
@@ -197,7 +197,7 @@ def _find_fix(summary: str, said: str, names: set[str]) -> str:
 
 
 def _strip_label(sentence: str) -> tuple[str, bool]:
-    """Return a sentence without the words that announce a lesson, and whether it had any."""
+    """Return a sentence without the words that announce a lesson, and whether it had such words."""
     rest = _LABEL.sub("", sentence)
     if rest == sentence and (match := _SHOULD_HAVE.match(sentence)):
         rest = _DO.get(match[1].lower(), match[1].capitalize()) + sentence[match.end() :]
@@ -205,7 +205,7 @@ def _strip_label(sentence: str) -> tuple[str, bool]:
 
 
 def _classify(sentence: str, *, labelled: bool = False) -> str:
-    """Return the type of discovery that a statement is, or nothing; `labelled`: it was announced as a lesson."""
+    """Return a statement's type of discovery; empty if it is not a lesson. `labelled` means it was announced as one."""
     min_length, min_words = (_MIN_LABELLED_LENGTH, _MIN_LABELLED_WORDS) if labelled else (_MIN_LENGTH, _MIN_WORDS)
     if not min_length <= len(sentence) <= _MAX_LENGTH or len(sentence.split()) < min_words:
         return ""

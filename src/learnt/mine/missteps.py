@@ -1,8 +1,8 @@
-"""Recognise a command that failed before and a command that worked instead, at the time of a hook's call.
+"""Recognise, during a hook's call, a command that failed before and a command that worked instead.
 
 Two commands are the same if they run the same programs in the same folder, wherever their output goes and however it is
-shortened. A command that asks for the same thing with the wrong words repeats a mistake. In doubt, two commands are
-different and neither replaces the other.
+shortened. A command that makes the same request with the same wrong words repeats a mistake. In case of doubt, two
+commands are different and neither replaces the other.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 
-from learnt.mine.complaint import find_complaint
+from learnt.mine.complaint import guess_error_line
 from learnt.mine.shell import (
     INTERPRETERS,
     Part,
@@ -43,7 +43,7 @@ _QUESTION_PROGRAMS = frozenset(
 )
 _QUESTION_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
 _NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
-# Subcommands, and programs, that are used instead of each other.
+# Subcommands and programs that can replace each other.
 _SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 _FAMILIES = (
     frozenset("npm pnpm yarn bun".split()),
@@ -56,15 +56,15 @@ _MAX_WRONG_WORDS = 5
 
 
 def command_key(command: str, root: str, folder: str = "") -> str:
-    """Return a digest that is equal for the same command in the same folder of a project; empty without a command.
+    """Return a digest that is equal for the same command in the same folder of a project; empty if there is no command.
 
-    `folder` is where it runs, by default the project's root. The text of an inline script is part of the command.
+    `folder` is where the command runs, by default the project's root. An inline script is part of the command.
     """
-    ran = split_command(command)
-    if not ran:
+    parts = split_command(command)
+    if not parts:
         return ""
     whole = "<<" in command or len(command) > _MAX_LENGTH
-    words = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in ran))
+    words = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in parts))
     text = "\n".join((f"{_resolve_folder(command, root, folder)}/", *words))
     return digest(text.replace(root, ".") if root else text)[:24]
 
@@ -72,64 +72,64 @@ def command_key(command: str, root: str, folder: str = "") -> str:
 def is_misstep(command: str, error: str) -> bool:
     """Return whether a failure is a mistake in the command.
 
-    The failure of a test, a linter or a build is about the code, unless it was called incorrectly.
+    If a test, a linter or a build fails, the mistake is in the code, unless the check was called incorrectly.
     """
     return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, split_command(command))))
 
 
 def may_replace(command: str) -> bool:
-    """Return whether a success says something about the command; that of a test or a linter is about the code."""
-    ran = split_command(command)
-    return bool(ran) and all(is_build(part) or not is_check(part) for part in ran)
+    """Return whether a success shows that the command is right. The success of a test or linter does not."""
+    parts = split_command(command)
+    return bool(parts) and all(is_build(part) or not is_check(part) for part in parts)
 
 
 def has_succeeded(command: str, output: str) -> bool:
-    """Return whether a command line with exit code 0 succeeded; a pipe or `|| true` may hide a failure."""
+    """Return whether a command line with exit code 0 succeeded. A pipe or `|| true` can hide a failure."""
     if not hides_failures(command):
         return True
-    return bool(output.strip()) and not find_complaint(output)
+    return bool(output.strip()) and not guess_error_line(output)
 
 
 def is_question(command: str) -> bool:
-    """Return whether a command that fails without output may only have answered no, like a search without a match."""
+    """Return whether failing without output can simply mean no, as for a search without a match."""
     asks = any(name in _QUESTION_PROGRAMS for name in list_programs(command))
     return asks or any(word in _QUESTION_WORDS for part in split_command(command) for word in part.words)
 
 
-def replaces(failed: str, worked: str, error: str) -> bool:
+def replaces(failed_command: str, working_command: str, error: str) -> bool:
     """Return whether a working command was run instead of a failed one."""
     is_missing, is_no_task = bool(_NO_PROGRAM.search(error)), bool(_NO_TASK.search(error))
     return any(
         _is_instead(failed_part, working_part)
         or (is_missing and _is_instead_of_missing(failed_part, working_part))
         or (is_no_task and failed_part.program == working_part.program)
-        for failed_part in split_command(failed)
-        for working_part in split_command(worked)
+        for failed_part in split_command(failed_command)
+        for working_part in split_command(working_command)
     )
 
 
-def _is_instead(failed: Part, worked: Part) -> bool:
-    """Return whether a program was likely run for the same purpose as a failed one."""
-    if failed.program != worked.program:
-        is_family = any({failed.program, worked.program} <= family for family in _FAMILIES)
-        is_same = is_family and failed.words[-1] == worked.words[-1]
-        return is_same or _starts(failed, worked) or _starts(worked, failed)
-    if failed.program in INTERPRETERS:
-        return _find_script(failed) == _find_script(worked) or _is_misspelt(failed, worked)
-    if failed.intent == worked.intent or {*failed.intent[1:2], *worked.intent[1:2]} in _SYNONYMS:
+def _is_instead(failed_part: Part, working_part: Part) -> bool:
+    """Return whether a program was probably run for the same purpose as the failed program."""
+    if failed_part.program != working_part.program:
+        is_family = any({failed_part.program, working_part.program} <= family for family in _FAMILIES)
+        is_same = is_family and failed_part.words[-1] == working_part.words[-1]
+        return is_same or _starts(failed_part, working_part) or _starts(working_part, failed_part)
+    if failed_part.program in INTERPRETERS:
+        return _find_script(failed_part) == _find_script(working_part) or _is_misspelt(failed_part, working_part)
+    if failed_part.intent == working_part.intent or {*failed_part.intent[1:2], *working_part.intent[1:2]} in _SYNONYMS:
         return True
-    return measure_likeness(failed, worked) >= _MIN_LIKENESS or _is_misspelt(failed, worked)
+    return measure_likeness(failed_part, working_part) >= _MIN_LIKENESS or _is_misspelt(failed_part, working_part)
 
 
-def _is_instead_of_missing(failed: Part, worked: Part) -> bool:
-    """Return whether a program was likely run instead of a missing one."""
-    return bool(set(failed.words[1:]) & set(worked.words)) or _are_alike(
-        failed.program, worked.program, _MIN_NAME_LIKENESS
+def _is_instead_of_missing(failed_part: Part, working_part: Part) -> bool:
+    """Return whether a program was probably run instead of a missing program."""
+    return bool(set(failed_part.words[1:]) & set(working_part.words)) or _are_alike(
+        failed_part.program, working_part.program, _MIN_NAME_LIKENESS
     )
 
 
 def _starts(starter: Part, started: Part) -> bool:
-    """Return whether a program only starts the other one: `bash run.sh`, and `./run.sh`."""
+    """Return whether a program only starts the other program, like `bash run.sh` and `./run.sh`."""
     names = [word.rpartition("/")[2] for word in starter.words[1:2]]
     return starter.program in INTERPRETERS and "/" in started.words[0] and started.program in names
 
@@ -142,14 +142,14 @@ def _find_script(part: Part) -> str:
     return next((word for word in words if not word.startswith("-")), "") if "-c" not in words else "-c"
 
 
-def _is_misspelt(failed: Part, worked: Part) -> bool:
-    """Return whether two parts differ only in the spelling of words; another number is another word."""
-    if len(failed.words) != len(worked.words):
+def _is_misspelt(failed_part: Part, working_part: Part) -> bool:
+    """Return whether two parts differ only in the spelling of words. A different number is a different word."""
+    if len(failed_part.words) != len(working_part.words):
         return False
     return all(
-        wrong == right
-        or (_DIGITS.findall(wrong) == _DIGITS.findall(right) and _are_alike(wrong, right, _MIN_WORD_LIKENESS))
-        for wrong, right in zip(failed.words, worked.words, strict=True)
+        first == second
+        or (_DIGITS.findall(first) == _DIGITS.findall(second) and _are_alike(first, second, _MIN_WORD_LIKENESS))
+        for first, second in zip(failed_part.words, working_part.words, strict=True)
     )
 
 
@@ -160,37 +160,39 @@ def _are_alike(first: str, second: str, min_ratio: float) -> bool:
 
 
 def list_requests(command: str, root: str, folder: str = "") -> tuple[str, ...]:
-    """Return the request to each program of a command line, such as `git show`."""
+    """Return the request to each program in a command line, such as `git show`."""
     where = _resolve_folder(command, root, folder)
     return tuple(dict.fromkeys(_describe_request(part, root, where) for part in split_command(command)))
 
 
-def find_wrong_words(failed: str, worked: str, error: str, root: str, folder: str = "") -> tuple[str, tuple[str, ...]]:
-    """Return the request to a program, and its wrong words: those in the error that the working command lacks.
+def find_wrong_words(
+    failed_command: str, working_command: str, error: str, root: str, folder: str = ""
+) -> tuple[str, tuple[str, ...]]:
+    """Return the request to a program, and its wrong words, which the error mentions and the working command lacks.
 
-    If there are none, only the same command repeats the mistake.
+    If there are no wrong words, only the same command repeats the mistake.
     """
-    where = _resolve_folder(failed, root, folder)
-    for failed_part in split_command(failed):
-        for working_part in split_command(worked):
-            # The same name in another folder is another script.
+    where = _resolve_folder(failed_command, root, folder)
+    for failed_part in split_command(failed_command):
+        for working_part in split_command(working_command):
+            # A script with the same name in another folder is a different script.
             is_same = "/" not in failed_part.words[0] or (failed_part.words[0], where) == (
                 working_part.words[0],
-                _resolve_folder(worked, root, folder),
+                _resolve_folder(working_command, root, folder),
             )
             if failed_part.intent == working_part.intent and is_same:
                 removed, _ = compare_words(failed_part, working_part)
-                wrong = [word for word in removed if len(plain := word.strip("'\"")) > 2 and plain in error]
-                if wrong:
-                    return _describe_request(failed_part, root, where), tuple(wrong[:_MAX_WRONG_WORDS])
+                wrong_words = [word for word in removed if len(plain := word.strip("'\"")) > 2 and plain in error]
+                if wrong_words:
+                    return _describe_request(failed_part, root, where), tuple(wrong_words[:_MAX_WRONG_WORDS])
     return "", ()
 
 
-def repeats(command: str, request: str, wrong: tuple[str, ...], root: str, folder: str = "") -> bool:
+def repeats(command: str, request: str, wrong_words: tuple[str, ...], root: str, folder: str = "") -> bool:
     """Return whether a command makes the same request with the same wrong words."""
     where = _resolve_folder(command, root, folder)
     return any(
-        _describe_request(part, root, where) == request and set(wrong) <= set(part.words)
+        _describe_request(part, root, where) == request and set(wrong_words) <= set(part.words)
         for part in split_command(command)
     )
 
@@ -201,7 +203,7 @@ def _resolve_folder(command: str, root: str, folder: str) -> str:
 
 
 def _describe_request(part: Part, root: str, where: str) -> str:
-    """Return the request to a program; the project's own programs are identified by their path."""
+    """Return the request to a program. The project's own programs are identified by their path."""
     path = os.path.normpath(os.path.join(where, part.words[0])) if "/" in part.words[0] else ""
     own = root and path.startswith(f"{root}/")
     return " ".join((os.path.relpath(path, root), *part.intent[1:])) if own else " ".join(part.intent)

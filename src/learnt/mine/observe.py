@@ -1,12 +1,12 @@
 """Find the errors that an agent overcame in a conversation: what failed, why, and what then worked.
 
     a command that failed, and the changed one that worked           rule `command`
-    an edit or another tool call that was refused, and its remedy     rule `edit` or `call`
+    an edit or another tool call that was rejected, and its remedy    rule `edit` or `call`
     code that a check rejected, and the edit that it accepted         rule `verification`
 
 Steps are read as a stream: only open calls, recent failures and recent edits are in memory. Each correction is yielded
-once. An error that was not overcome, a test that failed while its code was being written, a merge conflict and a call
-that was stopped teach nothing here.
+once. Nothing is learnt from an error that was not overcome, a test that failed while its code was being written, a
+merge conflict, or a call that was stopped.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from learnt.mine.checks import (
     learn_from_edits,
     learn_from_formatter,
     learn_from_imports,
-    learn_from_refused_values,
+    learn_from_rejected_values,
     learn_from_repair,
 )
-from learnt.mine.complaint import find_error, find_first_line, is_conflict, is_no_error, read_diagnostics
+from learnt.mine.complaint import find_error, find_first_line, is_conflict, read_diagnostics, was_aborted
 from learnt.mine.corrections import find_correction, is_about_the_call
 from learnt.mine.shell import Part, is_check, is_formatter, split_command
 from learnt.model import Discovery
@@ -34,13 +34,13 @@ from learnt.text.triggers import beginning_and_end
 _MAX_OPEN_CALLS = 200
 _MAX_FAILED = 40
 _MAX_PAST = 60
-# After this many further calls, a success hardly has to do with the failure.
+# After this many more calls, a success is probably unrelated to the failure.
 _FORGET_AFTER = 80
 _MAX_TEXT_LENGTH = 4_000
 
 
 def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
-    """Yield the discoveries of a conversation; paths below `folder`, where it took place, become relative."""
+    """Yield the discoveries in a conversation. Paths below `folder`, where it took place, become relative."""
     readers: dict[bool, _StepReader] = {}
     yielded: set[tuple[str, ...]] = set()
     for step in steps:
@@ -54,7 +54,7 @@ def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discov
 
 
 class _StepReader:
-    """Reads the steps of one conversation and remembers failures that may still be corrected."""
+    """Reads the steps of one conversation and remembers failures that might still be corrected."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -66,52 +66,54 @@ class _StepReader:
         self._now = 0
 
     def read(self, step: Step) -> Iterator[Discovery]:
-        """Read one step and yield the discoveries that it completes."""
+        """Read one step and yield the discoveries that this step completes."""
         if step.kind == "call":
             if len(self._open) >= _MAX_OPEN_CALLS:
                 self._open.pop(next(iter(self._open)))
             self._open[step.call] = step
             return
         call = self._open.pop(step.call, None) if step.kind == "result" else None
-        if call is None or step.denied or (step.failed and is_no_error(step.text)):
+        if call is None or step.denied or (step.failed and was_aborted(step.text)):
             return
         self._now += 1
-        ran = split_command(call.text) if call.does == "run" else ()
-        checks = [part for part in ran if is_check(part)]
+        parts = split_command(call.text) if call.does == "run" else ()
+        checks = [part for part in parts if is_check(part)]
         complaint = step.text if step.failed or _complains(checks, step.text) else ""
         if checks:
             yield from self._compare_checks(checks, complaint)
             yield from self._compare_tests(checks, complaint)
         if complaint or step.failed:
-            self._remember_failure(call, ran, complaint)
+            self._remember_failure(call, parts, complaint)
         else:
-            yield from self._find_corrections(call, ran)
-            past = PastCall(call=_shorten_call(call), ran=ran, at=self._now)
+            yield from self._find_corrections(call, parts)
+            past = PastCall(call=_shorten_call(call), parts=parts, at=self._now)
             self._past = [*self._past, past][-_MAX_PAST:]
 
-    def _remember_failure(self, call: Step, ran: tuple[Part, ...], complaint: str) -> None:
+    def _remember_failure(self, call: Step, parts: tuple[Part, ...], complaint: str) -> None:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
         if not error or is_conflict(complaint):
             return
-        failed = FailedCall(call=_shorten_call(call), ran=ran, error=error, output=_shorten(complaint), at=self._now)
-        if is_about_the_call(failed):
-            self._failed_calls = [*self._failed_calls, failed][-_MAX_FAILED:]
+        failure = FailedCall(
+            call=_shorten_call(call), parts=parts, error=error, output=_shorten(complaint), at=self._now
+        )
+        if is_about_the_call(failure):
+            self._failed_calls = [*self._failed_calls, failure][-_MAX_FAILED:]
 
-    def _find_corrections(self, call: Step, ran: tuple[Part, ...]) -> Iterator[Discovery]:
+    def _find_corrections(self, call: Step, parts: tuple[Part, ...]) -> Iterator[Discovery]:
         """Yield the corrections that a working call makes, and drop the failures that it settles."""
         open_failures = []
-        for failed in self._failed_calls:
-            since = tuple(past for past in self._past if past.at > failed.at)
-            worked = WorkingCall(call=call, ran=ran, since=since, folder=self._folder)
-            settled, discovery = find_correction(failed, worked)
+        for failure in self._failed_calls:
+            since = tuple(past for past in self._past if past.at > failure.at)
+            success = WorkingCall(call=call, parts=parts, since=since, folder=self._folder)
+            settled, discovery = find_correction(failure, success)
             if discovery is not None:
                 yield discovery
-            if not settled and self._now - failed.at < _FORGET_AFTER:
-                open_failures.append(failed)
+            if not settled and self._now - failure.at < _FORGET_AFTER:
+                open_failures.append(failure)
         self._failed_calls = open_failures
 
     def _compare_checks(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
-        """Compare the present complaints of checks with the earlier ones."""
+        """Compare the checks' current diagnostics with earlier ones, and yield what the fixes teach."""
         intents = {part.intent for part in checks}
         current = list(read_diagnostics(complaint))
         current_keys = {diagnostic.key for diagnostic in current}
@@ -123,11 +125,11 @@ class _StepReader:
                 continue
             before = [past for past in self._past if past.at < check.at]
             between = [past for past in self._past if past.at > check.at]
-            gone = [diagnostic for diagnostic in check.diagnostics if diagnostic.key not in current_keys]
-            # A check that stops at its first complaint says nothing about others; code whose tests run was compiled.
-            if gone and (not complaint or current or has_failed_tests(complaint)):
-                yield from learn_from_edits(check, gone, before, between, self._folder)
-                yield from learn_from_imports(check.part, gone, between, self._folder)
+            fixed = [diagnostic for diagnostic in check.diagnostics if diagnostic.key not in current_keys]
+            # A check that stops at its first error says nothing about others. Code whose tests ran was compiled.
+            if fixed and (not complaint or current or has_failed_tests(complaint)):
+                yield from learn_from_edits(check, fixed, before, between, self._folder)
+                yield from learn_from_imports(check.part, fixed, between, self._folder)
             yield from learn_from_repair(check, complaint, between, self._folder)
             if not complaint:
                 yield from learn_from_formatter(check, between, self._folder)
@@ -139,14 +141,14 @@ class _StepReader:
         self._failed_checks = open_checks[-_MAX_FAILED:]
 
     def _compare_tests(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
-        """Compare the tests that fail now with those that failed in the last run of the same tests."""
+        """Compare the tests that fail now with the last failed run of the same tests, and yield what fixes teach."""
         open_runs = []
         failed = has_failed_tests(complaint)
-        ran = failed or not complaint  # otherwise the run stopped before the tests
+        tests_ran = failed or not complaint  # otherwise the run stopped before the tests
         for run in self._failed_test_runs:
-            if ran and any(map(run.runs_same_tests, checks)):
+            if tests_ran and any(map(run.runs_same_tests, checks)):
                 between = [past for past in self._past if past.at > run.at]
-                yield from learn_from_refused_values(run.part, run.output, complaint, between, self._folder)
+                yield from learn_from_rejected_values(run.part, run.output, complaint, between, self._folder)
             elif self._now - run.at < _FORGET_AFTER:
                 open_runs.append(run)
         if failed:
@@ -155,7 +157,7 @@ class _StepReader:
 
 
 def _complains(checks: list[Part], output: str) -> bool:
-    """Return whether a check failed although its exit code is lost, as in `make test | tail`."""
+    """Return whether a check failed, according to its output, because `make test | tail` hides the exit code."""
     if not checks or any(is_formatter(part) for part in checks):
         return False
     markers = ("\nFAIL", "ERROR task failed", "error: Recipe", "npm ERR!", "make: ***")
@@ -165,7 +167,7 @@ def _complains(checks: list[Part], output: str) -> bool:
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:
-    """Return the check that most likely complained: the one in the output, a linter for a rule, or the last."""
+    """Return the check that most likely failed: the one in the output, a linter for a rule, or the last one."""
     for part in checks:
         if f"[{part.intent[-1]}] ERROR" in complaint or (has_rule and "lint" in " ".join(part.intent)):
             return part

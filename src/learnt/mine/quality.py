@@ -1,8 +1,8 @@
 """Find the reason why a text is not a useful learning, whether an agent, a model or a rule wrote it.
 
-A learning is a principle that the next agent can act on. An account of one incident, a sentence that names nothing, a
-fact about a single line, a platitude about all software, and a description of the present state are not learnings. In
-doubt there is no flaw: marks will show whether the learning is useless.
+A learning is a principle that the next agent can act on. An account of one incident, a sentence without anything
+specific, a fact about a single line, a platitude about all software, and a description of the current state are not
+learnings. In case of doubt, no flaw is reported: marks will show whether the learning is useless.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from learnt.mine.extract import LearningDraft
 _MIN_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"`[^`]*`")
-# Names of things: code, a path, an option, an identifier, an abbreviation, a file.
+# Something specific: code, a path, an option, an identifier, an abbreviation, a file.
 _CONCRETE = re.compile(
     r"`[^`]+`|\w+/\w+|(?<!\w)--?\w[\w-]*|\w+_\w+|\b\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*\b|\b\w+\.[a-z]{1,5}\b|\w+\(\)"
 )
@@ -54,7 +54,7 @@ _EMPTY = re.compile(
     re.IGNORECASE,
 )
 _CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
-_OF_THE_PROJECT = re.compile(
+_PROJECT_FACT = re.compile(
     r"^(?:the|this|our) (?:project|repo(?:sitory)?|codebase|code|app(?:lication)?) (?:uses|has|is|contains|runs)\b",
     re.IGNORECASE,
 )
@@ -67,12 +67,12 @@ _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
 def find_flaw(draft: LearningDraft) -> str:
-    """Return why a draft is not a useful learning; empty if it is."""
+    """Return why a draft is not a useful learning; empty if it is useful."""
     return find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
 
 
 def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
-    """Return why these texts are not a useful learning; empty if they are."""
+    """Return why these texts are not a useful learning; empty if they are useful."""
     prose = _CODE.sub(" ", title)
     if len(_WORD.findall(title)) < _MIN_WORDS:
         return "too vague: it says too little"
@@ -80,7 +80,7 @@ def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
         return "an incident: it names one day, commit, person or report"
     if _LINE.search(title):
         return "too narrow: it is about one line of one file"
-    if _STATE.search(title.strip()) or _OF_THE_PROJECT.match(title.strip()):
+    if _STATE.search(title.strip()) or _PROJECT_FACT.match(title.strip()):
         return "restates the present state"
     if _CAUSE.search(prose):
         return "an incident: it tells what was, not what holds"
@@ -93,7 +93,7 @@ def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
 
 
 def _check_remedy(title: str, action: str) -> str:
-    """Require a rule, or an example of what a check accepts."""
+    """Return a flaw unless the texts contain a rule or an example that a check accepts."""
     if action.startswith("Mind this in new code") and not _IS_A_RULE.search(title):
         return "too vague: it says what is wrong, not what to do"
     elided = title.count("`…`") > 1 or title.endswith("`…`")
@@ -103,7 +103,7 @@ def _check_remedy(title: str, action: str) -> str:
 
 
 def _check_code(title: str) -> str:
-    """Reject a title whose code is only placeholders: it was true on one machine or one day."""
+    """Return a flaw if the code in a title is only placeholders, so that it was true on one machine or one day."""
     spans = _CODE.findall(title)
     if len(spans) > 1 and spans[-1] == spans[-2] != "`…`":
         return "too vague: what failed and what worked read the same"
@@ -113,7 +113,7 @@ def _check_code(title: str) -> str:
 
 
 def _check_advice(observation: str, action: str) -> str:
-    """Reject advice to repeat the failed command."""
+    """Return a flaw if the advice is to repeat the failed command."""
     failed = re.match(r"`([^`]+)` failed", observation)
     if failed and action == f"Use `{failed[1]}`.":
         return "too vague: it advises what failed"

@@ -1,7 +1,7 @@
-"""Read the findings of reviews, and learn from those that were fixed or that recur.
+"""Read the findings in reviews, and learn from findings that were fixed or that recur.
 
-A finding is a list item that names a file or states a severity. Two findings are the same if they differ only in file
-names, numbers and quoted code. A finding of two reviews is a pattern.
+A finding is a list item that mentions a file or states a severity. Two findings are the same if they differ only in
+file names, numbers and quoted code. A finding that is in two reviews is a pattern.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ class ReviewFinding(Value):
 
 
 def read_findings(review: str) -> tuple[ReviewFinding, ...]:
-    """Return the findings of a review, in their order."""
+    """Return the findings in a review, in order."""
     items = _ITEM.finditer(clean(review[:_MAX_REVIEW_LENGTH]))
     findings = (_read_finding(fold(item["text"].replace("**", ""))) for item in items)
     return tuple(islice(filter(None, findings), _MAX_FINDINGS))
 
 
 def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
-    """Yield the findings of a review that the improvement reports as fixed, with the fix."""
+    """Yield the findings in a review that the improvement reports as fixed, with the fix."""
     lines = [
         fold(line)
         for line in clean(improvement[:_MAX_REVIEW_LENGTH]).split("\n")
@@ -80,7 +80,7 @@ def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
 
 
 def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
-    """Yield the findings of at least two reviews, each once."""
+    """Yield the findings that are in at least two reviews, without duplicates."""
     yielded: list[frozenset[str]] = []
     for index, review in enumerate(findings_by_review):
         for finding in review:
@@ -121,7 +121,7 @@ def _make_discovery(finding: ReviewFinding, type: str, *, worked: str = "", erro
 
 
 def _list_words(text: str) -> frozenset[str]:
-    """Return the words of a finding, without files, numbers and code."""
+    """Return the words in a finding, without files, numbers and code."""
     return frozenset(words(_DETAILS.sub(" ", _LABEL.sub("", text))))
 
 
@@ -130,5 +130,5 @@ def _are_alike(first: frozenset[str], second: frozenset[str]) -> bool:
 
 
 def _measure_overlap(finding_words: frozenset[str], line: str) -> float:
-    """Return the share of a finding's words in a line."""
+    """Return the share of a finding's words that are in a line."""
     return len(finding_words & set(words(line))) / max(len(finding_words), 1)

@@ -1,7 +1,7 @@
 """Split a command line into the programs that it starts and their words, to compare commands.
 
-This is not a shell parser: quotations stay as they are, and a command substitution is part of a word. Any text can be
-split; an unclosed quotation runs to the end.
+This is not a shell parser: quoted strings stay as they are, and a command substitution is part of a word. Any text can
+be split. An unclosed quotation extends to the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PIECE = re.compile(
 _OPERATORS = ("&&", "||", ";", "|", "&", "\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = tuple("sudo time timeout env nohup exec command { ( ! then do".split())
-# How many words after the program are subcommands.
+# The number of words after the program that are subcommands.
 _SUBCOMMANDS = {
     "gh": 2, "mise": 2, "uv": 2, "docker": 1, "git": 1, "go": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "cargo": 1,
     "kubectl": 1, "pip": 1, "pip3": 1, "poetry": 2, "make": 1, "just": 1, "task": 1, "terraform": 1, "aws": 2, "az": 2,
@@ -54,7 +54,7 @@ _INSTALLERS = frozenset(
     "npm pnpm yarn bun pip pip3 pipx python python3 uv poetry conda apt apt-get brew cargo go gem bundle".split()
 )
 _INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
-# Programs whose words are files and texts, even if they look like subcommands.
+# The arguments of these programs are files and text, even if they look like subcommands.
 _FILE_PROGRAMS = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
 _SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
@@ -67,7 +67,7 @@ class Part(Value):
 
     words: tuple[str, ...]
     source: str = ""
-    """The program whose output it reads through a pipe, if any."""
+    """The program whose output this program reads through a pipe; empty if there is none."""
 
     @property
     def program(self) -> str:
@@ -76,7 +76,7 @@ class Part(Value):
 
     @property
     def intent(self) -> tuple[str, ...]:
-        """The program and its subcommands: `gh pr diff`, `go test`, `grep`."""
+        """The program and its subcommands, such as `gh pr diff`, `go test` or `grep`."""
         return (self.program, *_list_subcommands(self.program, self.words))
 
     @property
@@ -86,14 +86,14 @@ class Part(Value):
 
 
 def split_command(command: str) -> tuple[Part, ...]:
-    """Return the programs that a command line starts, without those that only set up or filter output."""
+    """Return the programs that a command line starts, without programs that only set something up or filter output."""
     started = [part for part, _ in _split(_simplify(command)) if part.words]
     kept = [part for part in started if not (part.source and part.program in _FILTERS)]
     return tuple(part for part in kept if part.program not in _SETUP_PROGRAMS) or tuple(kept[:1])
 
 
 def folder_of(command: str) -> str:
-    """Return the folder of a `cd` at the start of a command line; empty if there is none."""
+    """Return the folder in a `cd` at the start of a command line; empty if there is none."""
     for part, _ in _split(_simplify(command)):
         if part.words:
             return part.words[1].strip("'\"") if part.program == "cd" and len(part.words) > 1 else ""
@@ -101,14 +101,14 @@ def folder_of(command: str) -> str:
 
 
 def hides_failures(command: str) -> bool:
-    """Return whether a command line may succeed although a part before `|`, `||`, `;` or `&` failed."""
+    """Return whether a command line can succeed although a part before `|`, `||`, `;` or `&` failed."""
     started = [(part, operator) for part, operator in _split(_simplify(command)) if part.words]
     hidden = any(operator != "&&" and part.program not in _SETUP_PROGRAMS for part, operator in started[:-1])
     return hidden or any(operator == "&" for _, operator in started[-1:])
 
 
 def settings_of(command: str) -> tuple[str, ...]:
-    """Return the variables that a command line sets for its programs, and `sudo`."""
+    """Return the variables that a command line sets for its programs, and `sudo` if it is used."""
     words = [word for line in _split_words(_simplify(command)) for word in line[0][: _count_prefix(line[0])]]
     return tuple(word for word in words if word == "sudo" or _ASSIGNMENT.match(word))
 
@@ -120,7 +120,7 @@ def list_programs(command: str) -> tuple[str, ...]:
 
 
 def is_check(part: Part) -> bool:
-    """Return whether a part runs tests, a linter or a build, whose failure is about the code."""
+    """Return whether a part runs tests, a linter or a build, which fail because of the code."""
     return bool(_find_check_words(part))
 
 
@@ -136,10 +136,10 @@ def _find_check_words(part: Part) -> set[str]:
     installs = part.program in _INSTALLERS and (_INSTALLS & set(plain[:2]) or plain[:1] == ["ci"])
     if installs or part.program in _FILE_PROGRAMS | _FILTERS | _SETUP_PROGRAMS:
         return set()
-    asked = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
-    asked = (*asked, *plain[1:2]) if plain[:1] == ["compose"] else asked
-    asked = asked if part.program == "gh" else (part.program, *asked)
-    checks = {piece for word in asked for piece in _WORD_PARTS.split(word.lower())} & _CHECKS
+    request_words = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
+    request_words = (*request_words, *plain[1:2]) if plain[:1] == ["compose"] else request_words
+    request_words = request_words if part.program == "gh" else (part.program, *request_words)
+    checks = {piece for word in request_words for piece in _WORD_PARTS.split(word.lower())} & _CHECKS
     checks |= {"build"} if part.words == ("make",) else set()
     checks |= {word for word in map(_name_program, part.words) if word in _CHECKERS or word.endswith("lint")}
     checks |= _CHECK_OPTIONS & set(part.words)
@@ -148,14 +148,14 @@ def _find_check_words(part: Part) -> set[str]:
 
 
 def is_formatter(part: Part) -> bool:
-    """Return whether a part may rewrite files."""
-    asked = {piece for word in part.intent for piece in _WORD_PARTS.split(word.lower())}
+    """Return whether a part can rewrite files."""
+    request_words = {piece for word in part.intent for piece in _WORD_PARTS.split(word.lower())}
     in_place = part.program in ("sed", "perl") and any(word.startswith("-i") for word in part.words)
-    return bool(asked & _FORMATTERS) or "--fix" in part.words or in_place
+    return bool(request_words & _FORMATTERS) or "--fix" in part.words or in_place
 
 
 def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the words that only the failed part has, and those that only the working one has."""
+    """Return the words that only the failed part has, and the words that only the working part has."""
     return (
         tuple(word for word in dict.fromkeys(failed.words) if word not in worked.words),
         tuple(word for word in dict.fromkeys(worked.words) if word not in failed.words),
@@ -202,7 +202,7 @@ def _split_words(text: str) -> Iterator[tuple[list[str], str]]:
 
 
 def _drop_redirections(words: list[str]) -> list[str]:
-    """Drop redirections into files."""
+    """Return the words without redirections into files."""
     kept: list[str] = []
     is_target = False
     for word in words:
@@ -214,7 +214,7 @@ def _drop_redirections(words: list[str]) -> list[str]:
 
 
 def _count_prefix(words: list[str]) -> int:
-    """Return how many words at the start only set variables or wrap another program."""
+    """Return the number of words at the start that only set variables or wrap another program."""
     count = 0
     while count < len(words) and (words[count] in _WRAPPERS or _ASSIGNMENT.match(words[count])):
         count += 2 if words[count] == "timeout" else 1

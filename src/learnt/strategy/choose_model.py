@@ -1,16 +1,16 @@
 """Choose the model for the next attempt at a task, and say why.
 
     fixed            the configured model
-    cost-optimized   the cheapest while most attempts succeed, the strongest after two failures, else the middle one
+    cost-optimized   the cheapest while most attempts succeed, the strongest after two failures, or the middle one
     escalate         the cheapest first, one step up after each failure
     learned          the model that the record favours for a first attempt or after a failure
 
 Models are configured in order, the cheapest and weakest first. A model that the agent requests overrides the strategy.
 The same arguments always give the same choice: nothing here reads the database, the clock or the settings.
 
-`learned` minimises the expected cost of a task until it is done (see `ladder`). If a task may try all models, each
-ladder goes up and ends with the last model. If there are more models than attempts, the strongest model is the one with
-the best record after failures, with the benefit of the doubt, and any untried model may be a step towards it.
+`learned` minimises the expected cost until a task is done (see `ladder`). If a task has enough attempts for all models,
+each ladder goes up and ends with the last model. If there are more models than attempts, the strongest model is the one
+with the best record after failures, with the benefit of the doubt, and any untried model can be a step towards it.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class Facts(Value):
     type: str = ""
     difficulty: str = ""
     failures: tuple[str, ...] = ()
-    """The models of its failed attempts since it was last done, oldest first."""
+    """The models that have failed at the task since it was last done, oldest first."""
     similar: tuple[PastAttempt, ...] = ()
-    """Attempts at similar tasks, each with the similarity of its task."""
+    """Attempts at similar tasks, with each task's similarity."""
     recent: Share | None = None
-    """The results of recent attempts at any task; if None, the whole record counts."""
+    """The results of recent attempts at any task; None means that the whole record is used."""
 
 
 class ModelChoice(Value):
-    """A model, and the reason in one sentence."""
+    """The chosen model, and the reason in one sentence."""
 
     model: str
     reason: str
     last: bool = False
-    """Whether no other model is tried if this one fails."""
+    """Whether no other model is tried if this model fails."""
 
 
 def choose(
@@ -64,7 +64,7 @@ def choose(
     fixed: str = "",
     attempts: int = ATTEMPTS,
 ) -> ModelChoice:
-    """Return the model for the next attempt; a task tries at most `attempts` different models."""
+    """Return the model for the next attempt. At most `attempts` different models are tried for a task."""
     _check(strategy, models, attempts)
     requested, objection = _find_requested(hint, models)
     if requested:
@@ -92,17 +92,19 @@ def spread(models: Sequence[Model], attempts: int) -> list[Model]:
 
 def _check(strategy: str, models: Sequence[Model], attempts: int) -> None:
     if strategy not in STRATEGIES:
-        raise InvalidValue(f"strategy `{strategy}` is unknown", hint=f"strategy is one of: {', '.join(STRATEGIES)}")
+        raise InvalidValue(
+            f"strategy `{strategy}` is unknown", hint=f"the strategy must be one of: {', '.join(STRATEGIES)}"
+        )
     if not models:
         raise InvalidValue("there is no model to choose from", hint="list the models, cheapest first, in learnt.toml")
     if len({model.name for model in models}) < len(models):
         raise InvalidValue("a model is configured twice", hint="list each model once, the cheapest first")
     if attempts < 1:
-        raise InvalidValue(f"attempts is {attempts}", hint="a task needs at least one attempt")
+        raise InvalidValue(f"attempts must be at least 1, not {attempts}", hint="a task needs at least one attempt")
 
 
 def _find_requested(hint: str, models: Sequence[Model]) -> tuple[str, str]:
-    """Return the configured model that the agent requests, or an empty name and why the request is ignored."""
+    """Return the configured model that the agent requested, or an empty name and why the request is ignored."""
     if not hint.strip():
         return "", ""
     matching = _find_matching(hint, models)
@@ -112,7 +114,7 @@ def _find_requested(hint: str, models: Sequence[Model]) -> tuple[str, str]:
 
 
 def _find_matching(word: str, models: Sequence[Model]) -> list[str]:
-    """Return the models with this name, or else those whose name contains all its parts."""
+    """Return the models with this name, or otherwise the models whose names contain all its parts."""
     exact = [model.name for model in models if model.name.casefold() == word.strip().casefold()]
     parts = _split_name(word)
     return exact or [model.name for model in models if parts and parts <= _split_name(model.name)]
@@ -206,7 +208,7 @@ def _choose_without_record(steps: Sequence[Model], facts: Facts) -> ModelChoice:
 
 
 def _describe_record(model: str, record: TrackRecord, facts: Facts) -> str:
-    """Describe the record of a model for a first or a later attempt, at the same type of task if it has one."""
+    """Describe a model's record for a first or a later attempt, for the same type of task if there is such a record."""
     after_failure = bool(facts.failures)
     after = " after a failure" if after_failure else ""
     of_type = record.of(model, after_failure=after_failure, type=facts.type)
@@ -219,7 +221,7 @@ def _describe_record(model: str, record: TrackRecord, facts: Facts) -> str:
 
 
 def _compare_costs(chosen: int, totals: Sequence[float], names: Sequence[str], *, first: bool) -> str:
-    """Describe the expected total cost of the task with the chosen model and with the best other one."""
+    """Describe the expected total cost of the task with the chosen model and with the best other model."""
     others = [other for other in range(len(names)) if other != chosen and totals[other] < math.inf]
     if not others or totals[chosen] == math.inf:
         return "; it is the last step"

@@ -1,12 +1,12 @@
-"""The results of past attempts by model: how often a task was done, at what cost and in what time.
+"""Statistics about past attempts by model: how often a task was done, what it cost and how long it took.
 
-A share of few attempts says little, so every share comes with its interval. An interrupted attempt says nothing about
-its model and is left out everywhere.
+A share of few attempts says little, so every share has an interval. An interrupted attempt says nothing about its model
+and is always left out.
 
-A model is chosen by a `TrackRecord`. It keeps sums instead of attempts, so a choice costs the same after a hundred
-attempts and after a million; existing sums, for example from a database, are added with `put`. First attempts and
-attempts after a failure are counted separately: a task at which a model failed is a hard one, at which other models
-succeed far less often, too.
+A model is chosen with a `TrackRecord`. It stores sums instead of attempts, so that a choice takes the same time after a
+hundred attempts and after a million. Existing sums, for example from a database, are added with `put`. First attempts
+and attempts after a failure are counted separately, because a task at which one model has failed is hard, and other
+models succeed at it far less often, too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from collections.abc import Iterable
 from learnt.errors import InvalidValue
 from learnt.model import RESULTS, Value
 
-# The width of a two-sided 90 % interval.
+# The half-width of a two-sided 90 % interval, in standard deviations.
 _WIDTH = 1.645
 
 
 class PastAttempt(Value):
-    """An earlier attempt, as far as it matters for the choice of a model."""
+    """The facts about an earlier attempt that matter for the choice of a model."""
 
     model: str
     task: str
@@ -30,23 +30,25 @@ class PastAttempt(Value):
     type: str = ""
     difficulty: str = ""
     before: int = 0
-    """How many attempts at the task had failed before this one."""
+    """How many attempts at the task had failed before this attempt."""
     cost_usd: float | None = None
     duration_ms: int | None = None
     at: int = 0
     error: str = ""
-    """What went wrong, normalised."""
-    said: str = ""
-    """What went wrong, in the original words."""
+    """The normalised error."""
+    error_text: str = ""
+    """The error in its original wording."""
     attempt: str = ""
     likeness: float = 1.0
-    """How similar its task is to the current one, from 0 to 1."""
+    """How similar its task is to the current task, from 0 to 1."""
 
     def check(self) -> None:
         if self.result not in RESULTS:
-            raise InvalidValue(f"result `{self.result}` is unknown", hint=f"result is one of: {', '.join(RESULTS)}")
+            raise InvalidValue(
+                f"result `{self.result}` is unknown", hint=f"result must be one of: {', '.join(RESULTS)}"
+            )
         if not 0 <= self.likeness <= 1:
-            raise InvalidValue(f"likeness {self.likeness} is outside 0 to 1")
+            raise InvalidValue(f"likeness must be from 0 to 1, not {self.likeness}")
 
     @property
     def done(self) -> bool:
@@ -54,20 +56,20 @@ class PastAttempt(Value):
         return self.result == "done"
 
     @property
-    def counts(self) -> bool:
-        """Whether its result says something about the model."""
+    def is_conclusive(self) -> bool:
+        """Whether the result says something about the model."""
         return self.result != "interrupted"
 
 
 class Share(Value):
-    """How many of some attempts succeeded; both counts may be weighted."""
+    """How many attempts succeeded. Both numbers can be weighted."""
 
     done: float = 0
     attempts: float = 0
 
     @property
     def share(self) -> float:
-        """The share itself; 0 of 0 is 0."""
+        """The share of attempts that succeeded; 0 without attempts."""
         return self.done / self.attempts if self.attempts else 0.0
 
     @property
@@ -82,7 +84,7 @@ class Share(Value):
 
 
 class Figure(Value):
-    """The results of one model, at all tasks or at those of one type."""
+    """One model's statistics, for all tasks or for one type of task."""
 
     model: str
     type: str = ""
@@ -93,10 +95,10 @@ class Figure(Value):
 
 
 def make_figures(outcomes: Iterable[PastAttempt], *, by_type: bool = False) -> list[Figure]:
-    """Return one figure for each model, or for each model and type, sorted by name."""
+    """Return the statistics for each model, or for each model and type, sorted by name."""
     groups: dict[tuple[str, str], list[PastAttempt]] = {}
     for outcome in outcomes:
-        if outcome.counts:
+        if outcome.is_conclusive:
             groups.setdefault((outcome.model, outcome.type if by_type else ""), []).append(outcome)
     return [_make_figure(model, type, group) for (model, type), group in sorted(groups.items())]
 
@@ -115,13 +117,13 @@ def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
 
 
 class Sums:
-    """Counts of attempts: all, those done, those with a known cost; and the sum of these costs."""
+    """The numbers of all, successful and costed attempts (those with a known cost), and the sum of their costs."""
 
     attempts = done = costed = cost_usd = 0.0
 
 
 class TrackRecord:
-    """The sums of past attempts by model, first or after a failure, type and difficulty."""
+    """Sums over past attempts, by model, first attempt or attempt after a failure, type and difficulty."""
 
     def __init__(self, outcomes: Iterable[PastAttempt] = ()) -> None:
         self._sums: dict[tuple[str, bool, str, str], Sums] = {}
@@ -130,8 +132,8 @@ class TrackRecord:
             self.add(outcome)
 
     def add(self, outcome: PastAttempt, *, weight: float = 1.0) -> None:
-        """Count one attempt, or a fraction of one."""
-        if outcome.counts:
+        """Count an attempt, or a fraction of an attempt."""
+        if outcome.is_conclusive:
             self.put(
                 outcome.model,
                 after_failure=outcome.before > 0,
@@ -155,7 +157,7 @@ class TrackRecord:
         type: str = "",
         difficulty: str = "",
     ) -> None:
-        """Add sums of attempts of one model at tasks of one type and difficulty."""
+        """Add sums over one model's attempts at tasks of one type and difficulty."""
         kinds = {("", ""), (type, ""), (type, difficulty)}
         own = (self._sums.setdefault((model, after_failure, *kind), Sums()) for kind in kinds)
         for sums in (self.total, *own):
@@ -165,5 +167,5 @@ class TrackRecord:
             sums.cost_usd += cost_usd
 
     def of(self, model: str, *, after_failure: bool, type: str = "", difficulty: str = "") -> Sums:
-        """Return the sums of one model; without a type, those of all types."""
+        """Return one model's sums; without a type, its sums over all types."""
         return self._sums.get((model, after_failure, type, difficulty)) or Sums()

@@ -1,15 +1,16 @@
 """Estimate each model's chance of success and cost per attempt, and find the cheapest ladder of models.
 
-A ladder is the order in which models are tried until one does the task; it ends with the strongest. A weaker model is
-worth a step if it is likely to save more than it costs. Two chances matter for each model: at a first attempt, and
-after another model has failed. The latter is far smaller, because the easy tasks are done by then.
+A ladder is the order in which models are tried until one of them does the task; it ends with the strongest model. A
+weaker model is worth a step if it is likely to save more than it costs. Two chances matter for each model: the chance
+at a first attempt, and the chance after another model has failed. The second chance is far smaller, because the easy
+tasks have already been done.
 
-Both are beliefs: a mean, and how many attempts it is worth. Without a record the mean is one half, worth two attempts.
-Each narrower record (all tasks, the type, its difficulty, similar tasks) starts with the belief of the wider one, worth
-at most `_MAX_WIDER_WEIGHT` attempts, and adds its own attempts.
+Both chances are beliefs, with a mean and a number of attempts that the mean is worth. Without a record, the mean is one
+half and worth two attempts. Each narrower record (all tasks, the type, its difficulty, similar tasks) starts with the
+belief from the wider record, worth at most `_MAX_WIDER_WEIGHT` attempts, and adds its own attempts.
 
-To explore, a chance is drawn from each belief: the less is known, the more the draws vary, and a model is tried about
-as often as it may be the best. Only the belief about all tasks is drawn, because a single type of task is too rare to
+To explore, a chance is drawn from each belief: the less is known, the more the draws vary, so a model is tried about as
+often as it might be the best. Only the belief about all tasks is drawn, because a single type of task is too rare to
 explore separately. The draws come from a seed, so a choice can be repeated.
 """
 
@@ -23,9 +24,9 @@ from learnt.model import Value
 from learnt.settings import Model
 from learnt.strategy.figures import PastAttempt, Sums, TrackRecord
 
-# How many attempts the belief of a wider record is worth: chances often differ by 0.15 between types of tasks.
+# How many attempts the belief from a wider record is worth. It is low, because chances often differ by 0.15 by type.
 _MAX_WIDER_WEIGHT = 8.0
-# How many attempts the configured price is worth, and the mean cost for first or later attempts.
+# How many attempts the configured price is worth, and also the mean cost over first and later attempts.
 _PRICE_WEIGHT = 2.0
 
 
@@ -36,7 +37,7 @@ class Belief(Value):
     strength: float = 2.0
 
     def narrow(self, sums: Sums) -> Belief:
-        """Return the belief about a narrower set of tasks, given the record of these."""
+        """Return the belief about a narrower set of tasks, given the record for these tasks."""
         if not sums.attempts:
             return self
         strength = min(self.strength, _MAX_WIDER_WEIGHT)
@@ -56,7 +57,7 @@ class Belief(Value):
 
 
 class Prospect(Value):
-    """The belief about one model at a first or a later attempt, and its sums for tasks like this one."""
+    """The belief about one model at a first or a later attempt, and the model's sums for tasks like the current one."""
 
     belief: Belief
     narrower: tuple[Sums, ...]
@@ -71,7 +72,7 @@ class Prospect(Value):
 
 
 class Odds(Value):
-    """The chance and the cost of each model at a first and at a later attempt, in the order of the models."""
+    """Each model's chance and cost at a first and at a later attempt, in the order of the models."""
 
     first: Sequence[float]
     later: Sequence[float]
@@ -80,7 +81,7 @@ class Odds(Value):
 
 
 class Prospects:
-    """The prospects of each model for a task of this type and difficulty, from the record and similar tasks."""
+    """Each model's prospects for a task of this type and difficulty, from the record and similar tasks."""
 
     def __init__(
         self,
@@ -116,7 +117,7 @@ class Prospects:
             self.first.append(estimate(model, Belief(mean=0.5 if limit is None else limit), after_failure=False))
 
     def is_known(self, model: int) -> bool:
-        """Return whether a model has any attempt."""
+        """Return whether a model has made any attempt."""
         return self.first[model].tried or self.later[model].tried
 
     def expect(self) -> Odds:
@@ -124,7 +125,7 @@ class Prospects:
         return self._odds([prospect.belief for prospect in self.first], [prospect.belief for prospect in self.later])
 
     def draw(self, seed: str) -> Odds:
-        """Return plausible odds, drawn at random; the same for the same seed."""
+        """Return plausible odds, drawn at random. The same seed gives the same odds."""
         generator = random.Random(seed)
         first = [prospect.belief.draw(generator) for prospect in self.first]
         return self._odds(first, [prospect.belief.draw(generator) for prospect in self.later])
@@ -143,19 +144,19 @@ class Prospects:
         )
 
     def _bound_first_chance(self, weaker: Sequence[float], later_chance: float) -> float | None:
-        """Return the highest chance that a model can have at a first attempt; None if no weaker one was tried.
+        """Return the highest chance that a model can have at a first attempt; None if no weaker model has been tried.
 
-        A model alone cannot do more than a weaker one followed by this one. So attempts after failures limit the
-        chance of a first attempt with a stronger model, without paying for one.
+        A model alone cannot do more tasks than a weaker model followed by this model. So attempts after failures limit
+        the chance of a first attempt with a stronger model, without paying for such an attempt.
         """
         tried = [chance for chance, prospect in zip(weaker, self.first, strict=False) if prospect.tried]
         return 1 - (1 - min(tried)) * (1 - later_chance) if tried else None
 
 
 def estimate_totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: bool) -> list[float]:
-    """Return the expected total cost of the task for each step that is tried next, followed by the best steps.
+    """Return the expected total cost of the task for each step that could be next, followed by the best steps.
 
-    The steps are models in their order, the strongest last; a ladder has at most `attempts` of them.
+    The steps are models in order, the strongest last. A ladder has at most `attempts` steps.
     """
     last = len(steps) - 1
     chances, costs = [odds.later[step] for step in steps], [odds.later_cost[step] for step in steps]
@@ -170,13 +171,13 @@ def estimate_totals(odds: Odds, steps: Sequence[int], *, attempts: int, first: b
 
 
 def _add_rest(chances: Sequence[float], costs: Sequence[float], rest: Sequence[float]) -> list[float]:
-    """Return the cost of each step with the cost of the rest if it fails; nothing follows the last."""
+    """Return each step's cost, plus the cost of the rest if the step fails. Nothing follows the last step."""
     total = [cost + (1 - chance) * more for chance, cost, more in zip(chances, costs, rest, strict=True)]
     return [*total[:-1], costs[-1]]
 
 
 def _estimate_prices(models: Sequence[Model], record: TrackRecord) -> list[float]:
-    """Return the approximate cost per attempt of each model: from its price and mean cost, or from a neighbour."""
+    """Return each model's approximate cost per attempt, from its price and mean cost or from a neighbouring model."""
     prices = [_find_price(model, record) for model in models]
     estimates: list[float] = []
     for index in range(len(models)):

@@ -1,7 +1,7 @@
 """Plot each model's share of tasks done against its cost, as a self-contained SVG.
 
-Points are models, bars are the intervals of their shares. The plot follows the light or dark theme of its viewer. It
-loads and runs nothing; names are escaped.
+Points are models, and bars are the intervals of their shares. The plot follows the viewer's light or dark theme. It
+does not load or run anything, and names are escaped.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from learnt.strategy.figures import Figure
 
 _WIDTH, _HEIGHT = 720, 440
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 48, 56
-_LINE, _LETTER = 15, 7.5  # approximate height of a line and width of a letter
+_LINE, _LETTER = 15, 7.5  # the approximate height of a line and width of a letter
 _STYLE = """
   .paper { fill: #ffffff } text { fill: #1f2328; font: 13px system-ui, sans-serif } .title { font-weight: 600 }
   .grid { stroke: #d1d9e0 } .bar { stroke: #59636e; stroke-width: 1.5 } .point { fill: #0969da }
@@ -27,7 +27,7 @@ _STYLE = """
 
 
 def plot(figures: Sequence[Figure]) -> str:
-    """Return the plot; models whose cost is unknown are listed at its top."""
+    """Return the plot. Models whose cost is unknown are listed at the top."""
     shown = [figure for figure in figures if figure.mean_cost_usd is not None]
     left_out = [figure.model for figure in figures if figure.mean_cost_usd is None]
     max_cost = _round_up(max((figure.mean_cost_usd or 0.0 for figure in shown), default=0.0))
@@ -83,7 +83,7 @@ class _Label(Value):
 
 
 def _place_labels(figures: Sequence[Figure], max_cost: float) -> list[_Label]:
-    """Return the labels, each as near to its point as the earlier ones allow."""
+    """Return the labels, each as near to its point as the earlier labels allow."""
     placed: list[_Label] = []
     for figure in figures:
         x, y = _x_of(figure.mean_cost_usd or 0.0, max_cost), _y_of(figure.share.share) + 4
@@ -132,7 +132,7 @@ def _y_of(share: float) -> float:
 
 
 def _round_up(cost: float) -> float:
-    """Return the next 1, 2, 4 or 10 times a power of ten, with a little room."""
+    """Return the next 1, 2, 4 or 10 times a power of ten, with a small margin."""
     if cost <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(cost * 1.05))

@@ -1,7 +1,7 @@
-"""Detect that work is stuck: at one task, or at several for the same reason.
+"""Detect that work is stuck, at one task or at several tasks for the same reason.
 
-Errors are compared in their normalised form; an empty one equals nothing. Failures from before a task was last done do
-not count.
+Errors are compared in their normalised form, and an empty error is not equal to any error. Failures from before a task
+was last done are ignored.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ _MAX_QUOTE_LENGTH = 200
 
 
 class Stuck(Value):
-    """The reason why work is stuck, and the tasks at which it is."""
+    """Why work is stuck, and at which tasks."""
 
     reason: str
     error: str = ""
     tasks: tuple[str, ...] = ()
     learnings: tuple[str, ...] = ()
-    """Learnings given to all of the tasks: they may be misleading."""
+    """Learnings that all of the tasks were given. They might be misleading."""
 
 
 def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
-    """Return the failed attempts at one task since it was last done; the attempts come oldest first."""
+    """Return the failed attempts at one task since it was last done. The attempts must be passed oldest first."""
     failures: list[PastAttempt] = []
     for attempt in attempts:
         if attempt.done:
             failures.clear()
-        elif attempt.counts:
+        elif attempt.is_conclusive:
             failures.append(attempt)
     return failures
 
 
 def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: int = TIMES) -> Stuck | None:
-    """Return why a task is stuck, if it is: the strongest model failed, or the same error came, too often."""
+    """Return why a task is stuck; None if it is not. The strongest model failed or the same error came too often."""
     failures = list_open_failures(attempts)
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
     for error, count in Counter(failure.error for failure in failures if failure.error).items():
@@ -53,11 +53,11 @@ def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: i
 
 
 def find_stuck_run(
-    attempts: Sequence[PastAttempt], given: Mapping[str, Collection[str]], *, times: int = TIMES
+    attempts: Sequence[PastAttempt], learnings_by_task: Mapping[str, Collection[str]], *, times: int = TIMES
 ) -> Stuck | None:
-    """Return why a run must stop, if it must: too many unfinished tasks failed with the same error.
+    """Return why a run must stop; None if it need not. Too many unfinished tasks failed with the same error.
 
-    The attempts come oldest first; `given` lists the learnings that each task was given.
+    The attempts must be passed oldest first. `learnings_by_task` has the learnings that each task was given.
     """
     by_task: dict[str, list[PastAttempt]] = {}
     for attempt in attempts:
@@ -69,15 +69,15 @@ def find_stuck_run(
     error, tasks = max(tasks_of.items(), key=lambda item: len(item[1]), default=("", []))
     if len(tasks) < times:
         return None
-    shared = set.intersection(*(set(given.get(task, ())) for task in tasks))
+    shared = set.intersection(*(set(learnings_by_task.get(task, ())) for task in tasks))
     quote = _quote_error(attempts, error)
     reason = f"{len(tasks)} tasks failed with the same error: {quote}"
     return Stuck(reason=reason, error=quote, tasks=tuple(tasks), learnings=tuple(sorted(shared)))
 
 
 def _quote_error(failures: Sequence[PastAttempt], error: str) -> str:
-    """Return the last line of an error in the words of its latest occurrence."""
-    quotes = (failure.said for failure in reversed(failures) if failure.error == error)
+    """Return the last line of an error, in the wording of its latest occurrence."""
+    quotes = (failure.error_text for failure in reversed(failures) if failure.error == error)
     text = next(filter(str.strip, quotes), error)
     line = text.strip().rpartition("\n")[2].strip()
     return line if len(line) <= _MAX_QUOTE_LENGTH else f"{line[: _MAX_QUOTE_LENGTH - 1]}…"

@@ -1,8 +1,8 @@
 """Set up aider, which has neither hooks nor MCP, to read learnings.md with every prompt.
 
-The file goes into the list `read` of .aider.conf.yml. This is not a YAML parser: a missing list is appended, a list
-with a dash for each file gets one more entry, and any other form is refused with the text to add by hand. Every other
-byte stays.
+The file is added to the list `read` in .aider.conf.yml. This is not a YAML parser: a missing list is appended, a list
+with a dash for each file gets one more entry, and any other form is rejected with the text to add by hand. All other
+bytes stay the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from learnt.model import Value
 
 _FILE = ".learnt/learnings.md"
 _KEY = "read"
-# A line without indentation: a key, a comment, an item of the list above, or the beginning of the document.
+# A line without indentation is a key, a comment, an item in the list above, or the beginning of the document.
 _TOP = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[A-Za-z_][\w.-]*)[ \t]*:(?=\s|$)|#|-(?=\s)|---[ \t]*$|%YAML")
 _KEY_LINE = re.compile(rf"[\"']?{_KEY}[\"']?[ \t]*:(?=\s|$)")
 _NO_VALUE = re.compile(r":[ \t]*(?:[ \t]#.*)?\r?\n?$")
@@ -25,14 +25,14 @@ _ITEM = re.compile(
     r"(?P<indent> *)-[ \t]+(?P<quote>[\"']?)(?P<word>[^\s\"'#\[\]{},&*!|>%@`][^\"'#:]*?)(?P=quote)[ \t]*(?:[ \t]#.*)?$"
 )
 _OURS = rf"[\"']?{re.escape(_FILE)}[\"']?"
-# Our file in a list in brackets, where earlier versions put it.
+# Earlier versions added our file to a list in brackets.
 _IN_BRACKETS = re.compile(rf",[ \t]*{_OURS}(?=[ \t]*[],])|(?<=\[)[ \t]*{_OURS}[ \t]*,?[ \t]*")
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that aider reads, and the changes to each."""
+    """Return aider's settings file and the change to it."""
     if location.user:
-        raise WrongRequest("aider reads the learnings of one project", hint="use `learnt install aider` in the project")
+        raise WrongRequest("aider can only be set up in a project", hint="use `learnt install aider` in the project")
     return [kit.Target(path=os.path.join(location.root, ".aider.conf.yml"), edit=ReadList())]
 
 
@@ -42,17 +42,17 @@ def next_step(location: kit.Location) -> str:
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return nothing: aider has no hooks."""
+    """Return None: aider has no hooks that a setting could disable."""
     return None
 
 
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
-    """Return nothing: aider has no hooks."""
+    """Return an unknown trust: aider has no hooks."""
     return kit.Trust()
 
 
 class ReadList(Value):
-    """Edits .aider.conf.yml: our file in the list `read`."""
+    """Adds our file to the list `read` in .aider.conf.yml, and removes it."""
 
     def add(self, content: bytes | None) -> bytes:
         mark, text = kit.decode(content or b"")
@@ -78,22 +78,21 @@ class ReadList(Value):
         items = _items(lines, key)
         ours = [number for number in items if _word(lines[number]) == _FILE]
         if ours:
-            gone = (
-                {key, *ours} if len(items) == len(ours) else set(ours)
-            )  # otherwise the key would be left without a value
+            # The key is removed with its last item, so that it is not left without a value.
+            removed = {key, *ours} if len(items) == len(ours) else set(ours)
         else:
             lines[key] = _IN_BRACKETS.sub("", lines[key], count=1)
-            gone = {key} if re.search(r":[ \t]*\[[ \t]*\]", lines[key]) else set()
-        left = "".join(line for number, line in enumerate(lines) if number not in gone)
-        if _is_listed(left):
+            removed = {key} if re.search(r":[ \t]*\[[ \t]*\]", lines[key]) else set()
+        remaining = "".join(line for number, line in enumerate(lines) if number not in removed)
+        if _is_listed(remaining):
             raise kit.Unfit(f"`{_KEY}` is written in a way that cannot be changed safely")
-        if before is None and not left.strip():
+        if before is None and not remaining.strip():
             return None
-        if before and not before.endswith(b"\n") and len(lines) - 1 in gone:
-            left = left.removesuffix("\n").removesuffix("\r")
-        return (mark + left).encode()
+        if before and not before.endswith(b"\n") and len(lines) - 1 in removed:
+            remaining = remaining.removesuffix("\n").removesuffix("\r")
+        return (mark + remaining).encode()
 
-    def holds(self, content: bytes) -> bool:
+    def has_settings(self, content: bytes) -> bool:
         return _is_listed(kit.decode(content)[1])
 
     def by_hand(self, content: bytes | None, /) -> str:
@@ -104,8 +103,8 @@ class ReadList(Value):
             return f"# within the braces\n{_KEY}: [{_FILE}]"
         return f"{_KEY}: [{_FILE}]"
 
-    def starts(self, _content: bytes, /) -> str:
-        """Return nothing: aider starts no hooks."""
+    def hook_program(self, _content: bytes, /) -> str:
+        """Return an empty string: aider does not start hooks."""
         return ""
 
 
@@ -115,7 +114,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _find_key(lines: list[str]) -> int | None:
-    """Return the line number of the key; raise Unfit for a file that is not a plain mapping."""
+    """Return the key's line number, None if it is missing. Raise Unfit if the file is not a plain mapping."""
     keys = []
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
@@ -124,7 +123,7 @@ def _find_key(lines: list[str]) -> int | None:
         if bare.strip() and not bare.startswith(" ") and not _TOP.match(bare):
             raise kit.Unfit(f"line {number + 1} is not a key with its value")
         if bare.startswith("---") and any(above.strip() and above[0] not in "#%" for above in lines[:number]):
-            raise kit.Unfit("it holds more than one document")
+            raise kit.Unfit("it contains more than one document")
         if _KEY_LINE.match(bare):
             keys.append(number)
     if len(keys) > 1:
@@ -133,7 +132,7 @@ def _find_key(lines: list[str]) -> int | None:
 
 
 def _items(lines: list[str], key: int) -> list[int]:
-    """Return the line numbers of the value below the key, without comments and blank lines."""
+    """Return the line numbers of the list items below the key, without comments and blank lines."""
     numbers = []
     for number in range(key + 1, len(lines)):
         line = lines[number]
@@ -146,7 +145,7 @@ def _items(lines: list[str], key: int) -> list[int]:
 
 
 def _last_item(lines: list[str], key: int) -> tuple[int, str]:
-    """Return the line number and the indentation of the last item of a list with dashes, or raise Unfit."""
+    """Return the line number and the indentation of the last item in a list with dashes, or raise Unfit."""
     numbers = _items(lines, key)
     items = [_ITEM.match(lines[number].rstrip("\r\n")) for number in numbers]
     indents = {item["indent"] if item else None for item in items}
@@ -162,7 +161,7 @@ def _word(line: str) -> str:
 
 
 def _is_listed(text: str) -> bool:
-    """Return whether our file is an entry in the value of the key, in any form of list."""
+    """Return whether our file is in the key's list, however the list is written."""
     lines = _lines(text)
     key = _find_key(lines)
     if key is None:

@@ -1,7 +1,7 @@
 """Run Claude Code with `claude -p`, and read its JSON stream, which ends with a result that reports cost and tokens.
 
-Edits are accepted; everything else follows the user's permissions, or `arguments` such as `["--allowedTools", "Bash"]`.
-An interrupted run has no result: its text and tokens come from its messages.
+Edits are accepted. Everything else follows the user's permissions, or `arguments` such as `["--allowedTools", "Bash"]`.
+An interrupted run has no result, so its text and tokens are read from its messages.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from learnt.clients.kit import run as kit
 from learnt.clients.kit.transcript import blocks
 from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
-# Variables of a running session; with these, Claude Code refuses to start inside it.
+# Variables that a running session sets. They are removed, because Claude Code does not start inside another session.
 _OUTER_SESSION = tuple(
     "CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_PID CLAUDE_ENV_FILE CLAUDE_PROJECT_DIR".split()
 )
-# Tokens read, written to the cache, read from the cache, and written.
+# Input tokens, tokens written to the cache, tokens read from the cache, and output tokens.
 _BY_MODEL = ("inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens")
 _BY_MESSAGE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _MAX_DENIALS = 5
 
 
-def call(request: kit.RunRequest) -> kit.Call:
-    """Return how Claude Code is started for this request."""
+def build_call(request: kit.RunRequest) -> kit.Call:
+    """Return the command line that starts Claude Code."""
     return kit.Call(
         client="claude",
         argv=(
@@ -44,9 +44,9 @@ def call(request: kit.RunRequest) -> kit.Call:
     )
 
 
-def read(output: kit.Output) -> kit.RunReport:
-    """Return the report of a run, from its result or, without one, from its messages."""
-    said: list[str] = []
+def read_report(output: kit.Output) -> kit.RunReport:
+    """Return the report of a run, from its result, or from its messages if there is no result."""
+    messages: list[str] = []
     usages: dict[str, Any] = {}
     result: dict[str, Any] = {}
     model = session = ""
@@ -56,40 +56,40 @@ def read(output: kit.Output) -> kit.RunReport:
         if kind == "system":
             model = text_of(record.get("model")) or model
         elif kind == "assistant":
-            # A message may come in several records, each with the figures of the whole message.
+            # A message can come in several records, each with the whole message's usage, so only the last one is used.
             usages[text_of(dig(record, "message", "id")) or str(len(usages))] = dig(record, "message", "usage")
-            if not record.get("parent_tool_use_id"):  # a sub-agent's words are not the agent's
-                said += _texts(record)
+            if not record.get("parent_tool_use_id"):  # a sub-agent's message is not part of the agent's answer
+                messages += _texts(record)
                 model = real_model(dig(record, "message", "model")) or model
         elif kind == "result":
             result = record
-    text = text_of(result.get("result")) or (said[-1] if said else "")
-    if text and text not in said:
-        said.append(text)
+    text = text_of(result.get("result")) or (messages[-1] if messages else "")
+    if text and text not in messages:
+        messages.append(text)
     return kit.RunReport(
         text=text,
-        said=kit.join_messages(said),
+        said=kit.join_messages(messages),
         model=model or _most_expensive_model(result.get("modelUsage")) or output.call.model,
         cost_usd=amount(result.get("total_cost_usd")),
-        **_figures(result, usages.values()),
+        **_count_tokens(result, usages.values()),
         transcript=kit.newest(_projects(output), f"{session}.jsonl", depth=1) if session else "",
         denied=_denials(result.get("permission_denials")),
         error=kit.failure(output, _complaint(result)),
     )
 
 
-def progress(line: str) -> str:
-    """Return the agent's latest words or tool call."""
+def format_progress(line: str) -> str:
+    """Return the agent's latest message or tool call."""
     record = parsed(line)
     if record.get("type") != "assistant":
         return ""
-    shown = ""
+    progress = ""
     for block in blocks(dig(record, "message", "content")):
         if block.get("type") == "tool_use":
-            shown = kit.tool_line(block.get("name"), block.get("input"))
+            progress = kit.tool_line(block.get("name"), block.get("input"))
         elif block.get("type") == "text":
-            shown = kit.one_line(block.get("text"))
-    return shown
+            progress = kit.one_line(block.get("text"))
+    return progress
 
 
 def _texts(record: Mapping[str, Any]) -> list[str]:
@@ -97,8 +97,8 @@ def _texts(record: Mapping[str, Any]) -> list[str]:
     return [text_of(block.get("text")) for block in content if block.get("type") == "text"]
 
 
-def _figures(result: Mapping[str, Any], usages: Iterable[Any]) -> dict[str, Any]:
-    """Return the tokens of a run, from the figures by model, the result or the messages."""
+def _count_tokens(result: Mapping[str, Any], usages: Iterable[Any]) -> dict[str, Any]:
+    """Return the tokens of a run, from its usage by model, its result or its messages."""
     by_model = result.get("modelUsage")
     if isinstance(by_model, Mapping) and by_model:
         usages, keys = by_model.values(), _BY_MODEL

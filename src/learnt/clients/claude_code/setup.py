@@ -1,8 +1,8 @@
 """Set up Claude Code: hooks and a permission in settings.json, the server in .mcp.json or, for the user, .claude.json.
 
-The permission covers only the tools of our server, which read and write learnings; without it, an unattended run could
-not use them. A rule that denies still overrides it. Without a timeout, Claude Code stops hooks at the end of a session
-after one second.
+The permission covers only our server's tools, which read and write learnings. Without it, an unattended run could not
+use them. A deny rule still overrides it. The hooks set a timeout, because Claude Code otherwise stops them one second
+after the end of a session.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from learnt.clients import registry
 from learnt.clients.kit import setup as kit
-from learnt.clients.kit.json_file import JsonFile, look, read_json
+from learnt.clients.kit.json_file import JsonFile, read_json, value_at
 
 PERMISSION = "mcp__learnt__*"
 
@@ -25,7 +25,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Claude Code reads, and the changes to each."""
+    """Return Claude Code's settings files and the change to each."""
     settings = JsonFile(hooks=hooks(location), words={("permissions", "allow"): PERMISSION})
     servers = JsonFile(servers="mcpServers", server=kit.server(location))
     if not location.user:
@@ -45,7 +45,7 @@ def _user_folder(location: kit.Location) -> str:
 
 def _user_state(location: kit.Location) -> str:
     folder = _user_folder(location)
-    # Next to the folder, unless CLAUDE_CONFIG_DIR is set.
+    # The file is next to the folder, or inside it if CLAUDE_CONFIG_DIR is set.
     parent = folder if location.variables.get("CLAUDE_CONFIG_DIR") else os.path.dirname(folder)
     return os.path.join(parent, ".claude.json")
 
@@ -57,12 +57,12 @@ def next_step(location: kit.Location) -> str:
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that prevents Claude Code from running our hooks."""
+    """Return the setting that prevents Claude Code from running our hooks; None if there is none."""
     here = os.path.join(location.root, ".claude")
     user = os.path.join(_user_folder(location), "settings.json")
     paths = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json"), user]
     for path in paths:
-        disabled = look(read_json(path, read), ("disableAllHooks",))
+        disabled = value_at(read_json(path, read), ("disableAllHooks",))
         if disabled is True:
             remedy = "set `disableAllHooks` to false"
             return kit.switched_off("Claude Code", "`disableAllHooks` is true", path, remedy=remedy)
@@ -72,8 +72,8 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
 
 
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
-    """Return whether the user has accepted the trust dialog of the project."""
+    """Return whether the user has accepted the project's trust dialog."""
     if location.user:
         return kit.Trust()
     accepted = ("projects", location.root, "hasTrustDialogAccepted")
-    return kit.Trust(trusted=look(read_json(_user_state(location), disk.read), accepted) is True or None)
+    return kit.Trust(trusted=value_at(read_json(_user_state(location), disk.read), accepted) is True or None)

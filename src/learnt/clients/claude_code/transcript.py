@@ -1,7 +1,7 @@
-"""Read Claude Code's transcripts: one record per line, with the messages to and from the model.
+"""Read Claude Code's transcripts, which have one record per line, with the messages to and from the model.
 
 A sub-agent's conversation is in a separate file, in records marked as a side chain, or, in older versions, in progress
-records. Its prompts are the agent's words and are part of the call already.
+records. The agent wrote the sub-agent's prompts. They are skipped, because the tool call already contains them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("claude", "transcript").tools
-# Types of records before the first message of a transcript.
-_OTHERS = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
-# Claude Code shortens longer names of folders.
+# Record types that can precede the first message in a transcript.
+_OTHER_TYPES = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
+# Claude Code shortens longer folder names.
 _MAX_FOLDER_NAME = 180
 _KEYS = ("sessionId", "leafUuid", "messageId")
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code (\d+)\b")
-# The beginnings of the results of calls that a person, the permissions or a hook refused.
-_REFUSED = re.compile(
+# How the result begins if a person, the permissions or a hook denied the call.
+_DENIED = re.compile(
     r"\s*(?:<tool_use_error>\s*)?(?:Error: )?(?:"
     r"The user doesn't want to (?:proceed|take this action)"
     r"|\[Request interrupted by user for tool use\]"
@@ -40,23 +40,23 @@ _NO_ANSWER = "The user wants to clarify these questions."
 
 
 def root(variables: Mapping[str, str]) -> str:
-    """Return Claude Code's folder; empty if it is not known."""
+    """Return Claude Code's folder; empty if it is unknown."""
     return find_folder(variables, "CLAUDE_CONFIG_DIR", ".claude")
 
 
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
-    """Yield the transcripts of a folder and of the folders below it."""
+    """Yield the transcripts of conversations in a folder and in the folders below it."""
     names = {_folder_name(path) for path in (folder, os.path.realpath(folder))}
-    for kept_in in kit.matching_paths(root(variables), "projects", "*"):
-        name = os.path.basename(kept_in)[:_MAX_FOLDER_NAME]
+    for project in kit.matching_paths(root(variables), "projects", "*"):
+        name = os.path.basename(project)[:_MAX_FOLDER_NAME]
         if not name.startswith(tuple(names)):
             continue
         for pattern in (("*.jsonl",), ("*", "subagents", "*.jsonl")):
-            for file in kit.changed_files("claude", since_ms, kept_in, *pattern):
-                named = kit.first_name(file.path, ("cwd",)) or (folder if name in names else "")
-                yield file.replace(session=kit.first_name(file.path, ("sessionId",)) or file.session, folder=named)
+            for file in kit.changed_files("claude", since_ms, project, *pattern):
+                cwd = kit.first_name(file.path, ("cwd",)) or (folder if name in names else "")
+                yield file.replace(session=kit.first_name(file.path, ("sessionId",)) or file.session, folder=cwd)
 
 
 def _folder_name(folder: str) -> str:
@@ -67,7 +67,7 @@ def recognises(record: Mapping[str, Any]) -> bool:
     """Return whether Claude Code wrote this record."""
     if record.get("type") in ("user", "assistant"):
         return isinstance(record.get("message"), Mapping) and "uuid" in record
-    return record.get("type") in _OTHERS and any(key in record for key in _KEYS)
+    return record.get("type") in _OTHER_TYPES and any(key in record for key in _KEYS)
 
 
 def steps(path: str) -> Iterator[kit.Step]:
@@ -86,7 +86,7 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def about(path: str) -> kit.About:
-    """Return the facts about the conversation of a transcript."""
+    """Return the facts about the conversation in a transcript."""
     return kit.gather("claude", path, _facts)
 
 
@@ -101,14 +101,14 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Queue:
-    """Messages that a person typed while the agent worked; the agent gets them between two steps."""
+    """Messages that a person typed while the agent was working. The agent gets them between two steps."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
         self._last_removed = ""
 
     def read_operation(self, record: Mapping[str, Any]) -> str:
-        """Return the message that the agent got without a separate record, if any."""
+        """Return the message that the agent got without a separate record; empty if there is none."""
         operation = record.get("operation")
         if operation == "enqueue":
             self._messages = [*self._messages[-100:], kit.texts(record.get("content"))]
@@ -129,7 +129,7 @@ class _Queue:
 
 
 def _progress_steps(record: Mapping[str, Any], calls: kit.Calls) -> Iterator[kit.Step]:
-    """Yield the steps of a sub-agent, as older versions report them."""
+    """Yield a sub-agent's steps, as older versions report them."""
     message = dig(record, "data", "message")
     if dig(record, "data", "type") == "agent_progress" and isinstance(message, Mapping):
         yield from _message_steps(message, calls, at=kit.read_time(message.get("timestamp")), aside=True)
@@ -167,7 +167,7 @@ def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside:
     tool = calls.pop_tool(id)
     exit_code = _EXIT_CODE.match(text) if _TOOLS.get(tool) == "run" else None
     failed = block.get("is_error") is True or bool(exit_code and exit_code[1].strip("0"))
-    denied = failed and bool(_REFUSED.match(text[:2_000]))
+    denied = failed and bool(_DENIED.match(text[:2_000]))
     yield kit.make_result(text, call=id, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
     if denied and _PERSON_SAID in text:
         words = text.partition(_PERSON_SAID)[2]
@@ -175,6 +175,6 @@ def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside:
 
 
 def real_model(value: object) -> str:
-    """Return the name of a model; empty for `<synthetic>`, which marks an error of the service."""
+    """Return a model's name; empty for `<synthetic>`, which marks a service error."""
     name = kit.read_name(value)
     return "" if name.startswith("<") else name

@@ -1,7 +1,7 @@
-"""Find out whether a tool call failed in Codex: its events do not say, but the end of its transcript does.
+"""Find out whether a tool call failed in Codex, from the end of the transcript: the events do not contain the result.
 
-The result is in a separate record, or in lines before the output. The reader of transcripts uses the same functions.
-None means neither success nor failure, such as for a command that is still running or was refused.
+The result is in a separate record, or in lines before the output. The transcript reader uses the same functions. None
+means neither success nor failure, for example because the command is still running or was denied.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 OUTPUTS = ("function_call_output", "custom_tool_call_output")
-# The lines before the output.
+# Codex prints these lines before the output.
 _HEADER = re.compile(
     r"(?:(?:Chunk ID|Wall time|Original token count|Total output lines|Exit code|Process \w+).*\n)+Output:\n"
 )
-# A hook has little time: it reads only the end of a longer transcript.
+# A hook has little time, so it reads only the end of a longer transcript.
 _TRANSCRIPT_END = 1_000_000
 _EXIT_CODE = re.compile(r"(?:^|\n)(?:Exit code:|Process exited with code) (-?\d+)")
 
@@ -33,7 +33,7 @@ def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcri
 
 
 def _find_ending(path: str, call: str) -> bool | None:
-    """Return whether a call failed, from the end of a transcript."""
+    """Return whether a call failed, according to the end of a transcript."""
     if not path or not call:
         return None
     try:
@@ -51,7 +51,7 @@ def _find_ending(path: str, call: str) -> bool | None:
 
 
 def _read_ending(line: bytes, call: str) -> bool | None:
-    """Return whether a call failed, from a line of the transcript."""
+    """Return whether a call failed, according to one line of the transcript."""
     payload = parsed(line.decode("utf-8", "replace")).get("payload")
     item = dig(payload, "item")
     if dig(item, "id") == call:
@@ -62,7 +62,7 @@ def _read_ending(line: bytes, call: str) -> bool | None:
 
 
 def item_failed(item: Mapping[str, Any]) -> bool | None:
-    """Return whether a call failed, from its record."""
+    """Return whether a call failed, according to its record."""
     status, code = item.get("status"), item.get("exit_code")
     if status not in (None, "completed", "failed") or (status is None and code is None):
         return None
@@ -70,7 +70,7 @@ def item_failed(item: Mapping[str, Any]) -> bool | None:
 
 
 def read_output(text: str) -> tuple[str, bool | None]:
-    """Return the output of a tool without the lines before it, and whether they report a failure."""
+    """Return a tool's output without the lines before it, and whether those lines report a failure."""
     record = parsed(text)  # the format of older versions
     if isinstance(record.get("output"), str):
         code = dig(record, "metadata", "exit_code")

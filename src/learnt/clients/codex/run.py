@@ -1,8 +1,8 @@
 """Run Codex with `codex exec --json`, which prints one event per line.
 
-Commands may only write in the folder (`--sandbox workspace-write`), unless the user's arguments say otherwise. The
-stream contains neither model nor cost, and no tokens if it was interrupted: model and tokens then come from the
-session's file.
+Commands can write only in the folder (`--sandbox workspace-write`), unless the user's arguments allow more. The stream
+contains neither model nor cost, and an interrupted stream has no tokens either. Model and missing tokens are read from
+the session's file.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from learnt.clients.codex.transcript import root
 from learnt.clients.kit import run as kit
 from learnt.text.json_values import count, dig, parsed, text_of
 
-# These options also set the sandbox; Codex refuses more than one of them.
+# These options also set the sandbox, and Codex rejects a combination of two.
 _OTHER_SANDBOXES = ("-s", "--approve-for-me", "--dangerously-bypass-approvals-and-sandbox")
 
 
-def call(request: kit.RunRequest) -> kit.Call:
-    """Return how Codex is started for this request."""
+def build_call(request: kit.RunRequest) -> kit.Call:
+    """Return the command line that starts Codex."""
     return kit.Call(
         client="codex",
         argv=(
@@ -38,9 +38,9 @@ def call(request: kit.RunRequest) -> kit.Call:
     )
 
 
-def read(output: kit.Output) -> kit.RunReport:
+def read_report(output: kit.Output) -> kit.RunReport:
     """Return the report of a run."""
-    said: list[str] = []
+    messages: list[str] = []
     usage: Any = None
     thread = complaint = ""
     for record in kit.records(output.stdout):
@@ -48,18 +48,18 @@ def read(output: kit.Output) -> kit.RunReport:
         if kind == "thread.started":
             thread = text_of(record.get("thread_id"))
         elif kind == "item.completed" and dig(record, "item", "type") == "agent_message":
-            said.append(text_of(dig(record, "item", "text")))
+            messages.append(text_of(dig(record, "item", "text")))
         elif kind == "turn.completed":
             usage, complaint = record.get("usage"), ""
         elif kind in ("turn.failed", "error"):
             complaint = text_of(dig(record, "error", "message")) or text_of(record.get("message")) or complaint
     sessions = os.path.join(root(output.variables), "sessions")
     transcript = kit.newest(sessions, f"-{thread}.jsonl", depth=3) if thread else ""
-    model, used = _from_session(transcript)
-    usage = usage or used
+    model, session_usage = _read_session(transcript)
+    usage = usage or session_usage
     return kit.RunReport(
-        text=said[-1] if said else "",
-        said=kit.join_messages(said),
+        text=messages[-1] if messages else "",
+        said=kit.join_messages(messages),
         model=output.call.model or model,
         tokens_in=count(dig(usage, "input_tokens")),
         tokens_cached=count(dig(usage, "cached_input_tokens")),
@@ -69,7 +69,7 @@ def read(output: kit.Output) -> kit.RunReport:
     )
 
 
-def progress(line: str) -> str:
+def format_progress(line: str) -> str:
     """Return the agent's message, or the step that it starts."""
     record = parsed(line)
     item = record.get("item")
@@ -85,9 +85,10 @@ def progress(line: str) -> str:
     return kit.one_line(text_of(kind).replace("_", " "))
 
 
-def _from_session(path: str) -> tuple[str, Any]:
-    model, used = "", None
+def _read_session(path: str) -> tuple[str, Any]:
+    """Return the model and the token usage in a session's file."""
+    model, usage = "", None
     for record in kit.records(path) if path else ():
         model = text_of(dig(record, "payload", "model")) if record.get("type") == "turn_context" else model
-        used = dig(record, "payload", "info", "total_token_usage") or used
-    return model, used
+        usage = dig(record, "payload", "info", "total_token_usage") or usage
+    return model, usage

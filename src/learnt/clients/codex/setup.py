@@ -1,8 +1,8 @@
 """Set up Codex: hooks in hooks.json, the server in config.toml. Codex silently skips untrusted hooks.
 
-The server has a separate table with a comment directly above it, so that both stay together when Codex writes into the
-file. The result is parsed again, and refused if it differs from what was intended. Codex stops hooks at the end of a
-session after three seconds, whatever the timeout.
+The server has a separate table with a comment directly above it, so that both stay together when Codex rewrites the
+file. The edited file is parsed again, and rejected if its value is not the intended one. At the end of a session, Codex
+stops hooks after three seconds, whatever the timeout is.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any
 from learnt import __version__
 from learnt.clients import registry
 from learnt.clients.kit import setup as kit
-from learnt.clients.kit.json_file import JsonFile, look, read_json
+from learnt.clients.kit.json_file import JsonFile, read_json, value_at
 from learnt.errors import LearntError
 from learnt.model import Value
 
 _SESSION_END_S = 3
-# The statuses of hooks that Codex runs, and the meanings of others.
+# Codex runs hooks with these statuses. The other statuses are explained to the user.
 _RUN = ("trusted", "managed")
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
 _MAX_EVENTS_LISTED = 3
@@ -43,9 +43,9 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Codex reads, and the changes to each."""
+    """Return Codex's settings files and the change to each."""
     folder = _user_folder(location) if location.user else os.path.join(location.root, ".codex")
-    # Without this, a run without a person could not use the tools that write.
+    # Without this setting, an unattended run could not use the tools that write.
     allowed = {**kit.server(location), "default_tools_approval_mode": "approve"}
     return [
         kit.Target(path=os.path.join(folder, "hooks.json"), edit=JsonFile(hooks=hooks(location))),
@@ -64,12 +64,12 @@ def next_step(location: kit.Location) -> str:
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that prevents Codex from running our hooks."""
+    """Return the setting that prevents Codex from running our hooks; None if there is none."""
     for folder in (os.path.join(location.root, ".codex"), _user_folder(location)):
         path = os.path.join(folder, "config.toml")
         config = _read_toml(path, read)
-        for name in ("hooks", "codex_hooks"):  # the second is the former name of the first; it still counts
-            enabled = look(config, ("features", name))
+        for name in ("hooks", "codex_hooks"):  # the second is the old name of the first, and Codex still reads it
+            enabled = value_at(config, ("features", name))
             if enabled is True:
                 return None
             if enabled is False:
@@ -81,25 +81,25 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether Codex trusts our hooks.
 
-    A project holds settings for everyone who works in it: on a machine without Codex, untrusted hooks do not matter.
-    Codex may be used without being on PATH, if an editor starts it by its path; then its folder holds other files.
+    A project has settings for everyone who works in it, so untrusted hooks do not matter on a machine without Codex.
+    Codex might be in use without being on PATH, if an editor starts it by its path. Its folder then has other files.
     """
-    reason, whole = _distrust(location, targets, disk)
+    reason, runs_none = _find_distrust(location, targets, disk)
     if not reason:
         return kit.Trust(trusted=True)
     is_used = _is_used(location, disk)
     if not is_used:
-        reason = f"{reason}; but Codex is not on this machine: it is not on PATH and has left nothing behind"
-    elif not disk.is_there("codex"):
-        reason = f"{reason}; codex is not on PATH, so that only its files could tell"
-    return kit.Trust(trusted=False, reason=reason, whole=whole, matters=is_used)
+        reason = f"{reason}; but Codex is not on this machine: it is not on PATH, and its folder has no other files"
+    elif not disk.has_program("codex"):
+        reason = f"{reason}; codex is not on PATH, so only its files could be checked"
+    return kit.Trust(trusted=False, reason=reason, runs_none=runs_none, matters=is_used)
 
 
-def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
-    """Return why Codex would not run our hooks (empty if it would), and whether that holds for all of them.
+def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
+    """Return why Codex would not run our hooks (empty if it would), and whether it would run none of them.
 
-    Only Codex knows whether a hook is still the one that was approved, so it is asked where that is possible.
-    Otherwise its files answer, but not whether a hook was changed since.
+    Only Codex knows whether a hook is still the one that was approved, so Codex is asked if possible. Otherwise its
+    files are read, which do not show whether a hook has changed since it was approved.
     """
     path = next((target.path for target in targets if isinstance(target.edit, JsonFile)), "")
     ours = _hook_keys(path, disk.read) if path else {}
@@ -107,16 +107,16 @@ def _distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.D
     if statuses and any(key in statuses for key in ours):
         return _describe_distrust({event: statuses.get(key, "not seen by Codex") for key, event in ours.items()})
     config = _read_toml(os.path.join(_user_folder(location), "config.toml"), disk.read)
-    if not location.user and look(config, ("projects", location.root, "trust_level")) != "trusted":
-        return f"Codex does not trust {location.root} yet, and runs no hooks of it", True
-    trusted = {event: bool(look(config, ("hooks", "state", key, "trusted_hash"))) for key, event in ours.items()}
+    if not location.user and value_at(config, ("projects", location.root, "trust_level")) != "trusted":
+        return f"Codex does not trust {location.root} yet, and does not run its hooks", True
+    trusted = {event: bool(value_at(config, ("hooks", "state", key, "trusted_hash"))) for key, event in ours.items()}
     if all(trusted.values()) and statuses is not None and ours:
         return "Codex does not see these hooks, and does not run them", True
     return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
 
 
 def _ask_statuses(folder: str, ask: kit.AskClient) -> dict[str, str] | None:
-    """Return what Codex says about each hook that it would run in a folder, by its key; None without an answer.
+    """Return the status of each hook that Codex finds for a folder, by the hook's key; None if Codex does not answer.
 
     A hook is `trusted`, `untrusted`, `modified` since it was trusted, `managed`, or `disabled`.
     """
@@ -133,11 +133,11 @@ def _ask_statuses(folder: str, ask: kit.AskClient) -> dict[str, str] | None:
             str(hook["key"]): str(hook["trustStatus"]) if hook.get("enabled", True) else "disabled" for hook in hooks
         }
     except (KeyError, TypeError, AttributeError):
-        return None  # no answer, or a version that answers otherwise
+        return None  # no answer, or a version with another answer format
 
 
 def _hook_keys(path: str, read: kit.Read) -> dict[str, str]:
-    """Return the keys by which Codex identifies our hooks in a file, each with its event."""
+    """Return the event of each of our hooks in a file, by the key that Codex uses for the hook."""
     positions = kit.find_hooks(read_json(path, read))
     return {f"{path}:{_to_snake_case(event)}:{group}:{position}": event for event, group, position in positions}
 
@@ -147,7 +147,7 @@ def _to_snake_case(event: str) -> str:
 
 
 def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
-    """Return why Codex would not run some hooks (empty if it would run all), and whether it would run none."""
+    """Return why Codex would not run some hooks (empty if it would run them all), and whether it would run none."""
     events_of: dict[str, list[str]] = {}
     for event, status in statuses.items():
         if status not in _RUN:
@@ -156,15 +156,15 @@ def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
         return "", False
     reasons = []
     for meaning, events in events_of.items():
-        named = ", ".join(events) if len(events) <= _MAX_EVENTS_LISTED else f"{len(events)} hooks"
-        reasons.append(f"{named} ({meaning})")
-    whole = sum(map(len, events_of.values())) == len(statuses)
-    return f"Codex does not trust these hooks, and does not run them: {', '.join(reasons)}", whole
+        hooks = ", ".join(events) if len(events) <= _MAX_EVENTS_LISTED else f"{len(events)} hooks"
+        reasons.append(f"{hooks} ({meaning})")
+    runs_none = sum(map(len, events_of.values())) == len(statuses)
+    return f"Codex does not trust these hooks, and does not run them: {', '.join(reasons)}", runs_none
 
 
 def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
-    """Return whether Codex is on PATH, or its folder holds files other than ours."""
-    if disk.is_there("codex"):
+    """Return whether Codex is on PATH or its folder has files other than ours."""
+    if disk.has_program("codex"):
         return True
     files = targets(location.replace(user=True))
     config = files[-1]
@@ -174,7 +174,7 @@ def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
         content = disk.read(config.path)
         return content is not None and bool(config.edit.remove(content, None))
     except (kit.Unfit, LearntError):
-        return True  # not written by us
+        return True  # we did not write this file
 
 
 def _read_toml(path: str, read: kit.Read) -> dict[str, Any] | None:
@@ -185,7 +185,7 @@ def _read_toml(path: str, read: kit.Read) -> dict[str, Any] | None:
 
 
 def _parse(text: str) -> dict[str, Any] | None:
-    """Return the value of a text; None if it is not TOML."""
+    """Return the value of TOML text; None if the text is not TOML."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError:
@@ -193,7 +193,7 @@ def _parse(text: str) -> dict[str, Any] | None:
 
 
 class ServerTable(Value):
-    """Edits config.toml: the table of our server."""
+    """Adds our server's table to config.toml, and removes it."""
 
     server: Mapping[str, Any]
 
@@ -202,17 +202,17 @@ class ServerTable(Value):
         value = _read(text)
         if not isinstance(value.get(_HOLDER, {}), dict):
             raise kit.Unfit(f"`{_HOLDER}` is not a table", remedy="make it one")
-        present = _our_server(value)
-        if present is not None:
-            if not kit.is_our_server(present):
+        current = _our_server(value)
+        if current is not None:
+            if not kit.is_our_server(current):
                 raise kit.Unfit(f"another server is called `{kit.NAME}` in `{_HOLDER}`", remedy="rename that server")
-            if self.server.items() <= present.items():
+            if self.server.items() <= current.items():
                 return content or b""
             text = _cut(text, value)[0]
         line = "\r\n" if "\r\n" in text else "\n"
-        added = line.join([_REMARK, f"[{_HOLDER}.{kit.NAME}]", *self._lines(present or {}), ""])
+        added = line.join([_REMARK, f"[{_HOLDER}.{kit.NAME}]", *self._lines(current or {}), ""])
         gap = (line if text and not text.endswith("\n") else "") + (line if text else "")
-        ours = {kit.NAME: {**(present or {}), **self.server}}
+        ours = {kit.NAME: {**(current or {}), **self.server}}
         if not _has_value(text + gap + added, {**value, _HOLDER: {**_servers(value), **ours}}):
             raise _unsafe(text)
         return (mark + text + gap + added).encode()
@@ -222,14 +222,14 @@ class ServerTable(Value):
         value = _read(text)
         if not kit.is_our_server(_our_server(value)):
             return content
-        left, was_last = _cut(text, value)
-        if before is None and not left.strip():
+        remaining, was_last = _cut(text, value)
+        if before is None and not remaining.strip():
             return None
         if before and not before.endswith(b"\n") and was_last:
-            left = left.removesuffix("\n").removesuffix("\r")
-        return (mark + left).encode()
+            remaining = remaining.removesuffix("\n").removesuffix("\r")
+        return (mark + remaining).encode()
 
-    def holds(self, content: bytes) -> bool:
+    def has_settings(self, content: bytes) -> bool:
         return kit.is_our_server(_our_server(_read(kit.decode(content)[1])))
 
     def by_hand(self, content: bytes | None, /) -> str:
@@ -238,13 +238,13 @@ class ServerTable(Value):
             return "\n".join([f"# so that the table `{_HOLDER}.{kit.NAME}`, which is there, says", *lines])
         return "\n".join([f"[{_HOLDER}.{kit.NAME}]", *lines])
 
-    def starts(self, _content: bytes, /) -> str:
-        """Return nothing: the file holds no hooks of ours."""
+    def hook_program(self, _content: bytes, /) -> str:
+        """Return an empty string: none of our hooks are in this file."""
         return ""
 
-    def _lines(self, present: Mapping[str, Any]) -> list[str]:
-        # Strings and lists of strings are written alike in JSON and TOML.
-        return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in {**present, **self.server}.items()]
+    def _lines(self, current: Mapping[str, Any]) -> list[str]:
+        # JSON and TOML use the same syntax for strings and lists of strings.
+        return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in {**current, **self.server}.items()]
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -264,12 +264,12 @@ def _our_server(value: Mapping[str, Any]) -> Any:
 
 
 def _cut(text: str, value: Mapping[str, Any]) -> tuple[str, bool]:
-    """Return the text without our table, and whether the table was at its end."""
+    """Return the text without our table, and whether our table was at the end."""
     wanted = {**value, _HOLDER: {name: entry for name, entry in _servers(value).items() if name != kit.NAME}}
-    for table in _TABLE.finditer(text):  # a multi-line string may contain one, too
-        left = text[: table.start()] + text[table.end() :]
-        if _has_value(left, wanted):
-            return left, table.end() == len(text)
+    for table in _TABLE.finditer(text):  # a multi-line string can also contain text like our table
+        remaining = text[: table.start()] + text[table.end() :]
+        if _has_value(remaining, wanted):
+            return remaining, table.end() == len(text)
     raise _unsafe(text)
 
 

@@ -1,8 +1,8 @@
-"""Read Codex's transcripts: one record per line, with the items to and from the model.
+"""Read Codex's transcripts, which have one record per line, with the items to and from the model.
 
-A sub-agent has a separate file, whose first record says so: its prompts are another agent's words. A patch of several
-files becomes one call for each file, with the same id. How a command ended is in a record before its output, or, in
-older versions, in the output only.
+A sub-agent has a separate file, and its first record says so. The prompts in that file are skipped, because another
+agent wrote them. A patch to several files becomes one call per file, all with the same id. A command's result is in a
+record before its output; in older versions, it is only in the output.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, parsed, text_of
 
-# Edits are recognised by their patch. `container.exec` is from versions without hooks.
+# Edits are recognised by their patch. Versions without hooks used `container.exec`.
 _SHELLS = [tool for tool, does in registry.get("codex", "transcript").tools.items() if does == "run"]
 _TOOLS = dict.fromkeys((*_SHELLS, "container.exec"), "run")
 _RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")
@@ -27,25 +27,25 @@ _FAILED = re.compile(
     r"|apply_patch verification failed|aborted by user|execution error|error[: ])",
     re.I,
 )
-_REFUSED = re.compile(
+_DENIED = re.compile(
     r"rejected by (?:the )?user|rejected by configuration|requires approval, but approval policy"
     r"|approval review denied|(?:blocked|denied|rejected) by policy",
     re.I,
 )
-_MAX_REFUSAL_LENGTH = 1_000
-# Calls whose end is noted and whose output is still to come.
-_MAX_ENDED = 1_000
+_MAX_DENIAL_LENGTH = 1_000
+# The limit for calls whose result is known but whose output has not been read yet.
+_MAX_ENDINGS = 1_000
 
 
 def root(variables: Mapping[str, str]) -> str:
-    """Return Codex's folder; empty if it is not known."""
+    """Return Codex's folder; empty if it is unknown."""
     return find_folder(variables, "CODEX_HOME", ".codex")
 
 
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
-    """Yield all transcripts: Codex does not keep them by folder."""
+    """Yield all transcripts, because Codex does not store them by folder."""
     for pattern in (("sessions", "*", "*", "*", "*.jsonl"), ("archived_sessions", "*.jsonl")):
         for file in kit.changed_files("codex", since_ms, root(variables), *pattern):
             session = kit.first_name(file.path, ("payload", "id"), ("id",)) or file.session
@@ -57,20 +57,20 @@ def recognises(record: Mapping[str, Any]) -> bool:
     kind = record.get("type")
     if isinstance(record.get("payload"), Mapping):
         return kind in _RECORDS
-    # The format before records had a payload.
+    # In the oldest format, records have no payload.
     return "instructions" in record and "timestamp" in record and "id" in record and "git" in record
 
 
 def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
-    calls, ended, aside = kit.Calls(), dict[str, tuple[bool, bool]](), False
+    calls, endings, aside = kit.Calls(), dict[str, tuple[bool, bool]](), False
     for record in kit.line_records(path):
         item = _item(record)
         kind, at = item.get("type"), kit.read_time(record.get("timestamp"))
         if record.get("type") == "session_meta":
             aside = aside or _is_sub_agent(item)
         elif record.get("type") == "event_msg":
-            _note_ending(item.get("item"), ended)
+            _remember_ending(item.get("item"), endings)
         elif item is not record and record.get("type") != "response_item":
             continue
         elif kind == "message":
@@ -79,11 +79,11 @@ def steps(path: str) -> Iterator[kit.Step]:
             for step in _call_steps(item, at=at, aside=aside):
                 yield calls.add(step)
         elif kind in OUTPUTS:
-            yield _result(item, calls, ended, at=at, aside=aside)
+            yield _result(item, calls, endings, at=at, aside=aside)
 
 
 def about(path: str) -> kit.About:
-    """Return the facts about the conversation of a transcript."""
+    """Return the facts about the conversation in a transcript."""
     return kit.gather("codex", path, _facts)
 
 
@@ -99,7 +99,7 @@ def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _item(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the item of a record; in older versions that is the record itself."""
+    """Return the item in a record; in older versions, the record itself is the item."""
     payload = record.get("payload")
     return payload if isinstance(payload, Mapping) else record
 
@@ -108,14 +108,14 @@ def _is_sub_agent(meta: Mapping[str, Any]) -> bool:
     return meta.get("thread_source") == "subagent" or dig(meta, "source", "subagent") is not None
 
 
-def _note_ending(item: object, ended: dict[str, tuple[bool, bool]]) -> None:
-    """Note whether a call failed or was refused, until its output comes."""
+def _remember_ending(item: object, endings: dict[str, tuple[bool, bool]]) -> None:
+    """Remember whether a call failed and whether it was denied, until its output is read."""
     status, id = dig(item, "status"), kit.read_name(dig(item, "id"))
     if id and status in ("completed", "failed", "declined"):
-        if len(ended) >= _MAX_ENDED:
-            ended.clear()
+        if len(endings) >= _MAX_ENDINGS:
+            endings.clear()
         declined = status == "declined"
-        ended[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
+        endings[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
 
 
 def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[kit.Step]:
@@ -130,7 +130,7 @@ def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.St
     arguments = _arguments(item)
     step = kit.make_call(tool, arguments, _TOOLS, id=item.get("call_id"), at=at, aside=aside)
     patch = _patch(arguments)
-    # A command may also print a patch, or write one to a file.
+    # A command can also print a patch or write one to a file, which does not edit the files in the patch.
     applied = step.does != "run" or "apply_patch" in patch.partition(kit.PATCH_BEGINNING)[0]
     return kit.split_by_file(step, patch if applied else "")
 
@@ -145,7 +145,7 @@ def _arguments(item: Mapping[str, Any]) -> object:
 
 
 def _patch(arguments: object) -> str:
-    """Return the text with a patch; empty if there is none."""
+    """Return the argument that contains a patch; empty if there is none."""
     for text in (arguments, *(dig(arguments, key) for key in ("input", "patch", "cmd", "command"))):
         words = text if isinstance(text, list) else [text]
         joined = " ".join(word for word in words if isinstance(word, str))
@@ -155,11 +155,11 @@ def _patch(arguments: object) -> str:
 
 
 def _result(
-    item: Mapping[str, Any], calls: kit.Calls, ended: dict[str, tuple[bool, bool]], *, at: int, aside: bool
+    item: Mapping[str, Any], calls: kit.Calls, endings: dict[str, tuple[bool, bool]], *, at: int, aside: bool
 ) -> kit.Step:
     id, output = kit.read_name(item.get("call_id")), item.get("output")
     text, failed, denied = _output(kit.texts(dig(output, "content") if isinstance(output, Mapping) else output))
-    noted_failed, noted_denied = ended.pop(id, (False, False))
+    noted_failed, noted_denied = endings.pop(id, (False, False))
     return kit.make_result(
         text,
         call=id,
@@ -172,9 +172,9 @@ def _result(
 
 
 def _output(text: str) -> tuple[str, bool, bool]:
-    """Return the output of a tool, and whether the text says that it failed and that it was refused."""
+    """Return a tool's output, whether the call failed, and whether it was denied, according to the text."""
     output, failed = read_output(text)
     if failed is not None or output != text:
         return output, bool(failed), False
-    denied = len(text) <= _MAX_REFUSAL_LENGTH and bool(_REFUSED.search(text))
+    denied = len(text) <= _MAX_DENIAL_LENGTH and bool(_DENIED.search(text))
     return text, denied or bool(_FAILED.match(text)), denied

@@ -1,6 +1,6 @@
 """Run any other program: it gets the prompt on stdin, or as `{prompt_file}` in its command line, and answers on stdout.
 
-`{model}` in the command line is replaced by the name of the model. Cost and tokens are unknown.
+`{model}` in the command line is replaced with the model's name. Cost and tokens are unknown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from learnt.errors import WrongRequest
 from learnt.text.templates import fill_in, takes_prompt_file
 
 
-def call(request: kit.RunRequest) -> kit.Call:
+def build_call(request: kit.RunRequest) -> kit.Call:
     """Return the configured command line, with its placeholders filled in."""
     words = kit.split(request.command) + request.arguments
     if not words:
@@ -31,12 +31,12 @@ def call(request: kit.RunRequest) -> kit.Call:
     )
 
 
-def read(output: kit.Output) -> kit.RunReport:
+def read_report(output: kit.Output) -> kit.RunReport:
     """Return the program's whole output as its answer."""
     text = kit.plain_text(output.stdout)
     return kit.RunReport(text=text, said=text, model=output.call.model, error=kit.failure(output))
 
 
-def progress(line: str) -> str:
+def format_progress(line: str) -> str:
     """Return the line itself."""
     return kit.one_line(line)

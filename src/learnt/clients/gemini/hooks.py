@@ -1,6 +1,6 @@
-"""Find out whether a tool call failed in Gemini CLI: for a command, only lines after its output say so.
+"""Find out whether a tool call failed in Gemini CLI. A command's result is only in the lines after its output.
 
-The reader of transcripts uses the same functions.
+The transcript reader uses the same functions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcri
 
 
 def split_output(text: str) -> tuple[str, dict[str, str]]:
-    """Return what a command printed, and the values in the lines that Gemini CLI adds after it, by their labels."""
+    """Return a command's output, and the values in the lines that Gemini CLI adds after it, by label."""
     text = text.strip().removeprefix(_OPENING).removesuffix(_CLOSING).strip("\n")
     ending: dict[str, str] = {}
     for _ in _LAST_LINES:
@@ -43,7 +43,7 @@ def split_output(text: str) -> tuple[str, dict[str, str]]:
         if not line.startswith(_LAST_LINES):
             break
         label, _, value = line.partition(": ")
-        if value.strip() != "(none)":  # as older versions write it
+        if value.strip() != "(none)":  # older versions write this for an empty value
             ending.setdefault(label, value.strip())
         text = text[: -len(line)].rstrip("\n")
     return text.removeprefix("Output: "), ending

@@ -1,8 +1,8 @@
-"""Run Gemini CLI, which reads its prompt from stdin without a terminal; `-o stream-json` prints one event per line.
+"""Run Gemini CLI, which reads its prompt from stdin without a terminal. `-o stream-json` prints one event per line.
 
-Edits are approved, other tools follow the user's policy. In an untrusted folder it refuses to work (exit code 55) and
-says how to change that; trust is the user's decision. Trusting the project is enough for the worktrees of its tasks,
-which are below it. It reports no cost.
+Edits are approved, and other tools follow the user's policy. In an untrusted folder, Gemini CLI exits with code 55 and
+says how to trust the folder; that decision is left to the user. Trusting the project is enough for its tasks'
+worktrees, which are below it. Gemini CLI does not report the cost.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from learnt.clients.kit import run as kit
 from learnt.text.json_values import count, dig, parsed, text_of, total
 
 
-def call(request: kit.RunRequest) -> kit.Call:
-    """Return how Gemini CLI is started for this request."""
+def build_call(request: kit.RunRequest) -> kit.Call:
+    """Return the command line that starts Gemini CLI."""
     return kit.Call(
         client="gemini",
         argv=(
@@ -32,9 +32,9 @@ def call(request: kit.RunRequest) -> kit.Call:
     )
 
 
-def read(output: kit.Output) -> kit.RunReport:
-    """Return the report of a run, from a stream of events or one object."""
-    said: list[str] = []
+def read_report(output: kit.Output) -> kit.RunReport:
+    """Return the report of a run, from a stream of events or from a single object."""
+    messages: list[str] = []
     in_message = False
     session = complaint = ""
     stats: Any = None
@@ -44,17 +44,17 @@ def read(output: kit.Output) -> kit.RunReport:
         complaint = text_of(dig(record, "error", "message")) or complaint
         if record.get("type") == "message" and record.get("role") == "assistant":
             content = text_of(record.get("content"))
-            # A message comes in pieces; any other record ends it.
-            said[-1:] = [said[-1] + content] if in_message else [*said[-1:], content]
+            # A message comes in pieces, and any other record ends it.
+            messages[-1:] = [messages[-1] + content] if in_message else [*messages[-1:], content]
             in_message = bool(record.get("delta"))
         else:
             in_message = False
             if "type" not in record and text_of(record.get("response")):
-                said.append(record["response"])
+                messages.append(record["response"])
     models = _models(stats)
     return kit.RunReport(
-        text=said[-1] if said else "",
-        said=kit.join_messages(said),
+        text=messages[-1] if messages else "",
+        said=kit.join_messages(messages),
         model=output.call.model or max(models, key=lambda name: sum(models[name]), default=""),
         tokens_in=total([tokens[0] for tokens in models.values()]),
         tokens_cached=total([tokens[1] for tokens in models.values()]),
@@ -64,8 +64,8 @@ def read(output: kit.Output) -> kit.RunReport:
     )
 
 
-def progress(line: str) -> str:
-    """Return the agent's latest words or tool call."""
+def format_progress(line: str) -> str:
+    """Return the agent's latest message or tool call."""
     record = parsed(line)
     if record.get("type") == "tool_use":
         return kit.tool_line(record.get("tool_name"), record.get("parameters"))
@@ -75,26 +75,26 @@ def progress(line: str) -> str:
 
 
 def _models(stats: object) -> dict[str, tuple[int, int, int]]:
-    """Return the tokens that each model read, read from a cache, and wrote; thinking counts as written."""
+    """Return each model's input, cached and output tokens. Output includes thinking."""
     models = dig(stats, "models")
-    figures_of = {}
+    tokens_by_model = {}
     for name, model in models.items() if isinstance(models, Mapping) else ():
         tokens = dig(model, "tokens")
-        if isinstance(tokens, Mapping):  # in one object, not in a stream
-            figures = (
+        if isinstance(tokens, Mapping):  # the format of a single object; a stream has no `tokens`
+            counts = (
                 tokens.get("prompt"),
                 tokens.get("cached"),
                 total([count(tokens.get("candidates")), count(tokens.get("thoughts"))]),
             )
         else:
-            figures = (dig(model, "input_tokens"), dig(model, "cached"), _written_in_stream(model))
-        read, cached, written = (count(figure) or 0 for figure in figures)
-        figures_of[str(name)] = (read, cached, written)
-    return figures_of
+            counts = (dig(model, "input_tokens"), dig(model, "cached"), _written_in_stream(model))
+        read, cached, written = (count(value) or 0 for value in counts)
+        tokens_by_model[str(name)] = (read, cached, written)
+    return tokens_by_model
 
 
 def _written_in_stream(model: object) -> int | None:
-    # The stream counts thinking only in the total.
-    all_of_it, read = count(dig(model, "total_tokens")), count(dig(model, "input_tokens"))
+    # In a stream, only the total includes thinking.
+    sum_of_all, read = count(dig(model, "total_tokens")), count(dig(model, "input_tokens"))
     written = count(dig(model, "output_tokens"))
-    return max(written or 0, all_of_it - read) if all_of_it is not None and read is not None else written
+    return max(written or 0, sum_of_all - read) if sum_of_all is not None and read is not None else written

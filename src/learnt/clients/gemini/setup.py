@@ -1,7 +1,7 @@
-"""Set up Gemini CLI: hooks and the server in settings.json, which may contain comments.
+"""Set up Gemini CLI: hooks and the server in settings.json, which can contain comments.
 
-The server is marked as trusted: otherwise Gemini CLI does not offer its tools in an unattended run. Timeouts are in
-milliseconds.
+The server is marked as trusted, because Gemini CLI otherwise does not offer its tools in an unattended run. Timeouts
+are in milliseconds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from learnt.clients import registry
 from learnt.clients.kit import setup as kit
-from learnt.clients.kit.json_file import WITH_COMMENTS, JsonFile, look, read_json
+from learnt.clients.kit.json_file import WITH_COMMENTS, JsonFile, read_json, value_at
 
 
 def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
@@ -23,7 +23,7 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that Gemini CLI reads, and the changes to each."""
+    """Return Gemini CLI's settings file and the change to it."""
     edit = JsonFile(
         hooks=hooks(location),
         servers="mcpServers",
@@ -47,21 +47,21 @@ def next_step(location: kit.Location) -> str:
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that prevents Gemini CLI from running our hooks."""
+    """Return the setting that prevents Gemini CLI from running our hooks; None if there is none."""
     paths = [_settings(folder) for folder in (location.root, _user_folder(location))]
-    switches = {path: look(read_json(path, read, WITH_COMMENTS), ("hooksConfig",)) for path in paths}
+    switches = {path: value_at(read_json(path, read, WITH_COMMENTS), ("hooksConfig",)) for path in paths}
     for path, switch in switches.items():
-        enabled = look(switch, ("enabled",))
+        enabled = value_at(switch, ("enabled",))
         if enabled is False:
             remedy = "set `hooksConfig.enabled` to true"
             return kit.switched_off("Gemini CLI", "`hooksConfig.enabled` is false", path, remedy=remedy)
         if enabled is True:
             break
-    for path, switch in switches.items():  # the lists of all settings files count
-        names = look(switch, ("disabled",))
+    for path, switch in switches.items():  # the lists in all settings files apply
+        names = value_at(switch, ("disabled",))
         if isinstance(names, list) and kit.NAME in names:
             remedy = f"take `{kit.NAME}` out of `hooksConfig.disabled`"
-            return kit.switched_off("Gemini CLI", f"`hooksConfig.disabled` names `{kit.NAME}`", path, remedy=remedy)
+            return kit.switched_off("Gemini CLI", f"`hooksConfig.disabled` lists `{kit.NAME}`", path, remedy=remedy)
     return None
 
 
@@ -71,12 +71,12 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
         return kit.Trust()
     levels = read_json(os.path.join(_user_folder(location), ".gemini", "trustedFolders.json"), disk.read)
     trusted = _trusts(location.root, levels)
-    reason = f"Gemini CLI does not trust {location.root}, and runs no hooks of it" if trusted is False else ""
-    return kit.Trust(trusted=trusted, reason=reason, whole=True)
+    reason = f"Gemini CLI does not trust {location.root}, and does not run its hooks" if trusted is False else ""
+    return kit.Trust(trusted=trusted, reason=reason, runs_none=True)
 
 
 def _trusts(root: str, levels: object) -> bool | None:
-    """Return whether a folder, or the nearest folder above it with a level, is trusted; None if there is none."""
+    """Return whether a folder, or the nearest folder above it with a trust level, is trusted; None if unknown."""
     trusted: dict[str, bool] = {}
     for path, level in levels.items() if isinstance(levels, dict) else ():
         trusted[os.path.dirname(path) if level == "TRUST_PARENT" else path] = level != "DO_NOT_TRUST"

@@ -1,7 +1,7 @@
-"""Read Gemini CLI's transcripts: a log with one message per line, or, in older versions, one document.
+"""Read Gemini CLI's transcripts, which are a log with one message per line or, in older versions, a single document.
 
-A message is written again whenever it grows, alone or in a patch that sets all messages: the last version counts. The
-results of calls are next to the calls; the messages that give them to the model are duplicates.
+A message is written again whenever it grows, alone or in a patch that sets all messages, so only its last version is
+read. Each call contains its result. The messages that pass the results to the model repeat them and are skipped.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("gemini", "transcript").tools
 _MAX_MESSAGES_READ = 100  # to find the model
-_REFUSED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
+_DENIED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
 
 
 def root(variables: Mapping[str, str]) -> str:
-    """Return the folder in which Gemini CLI keeps its transcripts; empty if it is not known."""
+    """Return the folder in which Gemini CLI stores its transcripts; empty if it is unknown."""
     home = find_folder(variables, "GEMINI_CLI_HOME") or find_folder(variables, "HOME")
     return home and os.path.join(home, ".gemini", "tmp")
 
@@ -33,21 +33,21 @@ def root(variables: Mapping[str, str]) -> str:
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
-    """Yield the transcripts of a folder and of the folders below it."""
-    # Older versions name a project's transcripts by a digest of its folder.
+    """Yield the transcripts of conversations in a folder and in the folders below it."""
+    # Older versions store a project's transcripts under a digest of its path.
     digests = {sha256(path.encode("utf-8", "replace")).hexdigest() for path in (folder, os.path.realpath(folder))}
-    for kept_in in kit.matching_paths(root(variables), "*"):
-        project = _project_folder(kept_in) or (folder if os.path.basename(kept_in) in digests else "")
+    for storage in kit.matching_paths(root(variables), "*"):
+        project = _project_folder(storage) or (folder if os.path.basename(storage) in digests else "")
         if not kit.lies_in(project, folder):
             continue
         for pattern in (("*.json",), ("*.jsonl",), ("*", "*.jsonl")):
-            for file in kit.changed_files("gemini", since_ms, kept_in, "chats", *pattern):
+            for file in kit.changed_files("gemini", since_ms, storage, "chats", *pattern):
                 session = kit.read_name(_head(file.path).get("sessionId")) or file.session
                 yield file.replace(session=session, folder=project)
 
 
 def recognises(record: Mapping[str, Any]) -> bool:
-    """Return whether a record is the head of a log or of a document of Gemini CLI."""
+    """Return whether a record is the head of a log or a document that Gemini CLI wrote."""
     return "sessionId" in record and "projectHash" in record
 
 
@@ -61,7 +61,7 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def about(path: str) -> kit.About:
-    """Return the facts about the conversation of a transcript."""
+    """Return the facts about the conversation in a transcript."""
     head = _head(path)
     model = next(
         filter(None, (kit.read_name(message.get("model")) for message in islice(_messages(path), _MAX_MESSAGES_READ))),
@@ -81,23 +81,23 @@ def about(path: str) -> kit.About:
     )
 
 
-def _project_folder(kept_in: str) -> str:
-    """Return the project folder whose chats are kept below this one; empty if it is not known."""
+def _project_folder(storage: str) -> str:
+    """Return the project whose chats are stored below a folder; empty if it is unknown."""
     try:
-        with open(os.path.join(kept_in, ".project_root"), encoding="utf-8", errors="replace") as file:
+        with open(os.path.join(storage, ".project_root"), encoding="utf-8", errors="replace") as file:
             return kit.read_name(file.read(5_000).strip())
     except OSError:
         return ""
 
 
 def _head(path: str) -> dict[str, Any]:
-    """Return the record before the messages of a transcript."""
+    """Return the record before the messages in a transcript."""
     frame = kit.document_frame(path)
     return frame if recognises(frame) else next(filter(recognises, kit.first_records(path)), {})
 
 
 def _messages(path: str) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages in the order in which they were written, with all versions."""
+    """Yield all versions of the messages, in the order in which they were written."""
     if "messages" in kit.document_frame(path):
         yield from kit.document_parts(path)
         return
@@ -109,7 +109,7 @@ def _messages(path: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _key(message: Mapping[str, Any]) -> int:
-    # A number instead of the id saves memory: all keys are in memory at once.
+    # All keys are in memory at once, so a number is used instead of the longer id.
     return hash(text_of(message.get("id")))
 
 
@@ -141,7 +141,7 @@ def _result_steps(tool_call: Mapping[str, Any], *, aside: bool) -> Iterator[kit.
         call=kit.read_name(tool_call.get("id")),
         tool=name,
         failed=status != "success" or exit_failed(ending),
-        denied=status == "cancelled" or (status == "error" and bool(_REFUSED.search(text[:500]))),
+        denied=status == "cancelled" or (status == "error" and bool(_DENIED.search(text[:500]))),
         at=kit.read_time(tool_call.get("timestamp")),
         aside=aside,
     )

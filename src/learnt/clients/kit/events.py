@@ -1,7 +1,8 @@
 """Read the events that clients send, and format the answers.
 
-Clients use different names for much the same. A payload becomes a HookEvent, or nothing: its fields may be of any type.
-The `hooks` module of a client reads the result of a tool call; a client without one uses Claude Code's format.
+Clients use different names for much the same thing. A payload becomes a HookEvent, or None if it is not an event that
+we serve; its fields can be of any type. A client's `hooks` module reads the result of a tool call. Clients without this
+module use Claude Code's format.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ _PATCHES = ("input", "patch", "patchText")
 _FOLDERS = ("workdir", "dir_path")
 _SHELL_OPTIONS = ("-c", "-lc", "-Command", "/c")
 _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
-# A hook has little time: it reads only the beginning and the end of a longer text.
+# A hook has little time, so it reads only the beginning and the end of a longer text.
 _HALF_PROMPT_LENGTH = 50_000
 _HALF_MESSAGE_LENGTH = 200_000
 _MAX_OUTPUT_LENGTH = 20_000
 _MAX_TRANSCRIPT_BYTES = 2_000_000
-_FORKS = "SubagentStop"  # also sent for internal forks, such as for a summary, without the name of an agent
-_WITHOUT_WORDS = "StopFailure"  # its last message is the client's, about the failure
-# The names of the agent in transcripts.
+_FORKS = "SubagentStop"  # internal forks, for example for a summary, also send it, but without an agent's name
+_WITHOUT_WORDS = "StopFailure"  # its last message is not the agent's: the client reports the failure in it
+# How transcripts identify the agent.
 _SPEAKERS = (b'"assistant"', *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name))
-_BY_CLIENT = b'"isApiErrorMessage":true'  # a message of the client after an error of the service
-# Slash commands whose arguments are for the client; the words after others, such as `/plan`, are work.
+_BY_CLIENT = b'"isApiErrorMessage":true'  # the client wrote this message, after a service error
+# The arguments of these slash commands are for the client. The text after others, such as `/plan`, is a task.
 _SLASH_COMMANDS = frozenset(
     "about add-dir agent agents app approvals archive auth bashes bug cd chat clear color commands compact "
     "compress config connect context copy corgi cost daemon debug-config delete desktop dir directory "
@@ -64,37 +65,37 @@ class HookEvent(Value):
     agent_id: str = ""
     agent: str = ""
     folder: str = ""
-    """The current folder; for a command, the folder in which it runs."""
+    """The current folder. For a command, it is the folder in which the command runs."""
     source: str = ""
-    """For a session: how it began."""
+    """For a session, how it began."""
     prompt: str = ""
     tool: str = ""
-    """For a call and a result: the client's name of the tool."""
+    """For a call and a result, the client's name for the tool."""
     command: str = ""
-    """For a call and a result: the command line."""
+    """For a call and a result, the command line."""
     paths: tuple[str, ...] = ()
-    """For a call and a result: the edited files."""
+    """For a call and a result, the edited files."""
     failed: bool | None = None
-    """For a result; None if the client does not say, or if the call neither failed nor succeeded."""
+    """For a result, whether the call failed; None if this is unknown, or if it neither failed nor succeeded."""
     output: str = ""
     said: str | None = None
-    """For a stop: the agent's last message; None if the client does not send it."""
+    """For a stop, the agent's last message; None if the client does not send it."""
     transcript: str = ""
 
     @property
     def is_end(self) -> bool:
-        """Whether a turn or the conversation is over: the client ignores an answer, so none is prepared."""
+        """Whether a turn or the conversation is over. The client ignores the answer, so none is prepared."""
         return self.kind in ("stop", "end")
 
     @property
     def conversation(self) -> str:
-        """The identity of the conversation; a sub-agent has a separate one."""
-        # Not every event without a client's name can be recognised.
+        """The identity of the conversation. A sub-agent's conversation is separate."""
+        # The sender of an event without a client's name is sometimes unknown, so the default is used.
         return f"{self.client or registry.DEFAULT} {self.session} {self.agent_id}"
 
 
 def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
-    """Return the event in a payload; None if it is not served. `client`: its name, if the caller knows it."""
+    """Return the event in a payload; None if it is not served. `client` is empty if the caller does not know it."""
     name = _text(payload.get("hook_event_name"))
     kind, session = registry.KINDS.get(name), _text(payload.get("session_id"))
     if kind is None or not session:
@@ -115,25 +116,25 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     if kind == "prompt":
         return event.replace(prompt=_prompt(payload))
     if kind == "stop":
-        said = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
-        return event.replace(said=beginning_and_end(said, _HALF_MESSAGE_LENGTH) if isinstance(said, str) else None)
+        text = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
+        return event.replace(said=beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None)
     return _add_tool(event, payload) if kind in ("call", "result") else event
 
 
 def _name_served(name: str) -> str:
-    """Return the name of a client whose events are served, for any of its aliases; empty for others."""
+    """Return a client's name for its name or alias; empty if the client's events are not served."""
     client = registry.find(name)
     return client.name if client and client.events else ""
 
 
 def hears_before_call(event: HookEvent) -> bool:
-    """Return whether the model gets an answer before a call; otherwise the answer must come with the result."""
+    """Return whether the model sees an answer before a call. If not, the answer must come with the result."""
     client = registry.find(event.client)
     return client is None or client.hears_before_call
 
 
 def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
-    """Return the output that gives the model a text, or that denies a call."""
+    """Return the hook output that passes a text to the model, or that denies a call."""
     if not text:
         return ""
     client = registry.find(event.client)
@@ -141,23 +142,23 @@ def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
         return _as_json({"decision": "deny", "reason": text})
     if event.kind == "compaction" and (client is None or client.compaction_format != "context"):
         return f"{text}\n" if client and client.compaction_format == "text" else ""
-    said = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
-    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **said}})
+    body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
+    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}})
 
 
 def _as_json(answer: dict[str, Any]) -> str:
-    # Not escaped: otherwise a text in another script would be six times as long.
+    # Not escaped, because text in a non-Latin script would be up to six times as long.
     return json.dumps(answer, ensure_ascii=False) + "\n"
 
 
 def has_words(transcript: str) -> bool:
-    """Return whether a transcript has a message of an agent, by a quick scan; a very long one always has."""
+    """Return whether a transcript has a message from the agent, by a quick scan. A very long one always has."""
     try:
         with open(transcript, "rb") as file:
             beginning = file.read(_MAX_TRANSCRIPT_BYTES)
-        of_agent = (line for line in beginning.split(b"\n") if _BY_CLIENT not in line)
+        lines = (line for line in beginning.split(b"\n") if _BY_CLIENT not in line)
         is_long = len(beginning) == _MAX_TRANSCRIPT_BYTES
-        return is_long or any(speaker in line for line in of_agent for speaker in _SPEAKERS)
+        return is_long or any(speaker in line for line in lines for speaker in _SPEAKERS)
     except (OSError, ValueError):
         return False
 
@@ -170,7 +171,7 @@ def _prompt(payload: Mapping[str, Any]) -> str:
 
 
 def _strip_slash_command(prompt: str) -> str:
-    """Return the words after a slash command; all words if there is none, as in `/srv/app.py fails`."""
+    """Return the text after a slash command; the whole prompt if it has none, as in `/srv/app.py fails`."""
     word, _, rest = " ".join(prompt.split(None, 1)).partition(" ")
     if len(word) < 2 or "/" in word[1:]:
         return prompt
@@ -199,7 +200,7 @@ def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:
     """Return whether a call failed (None if it neither failed nor succeeded), and its output.
 
-    A call that was interrupted or refused, or that continues in the background, has neither failed nor succeeded.
+    A call that was interrupted or denied, or that continues in the background, has neither failed nor succeeded.
     """
     output = whole_output(payload.get("error") or payload.get("tool_response"))
     if event.name == "PostToolUseFailure":
@@ -213,8 +214,8 @@ def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tupl
 
 
 def _has_failed(payload: Mapping[str, Any]) -> bool | None:
-    """Return whether a call failed, in Claude Code's format; None if it was interrupted or continues."""
-    if "tool_failed" in payload:  # a plugin of ours adds it
+    """Return whether a call failed, in Claude Code's format; None if it was interrupted or is still running."""
+    if "tool_failed" in payload:  # our plugins add it
         failed = payload["tool_failed"]
         return failed if isinstance(failed, bool) else None
     arguments, response = (
@@ -225,7 +226,7 @@ def _has_failed(payload: Mapping[str, Any]) -> bool | None:
 
 
 def whole_output(response: object) -> str:
-    """Return the whole output of a tool."""
+    """Return a tool's whole output."""
     if isinstance(response, dict):
         keys = ("llmContent", "stdout", "stderr", "error", "content", "output")
         return "\n".join(filter(None, (whole_output(response.get(key)) for key in keys)))
@@ -235,12 +236,12 @@ def whole_output(response: object) -> str:
 
 
 def first_value(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of these keys that has one."""
+    """Return the first value that is set under one of these keys."""
     return next((arguments[key] for key in keys if arguments.get(key)), None)
 
 
 def command_line(command: object) -> str:
-    """Return a command line from a string, a list of words, or the words that start a shell with a command."""
+    """Return the command line in a string, in a list of words, or in the words that start a shell with a command."""
     if not isinstance(command, list):
         return command if isinstance(command, str) else ""
     words = [word for word in command if isinstance(word, str)]
@@ -248,13 +249,13 @@ def command_line(command: object) -> str:
 
 
 def _files_patched_by(command: str) -> tuple[str, ...]:
-    """Return the files that a command line patches; it may also only print a patch, or write one to a file."""
+    """Return the files that a command line patches; empty if it only prints a patch or writes one to a file."""
     before, begins, patch = command.partition("*** Begin Patch")
     return _list_patched(patch) if begins and "apply_patch" in before else ()
 
 
 def _list_patched(patch: str) -> tuple[str, ...]:
-    """Return the files that an `apply_patch` patch names."""
+    """Return the files in an `apply_patch` patch."""
     lines = (line.strip() for line in patch.split("\n"))
     return tuple(line.partition(": ")[2].strip() for line in lines if line.startswith(_PATCH_HEADINGS))
 

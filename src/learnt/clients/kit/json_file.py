@@ -1,12 +1,12 @@
 """Insert hooks, servers and permissions into a client's JSON settings, and remove them again.
 
-Only our entries are touched: a hook is recognised by its command, a server by its name and command, a word by itself.
-An outdated entry is updated in place, because clients also identify a hook by its position; additions of a person stay.
-Objects and lists that become empty are removed, unless they were there before.
+Only our entries are changed. A hook is recognised by its command, a server by its name and command, and a word by its
+text. An outdated entry is updated in place, because clients also identify a hook by its position, and anything that a
+person added to it stays. Objects and lists that become empty are removed, unless the original file had them.
 
-Every other byte stays: removing an inserted entry restores the text. New text follows the style of the file:
-indentation, line endings, one line or many, trailing commas. Comments and trailing commas are skipped if the dialect
-allows them; a text that the client itself could not read is refused.
+All other bytes stay the same, and removing an inserted entry restores the original text. New text follows the file's
+style: its indentation, line endings, line breaks and trailing commas. Comments and trailing commas are skipped if the
+dialect allows them. Text that the client itself could not read is rejected.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from learnt.model import Value
 
 Path = Sequence[str | int]
 
-# The extensions of JSON that a client reads.
+# The JSON extensions that a client reads.
 PLAIN, WITH_COMMENTS, WITH_COMMENTS_AND_COMMAS = range(3)
 _HOOKS = "hooks"
 _SPACE = " \t\r\n"
@@ -33,12 +33,12 @@ _STRING_OR_LAST_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"|,(?=[ \t\r\n]*+[]}])', r
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[][{}]', re.S)
 _SCALAR = re.compile(r"[^\s,\]}]++")
 _COMMENT_ON_LINE = re.compile(r"[ \t]*+(?://[^\r\n]*+|/\*[^\r\n]*?\*/)")
-_STYLE_SAMPLE = 10_000  # characters that show the style of a text
+_STYLE_SAMPLE = 10_000  # the characters from which the style is guessed
 _INDENTED = re.compile(r"\n([ \t]+)\S")
 
 
 class JsonFile(Value):
-    """Our entries in one file: `hooks` by event, a `server` below the key `servers`, and `words` in lists by path.
+    """Our entries in one file: `hooks` by event, a `server` below the key in `servers`, and `words` by the list's path.
 
     `fresh` is the initial content of a new file.
     """
@@ -55,59 +55,59 @@ class JsonFile(Value):
         if not text.strip():
             text = json.dumps(self.fresh, ensure_ascii=False, indent=2) + "\n"
         if not isinstance(self._value(text), dict):
-            raise Unfit("it does not hold a JSON object")
+            raise Unfit("it does not contain a JSON object")
         changed = text
         if self.hooks:
             changed = self._add_hooks(changed)
         if self.servers:
             changed = self._add_server(changed)
         for path, word in self.words.items():
-            words = look(self._value(changed), path)
+            words = value_at(self._value(changed), path)
             if not isinstance(words, list) or word not in words:
                 changed = append(changed, path, word)
-        self._value(changed)  # raises if it could not be read again
+        self._value(changed)  # raises if the result cannot be read
         return (mark + changed).encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
         mark, text = decode(content)
         if not text.strip():
             return content
-        was = decode(before)[1] if before is not None else ""
-        known = self._value(was) if was.strip() else {}
+        original_text = decode(before)[1] if before is not None else ""
+        original = self._value(original_text) if original_text.strip() else {}
         for hook in reversed(list(self._our_hooks(text))):
-            text = self._cut_hook(text, hook, was, known)
-        if self.servers and is_our_server(look(self._value(text), (self.servers, NAME))):
+            text = self._cut_hook(text, hook, original_text, original)
+        if self.servers and is_our_server(value_at(self._value(text), (self.servers, NAME))):
             text = cut(text, (self.servers, NAME))
-            text = self._drop_empty(text, (self.servers,), was, known)
+            text = self._drop_empty(text, (self.servers,), original_text, original)
         for path, word in self.words.items():
-            words = look(self._value(text), path)
-            if isinstance(words, list) and word in words and word not in (look(known, path) or []):
-                text = self._drop_empty(cut(text, (*path, words.index(word))), path, was, known)
+            words = value_at(self._value(text), path)
+            if isinstance(words, list) and word in words and word not in (value_at(original, path) or []):
+                text = self._drop_empty(cut(text, (*path, words.index(word))), path, original_text, original)
         if before is None and self._value(text) in ({}, dict(self.fresh)):
             return None
-        if not self._value(text) and known == {} and was.strip():
-            text = was
+        if not self._value(text) and original == {} and original_text.strip():
+            text = original_text
         return (mark + text).encode()
 
-    def holds(self, content: bytes) -> bool:
+    def has_settings(self, content: bytes) -> bool:
         text = decode(content)[1]
         if not text.strip():
             return False
-        server = look(self._value(text), (self.servers, NAME)) if self.servers else None
+        server = value_at(self._value(text), (self.servers, NAME)) if self.servers else None
         return is_our_server(server) or next(self._our_hooks(text), None) is not None
 
     def by_hand(self, _content: bytes | None, /) -> str:
         added = self._value(decode(self.replace(dialect=PLAIN, fresh={}).add(None))[1])
         parts = []
-        for key, inner in added.items():  # one line for each, to be easy to read
+        for key, inner in added.items():  # one line per entry is easier to read
             lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in inner.items())
             parts.append(f"  {json.dumps(key)}: {{\n{lines}\n  }}")
         return "{\n" + ",\n".join(parts) + "\n}"
 
-    def starts(self, content: bytes, /) -> str:
+    def hook_program(self, content: bytes, /) -> str:
         text = decode(content)[1]
         for event, group, position in self._our_hooks(text) if text.strip() else ():
-            return first_word(str(look(self._value(text), (_HOOKS, event, group, _HOOKS, position, "command"))))
+            return first_word(str(value_at(self._value(text), (_HOOKS, event, group, _HOOKS, position, "command"))))
         return ""
 
     def _value(self, text: str) -> Any:
@@ -118,31 +118,31 @@ class JsonFile(Value):
         return find_hooks(self._value(text)) if self.hooks else iter(())
 
     def _add_hooks(self, text: str) -> str:
-        kept: set[str] = set()
+        updated_events: set[str] = set()
         surplus = []
         for event, group, position in self._our_hooks(text):
-            if event in self.hooks and event not in kept:
-                kept.add(event)
+            if event in self.hooks and event not in updated_events:
+                updated_events.add(event)
                 text = self._update(text, (_HOOKS, event, group, _HOOKS, position), self.hooks[event])
             else:
                 surplus.append((event, group, position))
         for hook in reversed(surplus):
             text = self._cut_hook(text, hook, "", {})
         for event, handler in self.hooks.items():
-            if event not in kept:
+            if event not in updated_events:
                 text = append(text, (_HOOKS, event), {_HOOKS: [dict(handler)]})
         return text
 
-    def _cut_hook(self, text: str, hook: tuple[str, int, int], was: str, known: Any) -> str:
-        """Return the text without a hook, and without its group if the hook was alone there."""
+    def _cut_hook(self, text: str, hook: tuple[str, int, int], original_text: str, original: Any) -> str:
+        """Return the text without a hook, and without the hook's group if nothing else is in it."""
         event, group, position = hook
-        alone = len(look(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
+        alone = len(value_at(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
         text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
-        return self._drop_empty(text, (_HOOKS, event), was, known)
+        return self._drop_empty(text, (_HOOKS, event), original_text, original)
 
     def _add_server(self, text: str) -> str:
         path = (self.servers, NAME)
-        server = look(self._value(text), path)
+        server = value_at(self._value(text), path)
         if server is None:
             return put(text, path, dict(self.server))
         if not is_our_server(server):
@@ -150,19 +150,19 @@ class JsonFile(Value):
         return self._update(text, path, self.server)
 
     def _update(self, text: str, path: Path, wanted: Mapping[str, Any]) -> str:
-        present = look(self._value(text), path)
+        current = value_at(self._value(text), path)
         for key, value in wanted.items():
-            if present.get(key) != value:
+            if current.get(key) != value:
                 text = put(text, (*path, key), value)
         return text
 
-    def _drop_empty(self, text: str, path: Path, was: str, known: Any) -> str:
-        """Return the text without containers that have become empty, or with their original text."""
-        while path and look(self._value(text), path) in ({}, []):
-            if look(known, path) is None:
+    def _drop_empty(self, text: str, path: Path, original_text: str, original: Any) -> str:
+        """Return the text without newly empty containers; a container that was empty before gets its original text."""
+        while path and value_at(self._value(text), path) in ({}, []):
+            if value_at(original, path) is None:
                 text = cut(text, path)
-            elif look(known, path) in ({}, []):
-                text = restore(text, path, was)
+            elif value_at(original, path) in ({}, []):
+                text = restore(text, path, original_text)
             path = path[:-1]
         return text
 
@@ -172,11 +172,11 @@ class _Item(NamedTuple):
     start: int
     value: int
     end: int
-    comma: int  # the position of the comma after it; -1 if there is none
+    comma: int  # the position of the comma after the item; -1 if there is none
 
 
 def parse(text: str, dialect: int = PLAIN) -> Any:
-    """Return the value of a text, or raise Unfit."""
+    """Return the value of JSON text, or raise Unfit."""
     bare = _without_comments(text) if dialect else text
     if dialect == WITH_COMMENTS_AND_COMMAS:
         bare = _STRING_OR_LAST_COMMA.sub(lambda match: " " if match[0] == "," else match[0], bare)
@@ -201,7 +201,7 @@ def read_json(path: str, read: Read, dialect: int = PLAIN) -> Any:
 
 
 def _can_any_read(text: str) -> bool:
-    """Return whether the most lenient client could read a text."""
+    """Return whether the most lenient client could read the text."""
     try:
         parse(text, WITH_COMMENTS_AND_COMMAS)
     except Unfit:
@@ -213,8 +213,8 @@ def _refuse_constant(word: str) -> None:
     raise ValueError(f"{word} is not a number in JSON")
 
 
-def look(value: Any, path: Path) -> Any:
-    """Return the part of a value at a path; None if there is none."""
+def value_at(value: Any, path: Path) -> Any:
+    """Return the part of a value at a path; None if the path does not exist."""
     for key in path:
         if isinstance(value, dict) and isinstance(key, str):
             value = value.get(key)
@@ -226,25 +226,25 @@ def look(value: Any, path: Path) -> Any:
 
 
 def restore(text: str, path: Path, source: str) -> str:
-    """Return the text with the value at the path as it is in another text."""
+    """Return the text with the value at the path replaced by the value in another text, byte for byte."""
     new, old = (_span(_without_comments(whole), path) for whole in (source, text))
     return text[: old[0]] + source[slice(*new)] + text[old[1] :] if new and old else text
 
 
 def put(text: str, path: Path, value: Any) -> str:
-    """Return the text with the value at the path, replacing another or as the last entry of its object."""
+    """Return the text with the value at the path. It replaces an old value or becomes the last entry of its object."""
     bare = _without_comments(text)
     span = _span(bare, path)
     if span:
         return text[: span[0]] + _write(text, value, _indentation(text, span[0])) + text[span[1] :]
-    known = max(length for length in range(len(path)) if _span(bare, path[:length]))
-    for key in reversed(path[known + 1 :]):
+    existing = max(length for length in range(len(path)) if _span(bare, path[:length]))
+    for key in reversed(path[existing + 1 :]):
         value = {key: value}
-    return _insert(text, path[:known], value, key=str(path[known]))
+    return _insert(text, path[:existing], value, key=str(path[existing]))
 
 
 def append(text: str, path: Path, value: Any) -> str:
-    """Return the text with the value as the last item of the list at the path; the list is created if missing."""
+    """Return the text with the value as the last item in the list at the path. A missing list is created."""
     if _span(_without_comments(text), path) is None:
         return put(text, path, [value])
     return _insert(text, path, value)
@@ -329,13 +329,13 @@ def _write_in_one_line(text: str, value: Any) -> str:
 
 
 def _has_spaces(text: str) -> bool:
-    """Return whether a text has spaces after its colons."""
+    """Return whether the text has spaces after colons."""
     bare = re.sub(_STRING, '""', text[:_STYLE_SAMPLE])
     return '":' not in bare or re.search(r'":\s', bare) is not None
 
 
 def _unit(text: str) -> str:
-    """Return the indentation of one level; two spaces if there is none."""
+    """Return the indentation of one level; two spaces if the text is not indented."""
     indented = _INDENTED.search(_without_comments(text))
     return indented[1] if indented else "  "
 
@@ -346,14 +346,14 @@ def _line_end(text: str) -> str:
 
 
 def _indentation(text: str, position: int) -> str:
-    """Return the white space at the start of a position's line."""
+    """Return the white space at the start of the line that contains a position."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 @lru_cache(maxsize=4)
 def _comments(text: str) -> tuple[tuple[int, int], ...]:
-    """Return where the comments of a text begin and end."""
+    """Return where the comments in a text begin and end."""
     if "//" not in text and "/*" not in text:
         return ()
     return tuple(match.span() for match in _STRING_OR_COMMENT.finditer(text) if match[0][0] == "/")
@@ -369,7 +369,7 @@ def _without_comments(text: str) -> str:
 
 
 def _before_space(text: str, position: int) -> int:
-    """Return where the white space before a position begins; white space in a comment does not count."""
+    """Return where the white space before a position begins, without white space inside a comment."""
     start = len(text[:position].rstrip(_SPACE))
     return max([start, *(end for _, end in _comments(text) if end <= position)])
 
@@ -378,7 +378,7 @@ def _span(bare: str, path: Path) -> tuple[int, int] | None:
     start = len(bare) - len(bare.lstrip(_SPACE))
     end = _end(bare, start)
     for key in path:
-        # Of several entries with one key, the last counts, as in most parsers.
+        # If several entries have the same key, the last one is used, as in most parsers.
         items = [item for item in _items(bare, start) if item.key == key]
         if not items:
             return None
@@ -387,7 +387,7 @@ def _span(bare: str, path: Path) -> tuple[int, int] | None:
 
 
 def _items(bare: str, start: int) -> list[_Item]:
-    """Return the entries of the object or list that starts here; nothing for another value."""
+    """Return the entries of the object or list that starts at a position; empty for other values."""
     opening = bare[start : start + 1]
     if opening not in ("{", "["):
         return []
@@ -415,7 +415,7 @@ def _past_space(bare: str, position: int) -> int:
 
 
 def _end(bare: str, start: int) -> int:
-    """Return where the value that starts here ends."""
+    """Return the end of the value that starts at a position."""
     if bare[start] == '"':
         return _STRING.match(bare, start).end()  # type: ignore[union-attr]  # the text was parsed before
     if bare[start] not in "{[":

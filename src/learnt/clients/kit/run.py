@@ -1,8 +1,8 @@
 """Run a client unattended: the request, the command line, and the report from its output.
 
-A client's `run` module provides the functions `call`, `read` and `progress`. Nothing here starts a process, or reads
-the clock or the environment; `loop/agents` runs the `Call`. Output is untrusted: lines may be broken, huge or binary,
-and then less is read, but never an error raised.
+A client's `run` module provides the functions `build_call`, `read_report` and `format_progress`. Nothing here starts a
+process or reads the clock or the environment; `loop/agents` runs the `Call`. Output is untrusted: broken, huge or
+binary lines are skipped and never raise an error.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from learnt.model import Value
 from learnt.text.clean import fold
 from learnt.text.templates import split_command_line
 
-# A longer line of a client's stream is skipped: it is the output of a tool, never an answer.
+# A longer line in a client's stream is skipped, because it is a tool's output and never an answer.
 LINE_LIMIT = 8_000_000
-# How much of a plain text output is read, from its end: an agent reports its result last.
+# Only this much of a plain text output is read, from the end, because an agent reports its result last.
 TEXT_LIMIT = 4_000_000
 ERROR_LIMIT = 2_000
 PROGRESS_LIMIT = 160
-# The most informative arguments of tools, the best first.
+# The most informative tool arguments, the best first.
 _INFORMATIVE_ARGUMENTS = "command cmd file_path filePath absolute_path path pattern query url prompt".split()
 
 
 class RunRequest(Value):
-    """The prompt and the options of a run. `folder` and `scratch` are absolute; `scratch` belongs to this run."""
+    """The prompt and the options of a run. `folder` and `scratch` are absolute. Only this run uses `scratch`."""
 
     prompt: str
     folder: str
@@ -37,13 +37,14 @@ class RunRequest(Value):
     model: str = ""
     arguments: tuple[str, ...] = ()
     command: str = ""
-    """The words that start the client, if not its name; for the client `command`, the whole command line."""
+    """The words that start the client, if they are not its name. For the client `command`, this is the command line."""
 
 
 class Call(Value):
-    """How a client is started: `files` are written first.
+    """How a client is started.
 
-    The variables in `without` are removed from the environment, and those in `environment` are added.
+    Before the start, `files` are written, the variables in `without` are removed from the environment, and the
+    variables in `environment` are added to it.
     """
 
     client: str
@@ -57,7 +58,7 @@ class Call(Value):
 
 
 class Output(Value):
-    """The output of a run; `variables` holds those of `registry.FOLDER_VARIABLES` that were set for the agent."""
+    """The output of a run. `variables` has the `registry.FOLDER_VARIABLES` that were set for the agent."""
 
     call: Call
     folder: str
@@ -68,11 +69,11 @@ class Output(Value):
 
 
 class RunReport(Value):
-    """A client's report about its run. `text` is the agent's last message, `said` all its messages, in order.
+    """A client's report about its run. `text` is the agent's last message, and `said` has all its messages in order.
 
-    Figures are None if the client reports none. `tokens_in` counts all tokens that the model read, `tokens_cached`
-    those of them from a cache. `denied` lists calls that the agent was not allowed to make, if the client reports them.
-    `error` is empty if the run ended well.
+    Cost and tokens are None if the client does not report them. `tokens_in` counts all tokens that the model read, and
+    `tokens_cached` counts the part that came from a cache. `denied` lists calls that the agent was not allowed to make,
+    if the client reports them. `error` is empty if the run succeeded.
     """
 
     text: str = ""
@@ -88,31 +89,31 @@ class RunReport(Value):
 
 
 class Runner(Protocol):
-    """The `run` module of a client."""
+    """A client's `run` module."""
 
-    def call(self, request: RunRequest) -> Call:
-        """Return how the client is started for this request."""
+    def build_call(self, request: RunRequest) -> Call:
+        """Return how the client is started."""
 
-    def read(self, output: Output) -> RunReport:
+    def read_report(self, output: Output) -> RunReport:
         """Return the client's report about its run."""
 
-    def progress(self, line: str) -> str:
-        """Return a line of output as one short line of progress, or nothing."""
+    def format_progress(self, line: str) -> str:
+        """Return a short progress message for a line of output; empty if the line shows no progress."""
 
 
-def call(name: str, request: RunRequest) -> Call:
-    """Return how a client is started for a request."""
-    return _runner(name).call(request)
+def build_call(name: str, request: RunRequest) -> Call:
+    """Return how a client is started."""
+    return _runner(name).build_call(request)
 
 
-def read(output: Output) -> RunReport:
+def read_report(output: Output) -> RunReport:
     """Return the client's report about its run."""
-    return _runner(output.call.client).read(output)
+    return _runner(output.call.client).read_report(output)
 
 
-def progress(call: Call, line: str) -> str:
-    """Return a line of output as one short line of progress, or nothing."""
-    return _runner(call.client).progress(line)
+def format_progress(call: Call, line: str) -> str:
+    """Return a short progress message for a line of output; empty if the line shows no progress."""
+    return _runner(call.client).format_progress(line)
 
 
 def _runner(name: str) -> Runner:
@@ -121,7 +122,7 @@ def _runner(name: str) -> Runner:
 
 
 def find_folder(variables: Mapping[str, str], variable: str, *below_home: str) -> str:
-    """Return the folder in a variable, or the default below the home folder; empty if neither is known."""
+    """Return the folder in a variable, or the default below the home folder; empty if both are unknown."""
     home = variables.get("HOME") or variables.get("USERPROFILE") or ""
     return variables.get(variable) or (os.path.join(home, *below_home) if home else "")
 
@@ -137,18 +138,18 @@ def split(command: str) -> tuple[str, ...]:
 
 
 def option(request: RunRequest, *words: str, unless: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return an option with its values; nothing if the user's arguments have it, or one in `unless`."""
+    """Return an option with its values; empty if the user's arguments have this option or one in `unless`."""
     names = {argument.partition("=")[0] for argument in request.arguments}
     return () if names.intersection((words[0], *unless)) else words
 
 
 def model_option(request: RunRequest, *short: str) -> tuple[str, ...]:
-    """Return the option that chooses the requested model, if any; `short`: other names of the option."""
+    """Return the option that selects the requested model, if any. `short` lists other names for the option."""
     return option(request, "--model", request.model, unless=short) if request.model else ()
 
 
 def records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a file with one per line, or of a file that is one object; skip other lines."""
+    """Yield the JSON objects in a file that has one per line or is a single object; skip other lines."""
     is_empty = True
     for line in lines(path):
         for record in _objects(line.decode("utf-8", "replace")):
@@ -159,7 +160,7 @@ def records(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON object in a text, or the objects of a JSON list."""
+    """Return the JSON object in a text, or the objects in a JSON list."""
     if not text.lstrip().startswith(("{", "[")):
         return []
     try:
@@ -170,7 +171,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def lines(path: str) -> Iterator[bytes]:
-    """Yield the lines of a file, except overlong ones; nothing if the file cannot be read."""
+    """Yield the lines of a file without overlong lines, and nothing if the file cannot be read."""
     try:
         with open(path, "rb") as file:
             while line := file.readline(LINE_LIMIT):
@@ -184,7 +185,7 @@ def lines(path: str) -> Iterator[bytes]:
 
 
 def plain_text(path: str, limit: int = TEXT_LIMIT) -> str:
-    """Return the end of a file as text, with the size of the part left out."""
+    """Return the end of a file as text, with the size of the omitted part."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -207,30 +208,30 @@ def failure(output: Output, reported: str = "") -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text, cut to the limit."""
+    """Return the text, truncated to the limit."""
     text = text.strip()
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def one_line(text: object) -> str:
-    """Return a text as one short line without control characters."""
+    """Return the text as one short line without control characters."""
     return shorten(fold(str(text)[: 4 * PROGRESS_LIMIT]), PROGRESS_LIMIT)
 
 
 def tool_line(name: object, arguments: object) -> str:
-    """Return a line about a tool call: its name and its most informative argument."""
+    """Return one line about a tool call, with the tool's name and most informative argument."""
     if isinstance(arguments, Mapping):
         arguments = next((arguments[key] for key in _INFORMATIVE_ARGUMENTS if arguments.get(key)), "")
     return one_line(f"{name} {arguments or ''}")
 
 
 def join_messages(messages: Sequence[str]) -> str:
-    """Return several messages as one text."""
+    """Return the messages as one text."""
     return "\n\n".join(message.strip() for message in messages if message.strip())
 
 
 def newest(folder: str, ending: str, *, depth: int) -> str:
-    """Return the last file, by name, below the folder with this ending; empty if there is none."""
+    """Return the file below the folder that has this ending and sorts last by name; empty if there is none."""
     if not folder or os.path.basename(ending) != ending or not os.path.isdir(folder):
         return ""
     pattern = os.path.join(glob.escape(folder), *["*"] * depth, f"*{glob.escape(ending)}")

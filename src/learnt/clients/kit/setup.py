@@ -1,8 +1,9 @@
 """Set up clients: which files are edited and how, and whether a setup works.
 
-A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` works on the bytes
-of a file: `add` inserts our settings, or changes nothing if they are there, and `remove` removes them and leaves every
-other byte. A file that cannot be edited safely raises Unfit, and `by_hand` returns the text for a person to add.
+A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` works on a file's
+bytes: `add` inserts our settings, or changes nothing if the file already has them, and `remove` removes them without
+changing any other byte. A file that cannot be edited safely raises Unfit, and `by_hand` returns the text for a person
+to add.
 Nothing here writes, starts a process, or reads the environment.
 """
 
@@ -18,7 +19,7 @@ from learnt.clients.kit.run import find_folder
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
 
-# Longer than any hook takes, unless the interpreter hangs.
+# Every hook finishes sooner, unless the interpreter hangs.
 TIMEOUT_S = 5
 NAME = "learnt"
 _OUR_HOOK = re.compile(r"(?<![\w.-])learnt(?:\.exe|\.cmd)?[\"'\\]*\s+hook\b")
@@ -28,7 +29,7 @@ Read = Callable[[str], bytes | None]
 
 
 class Unfit(Exception):
-    """The reason why a file cannot be edited safely, and a remedy if adding our settings by hand would not help."""
+    """A file cannot be edited safely. `remedy` is set if adding our settings by hand would not help."""
 
     def __init__(self, reason: str, *, remedy: str = "") -> None:
         super().__init__(reason)
@@ -36,10 +37,10 @@ class Unfit(Exception):
 
 
 class Location(Value):
-    """Where a client is set up: in a project, or for the user.
+    """Where a client is set up, which is a project or the user's own settings.
 
-    `variables` holds those of `registry.FOLDER_VARIABLES` that are set. `program` holds the words that start learnt:
-    its name, to be found on PATH, or its path.
+    `variables` has the `registry.FOLDER_VARIABLES` that are set. `program` has the words that start learnt: its name,
+    to be found on PATH, or its path.
     """
 
     root: str
@@ -49,10 +50,10 @@ class Location(Value):
     windows: bool = False
 
     def home(self, variable: str, *below: str) -> str:
-        """Return the folder that the variable names, or the default below the home folder."""
+        """Return the folder in a variable, or the default below the home folder."""
         folder = find_folder(self.variables, variable, *below)
         if not folder:
-            raise WrongRequest("your home folder is not known", hint=f"set HOME, or {variable}")
+            raise WrongRequest("your home folder is unknown", hint=f"set HOME, or {variable}")
         return folder
 
 
@@ -60,30 +61,30 @@ class Edit(Protocol):
     """The changes to one file, as functions of its content."""
 
     def add(self, content: bytes | None) -> bytes:
-        """Return the file with our settings; None means no file."""
+        """Return the file's content with our settings. `content` is None if the file does not exist."""
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        """Return the file without our settings, None if nothing is left; `before` is the original file."""
+        """Return the content without our settings, None if nothing is left. `before` is the original content."""
 
-    def holds(self, content: bytes) -> bool:
-        """Return whether the file holds any of our settings."""
+    def has_settings(self, content: bytes) -> bool:
+        """Return whether the file has any of our settings."""
 
     def by_hand(self, content: bytes | None, /) -> str:
         """Return the text that a person can add to the file; empty if only `add` can write it."""
 
-    def starts(self, content: bytes, /) -> str:
-        """Return the program that our hooks in the file start; empty if it is not known or there are none."""
+    def hook_program(self, content: bytes, /) -> str:
+        """Return the program that our hooks in the file start; empty if it is unknown or there are no hooks."""
 
 
 class Target(Value):
-    """A file of a client, and its changes."""
+    """A client's settings file, and the change to it."""
 
     path: str
     edit: Edit
 
 
 class Question(Value):
-    """A JSON-RPC request to a client's own program, which answers on stdout."""
+    """A JSON-RPC request to a client's program, which answers on stdout."""
 
     words: tuple[str, ...]
     """The command line that starts the program."""
@@ -97,14 +98,14 @@ AskClient = Callable[[Question], Mapping[str, Any] | None]
 
 
 class Disk(Value):
-    """Access to the machine: files, programs, and a client's own program."""
+    """Access to the machine's files and programs, and to a client's program."""
 
     read: Read
-    is_there: Callable[[str], bool]
+    has_program: Callable[[str], bool]
     names: Callable[[str], Sequence[str]]
-    """The names in a folder."""
+    """Returns the names in a folder."""
     ask_client: AskClient | None = None
-    """Returns the client's reply, None if there is none. Not set if no client may be started."""
+    """Returns the client's reply, None if there is none. It is not set if clients must not be started."""
 
 
 class Fault(Value):
@@ -118,20 +119,20 @@ class Trust(Value):
     """Whether a client trusts our hooks."""
 
     trusted: bool | None = None
-    """None if it cannot be known."""
+    """None if this cannot be determined."""
     reason: str = ""
     """Why the client would not run our hooks; empty if it would."""
-    whole: bool = False
-    """Whether it would run none of our hooks."""
+    runs_none: bool = False
+    """Whether the client would run none of our hooks."""
     matters: bool = True
-    """Whether the client is used on this machine: a project has settings for everyone who works in it."""
+    """Whether the client is used on this machine. A project can have settings for clients that are not used here."""
 
 
 class SetupModule(Protocol):
-    """The `setup` module of a client."""
+    """A client's `setup` module."""
 
     def targets(self, location: Location) -> list[Target]:
-        """Return the files of the client, and the changes to each."""
+        """Return the client's settings files and the change to each."""
 
     def next_step(self, location: Location) -> str:
         """Return the next step for the user after the files are written."""
@@ -139,12 +140,12 @@ class SetupModule(Protocol):
     def find_switch(self, location: Location, read: Read) -> Fault | None:
         """Return the setting that prevents the client from running our hooks; None if there is none.
 
-        Of two files with such a setting, the one nearer to the project counts. Settings of an administrator and options
-        of a command line are not considered.
+        If two files have such a setting, the file nearer to the project decides. Administrators' settings and command
+        line options are not considered.
         """
 
     def find_trust(self, location: Location, targets: Sequence[Target], disk: Disk) -> Trust:
-        """Return whether the client trusts our hooks; `targets` are its files with our settings."""
+        """Return whether the client trusts our hooks. `targets` are the client's files that have our settings."""
 
 
 class ClientState(Value):
@@ -157,39 +158,39 @@ class ClientState(Value):
     twice: bool = False
     """Whether the problem is that the client is set up both here and for the user."""
     next_step: str = ""
-    """The next step for the user before the client runs our hooks."""
+    """What the user has to do before the client runs our hooks."""
     trusted: bool | None = None
-    """Whether the client trusts our hooks; None if it cannot be known."""
-    unheard: tuple[str, ...] = ()
-    """The files of which the client would run no hook; a hook that fired since disproves it."""
+    """Whether the client trusts our hooks; None if this cannot be determined."""
+    ignored_files: tuple[str, ...] = ()
+    """The files whose hooks the client would not run. A hook that has fired since they were written disproves this."""
 
 
 def module_of(client: str) -> SetupModule:
-    """Return the `setup` module of a client."""
+    """Return a client's `setup` module."""
     module: SetupModule = registry.load(registry.get(client, "setup"), "setup")
     return module
 
 
 def targets(client: str, location: Location) -> list[Target]:
-    """Return the files of a client, and the changes to each."""
+    """Return a client's settings files and the change to each."""
     return module_of(client).targets(location)
 
 
 def find_switch(client: str, location: Location, read: Read) -> Fault | None:
-    """Return the setting that prevents a client from running our hooks; None if none is known."""
+    """Return the setting that prevents a client from running our hooks; None if there is none."""
     try:
         return module_of(client).find_switch(location, read)
     except LearntError:
-        return None  # the user's home is not known
+        return None  # the home folder is unknown
 
 
 def has_hooks(client: str) -> bool:
-    """Return whether a client runs hooks; the others only read a file."""
+    """Return whether a client runs hooks. Other clients only read a file."""
     return bool(registry.get(client, "setup").events)
 
 
 def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
-    """Yield the state of each client that is set up in any of the locations. Changes nothing."""
+    """Yield the state of each client that is set up in one of the locations. Nothing is changed."""
     for client in registry.setup_names():
         paths: dict[str, Location] = {}
         for location in locations:
@@ -197,7 +198,7 @@ def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
                 files = targets(client, location)
             except LearntError:
                 continue
-            ours = [target for target in files if _holds(target, disk)]
+            ours = [target for target in files if _has_settings(target, disk)]
             if ours and ours[0].path not in paths:
                 paths[ours[0].path] = location
                 yield _examine_one(client, location, ours, disk)
@@ -224,31 +225,31 @@ def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk
             remedy=next_step,
             next_step=next_step,
             trusted=False,
-            unheard=tuple(target.path for target in ours) if trust.whole else (),
+            ignored_files=tuple(target.path for target in ours) if trust.runs_none else (),
         )
     detail = f"in {where}{', and trusted' if trust.trusted else ''}"
     return ClientState(client=client, fine=True, detail=detail, next_step=next_step, trusted=trust.trusted)
 
 
 def _find_gap(client: str, location: Location, ours: list[Target], disk: Disk) -> Fault | None:
-    """Return what a client's setup lacks; None if it is complete and can start."""
+    """Return what is missing in a client's setup; None if it is complete and learnt can be started."""
     again = f"`learnt install {client}{' --user' if location.user else ''}`"
-    written = (target.edit.starts(disk.read(target.path) or b"") for target in ours)
-    program = next(filter(None, written), location.program[0])
-    if has_hooks(client) and not disk.is_there(program):
+    programs = (target.edit.hook_program(disk.read(target.path) or b"") for target in ours)
+    program = next(filter(None, programs), location.program[0])
+    if has_hooks(client) and not disk.has_program(program):
         if program == NAME:
             return Fault(detail=f"{program} is not on PATH", remedy=f"put {NAME} on PATH")
         return Fault(detail=f"{program} does not exist", remedy=again)
     as_written = location.replace(program=(program, *location.program[1:]))
     if any(_is_stale(target, disk) for target in targets(client, as_written)):
-        return Fault(detail="the setup is incomplete, or of an older version", remedy=again)
+        return Fault(detail="the setup is incomplete, or from an older version", remedy=again)
     return None
 
 
-def _holds(target: Target, disk: Disk) -> bool:
+def _has_settings(target: Target, disk: Disk) -> bool:
     try:
         content = disk.read(target.path)
-        return content is not None and target.edit.holds(content)
+        return content is not None and target.edit.has_settings(content)
     except (Unfit, LearntError):
         return False
 
@@ -271,14 +272,14 @@ def first_word(command: str) -> str:
 
 
 def switched_off(title: str, switch: str, path: str, *, remedy: str) -> Fault:
-    """Return the fault of a client whose hooks are switched off in a file."""
-    return Fault(detail=f"{title} runs no hook of ours here ({switch} in {path})", remedy=remedy)
+    """Return the fault for a client whose hooks are switched off in a file."""
+    return Fault(detail=f"{title} does not run our hooks here ({switch} in {path})", remedy=remedy)
 
 
 def hook_command(location: Location, client: str, *, cmd_on_windows: bool = False) -> str:
-    """Return the command line that serves an event; if learnt is missing, it prints nothing and succeeds.
+    """Return the command line that serves an event. If learnt is missing, it prints nothing and succeeds.
 
-    Clients ask the user for trust again when the command of a hook changes, so it must not change.
+    Clients ask the user for trust again when a hook's command changes, so the command must not change.
     """
     words = [*location.program, "hook", "--client", client]
     if location.windows and cmd_on_windows:
@@ -289,12 +290,12 @@ def hook_command(location: Location, client: str, *, cmd_on_windows: bool = Fals
 
 
 def hook(command: str, timeout: int) -> dict[str, Any]:
-    """Return a hook in the format of clients; the unit of the timeout depends on the client."""
+    """Return a hook in the clients' format. The timeout's unit depends on the client."""
     return {"type": "command", "command": command, "timeout": timeout}
 
 
 def server(location: Location) -> dict[str, Any]:
-    """Return how the MCP server is started, in the format of most clients."""
+    """Return how the MCP server is started, in the format that most clients use."""
     program, *words = location.program
     return {"command": program, "args": [*words, "mcp"]}
 
@@ -320,7 +321,7 @@ def is_our_server(entry: object) -> bool:
 
 
 def decode(content: bytes) -> tuple[str, str]:
-    """Return the byte order mark at the beginning of a file, if any, and its text."""
+    """Return a file's byte order mark (empty if it has none) and its text."""
     try:
         text = content.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -329,25 +330,25 @@ def decode(content: bytes) -> tuple[str, str]:
 
 
 class WholeFile(Value):
-    """Writes a file that is entirely ours, as its first line says."""
+    """Writes and removes a file that is entirely ours. Its first line says so."""
 
     text: str
 
     def add(self, content: bytes | None) -> bytes:
-        if content and content.strip() and not self.holds(content):
+        if content and content.strip() and not self.has_settings(content):
             raise Unfit("the file exists and is not ours", remedy="rename it")
         return self.text.encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
-        return before if self.holds(content) else content
+        return before if self.has_settings(content) else content
 
-    def holds(self, content: bytes) -> bool:
+    def has_settings(self, content: bytes) -> bool:
         return content.decode("utf-8", "replace").partition("\n")[0].rstrip() == self.text.partition("\n")[0]
 
     def by_hand(self, _content: bytes | None, /) -> str:
-        """Return nothing: a plugin is too long to write by hand."""
+        """Return an empty string: a plugin is too long to write by hand."""
         return ""
 
-    def starts(self, _content: bytes, /) -> str:
-        """Return nothing: the file has no hooks in a client's format."""
+    def hook_program(self, _content: bytes, /) -> str:
+        """Return an empty string: the file has no hooks in a client's format."""
         return ""

@@ -1,13 +1,13 @@
-"""Read the conversations that clients keep, as steps: prompts, messages, tool calls and their results.
+"""Read the conversations that clients store, as steps: prompts, messages, tool calls and their results.
 
-A client's `transcript` module provides `recognises`, `steps`, `about` and `find`; the content of a file shows which
-client wrote it. Text that a client or we put into a conversation (reminders, hook output, briefs, synthetic prompts) is
+A client's `transcript` module provides `recognises`, `steps`, `about` and `find`. A file's content shows which client
+wrote it. Text that the client or learnt added to a conversation (reminders, hook output, briefs, synthetic prompts) is
 never part of a step. `<database>#<session>` identifies a conversation in a client's database.
 
-Only a small part of a file is in memory at a time. Files are untrusted, and a client may still write to them: a line
-that is incomplete, too long or not an object is skipped, bytes that are not UTF-8 are replaced, and a value of the
-wrong type counts as missing. The objects of a long list, such as the messages of a conversation, are read one at a
-time. The texts of a step are cleaned, and a long one keeps its beginning and its end.
+Only a small part of a file is in memory at a time. Files are untrusted, and a client might still be writing to them: a
+line that is incomplete, too long or not an object is skipped, bytes that are not UTF-8 are replaced, and a value of the
+wrong type is treated as missing. The objects in a long list, such as a conversation's messages, are read one at a time.
+A step's text is cleaned, and only the beginning and the end of a long text are kept.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from learnt.text.clean import clean
 from learnt.text.fence import strip_answer, strip_prompt
 from learnt.text.json_values import dig, parsed, text_of
 
-# The limit for the text of a step: a longer one keeps its beginning and its end.
+# Only the beginning and the end of a longer text are kept in a step.
 MAX_STEP_TEXT = 20_000
-# Longer texts are not identifiers, tools or paths.
+# A longer string is not an identifier, a tool or a path.
 _MAX_NAME_LENGTH = 4_000
-# Calls without a result.
+# The limit for calls that have no result yet.
 _MAX_OPEN_CALLS = 1_000
 PATCH_BEGINNING = "*** Begin Patch"
 _PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
 _NEW = ("new_string", "newString", "content", "new_source")
 _OLD = ("old_string", "oldString")
-# Enough to find the facts about a conversation.
+# These limits are high enough to find the facts about a conversation.
 _MAX_FIRST_RECORDS = 200
 _MAX_FIRST_LINES = 1_000
 _LAST_BYTES = 262_144
@@ -51,34 +51,34 @@ _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
 
 
 class Step(Value):
-    """A step of a conversation."""
+    """A step in a conversation."""
 
     kind: str
-    """`prompt` (a person's words), `said` (the agent's own words), `call` (of a tool) or `result` (of a call)."""
+    """`prompt` (from a person), `said` (a message from the agent), `call` (of a tool) or `result` (of a call)."""
     text: str = ""
-    """The words of a prompt or message, the command line or new text of a call, or the output of a result."""
+    """The text of a prompt or message, the command line or new text of a call, or a result's output."""
     call: str = ""
-    """The id of the call; an edit of several files is one call for each file, with the same id."""
+    """The id of the call. An edit to several files is one call per file, all with the same id."""
     tool: str = ""
-    """For a call and a result: the client's name of the tool."""
+    """For a call and a result, the client's name for the tool."""
     does: str = ""
-    """For a call: `run` (a command), `edit` (a file), `read` (a file) or `other`."""
+    """For a call, `run` (a command), `edit` (a file), `read` (a file) or `other`."""
     path: str = ""
-    """For a call: the path of the file, as the client writes it."""
+    """For a call, the path of the file, as the client writes it."""
     before: str = ""
-    """For an edit: the replaced text, if the client records it."""
+    """For an edit, the replaced text, if the client records it."""
     failed: bool = False
-    """For a result: whether the client counts it as an error, or its exit code is not 0."""
+    """For a result, whether the client marks it as an error or its exit code is not 0."""
     denied: bool = False
-    """For a result: whether a person or the permissions refused the call."""
+    """For a result, whether a person or the permissions denied the call."""
     at: int = 0
     """The time in UTC milliseconds; 0 if the client does not record it."""
     aside: bool = False
-    """Whether it belongs to a sub-agent's conversation."""
+    """Whether the step belongs to a sub-agent's conversation."""
 
 
 class About(Value):
-    """The facts about a conversation; empty if its transcript does not have them."""
+    """The facts about a conversation. A fact that is not in the transcript is empty."""
 
     client: str
     session: str = ""
@@ -90,7 +90,7 @@ class About(Value):
 
 
 class TranscriptFile(Value):
-    """An existing transcript: `path` is for `steps`, `changed_at` is its last change in UTC milliseconds."""
+    """An existing transcript. `path` can be passed to `steps`; `changed_at` is the last change in UTC milliseconds."""
 
     client: str
     path: str
@@ -101,20 +101,20 @@ class TranscriptFile(Value):
 
 
 class SessionDatabase(Protocol):
-    """Reads the database in which a client keeps its conversations."""
+    """Reads the database in which a client stores its conversations."""
 
     def sessions(self, path: str, *, since_ms: int = 0) -> Iterable[Mapping[str, Any]]:
-        """Return the sessions that changed since then, each in the shape of the export's `info`, with its `size`."""
+        """Return the sessions that changed since the given time, in the shape of the export's `info`, plus `size`."""
 
     def session(self, path: str, id: str) -> Mapping[str, Any]:
         """Return one session in the shape of the export's `info`; empty if there is none."""
 
     def messages(self, path: str, id: str) -> Iterable[Mapping[str, Any]]:
-        """Return the messages of a session in their order, in the shape of the export's `messages`."""
+        """Return a session's messages in order, in the shape of the export's `messages`."""
 
 
 class Reader(Protocol):
-    """The `transcript` module of a client."""
+    """A client's `transcript` module."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         """Return whether the client wrote this record, or the document that begins with it."""
@@ -123,16 +123,16 @@ class Reader(Protocol):
         """Yield the steps of a transcript."""
 
     def about(self, path: str) -> About:
-        """Return the facts about the conversation of a transcript."""
+        """Return the facts about the conversation in a transcript."""
 
     def find(
         self, variables: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None
     ) -> Iterator[TranscriptFile]:
-        """Yield the transcripts that changed since then, perhaps with those of other folders."""
+        """Yield the transcripts that have changed since the given time, possibly with other folders' transcripts."""
 
 
 def steps(path: str, database: SessionDatabase | None = None) -> Iterator[Step]:
-    """Yield the steps of a transcript: a file, or a conversation in a database, which `database` reads."""
+    """Yield the steps of a transcript, which is a file or a conversation in a database that `database` reads."""
     if reference := _in_database(path, database):
         reader, file, session = reference
         info = _session(reader, file, session)
@@ -142,7 +142,7 @@ def steps(path: str, database: SessionDatabase | None = None) -> Iterator[Step]:
 
 
 def about(path: str, database: SessionDatabase | None = None) -> About:
-    """Return the facts about the conversation of a transcript."""
+    """Return the facts about the conversation in a transcript."""
     if reference := _in_database(path, database):
         facts: About = _database_reader().about_of(_session(*reference))
         return facts
@@ -152,10 +152,10 @@ def about(path: str, database: SessionDatabase | None = None) -> About:
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: SessionDatabase | None = None
 ) -> Iterator[TranscriptFile]:
-    """Yield the transcripts of a project folder that changed since then, newest first.
+    """Yield a project folder's transcripts that have changed since the given time, newest first.
 
-    `variables` holds those of `registry.FOLDER_VARIABLES` that are set. A transcript belongs to the folder that its
-    content names; if it names none, the folder in which the client keeps it decides.
+    `variables` has the `registry.FOLDER_VARIABLES` that are set. A transcript belongs to the folder that is recorded in
+    it. If none is recorded, the folder in which the client stores the transcript decides.
     """
     transcripts = [
         transcript
@@ -195,9 +195,9 @@ def _session(database: SessionDatabase, file: str, session: str) -> object:
 
 
 def _reader(path: str) -> Reader:
-    """Return the module that reads the format of a file."""
+    """Return the module that reads a file's format."""
     if not os.path.isfile(path):
-        raise WrongRequest(f"there is no file {path}", hint="give the path of a client's transcript")
+        raise WrongRequest(f"there is no file {path}", hint="pass the path of a client's transcript")
     readers = _readers()
     for record in (document_frame(path), *first_records(path)):
         for reader in readers:
@@ -216,7 +216,7 @@ def _known_formats() -> str:
 
 
 def first_name(path: str, *paths: tuple[str, ...]) -> str:
-    """Return the first name in the records under one of these paths of keys."""
+    """Return the first name that a record has at one of these paths."""
     for record in first_records(path):
         for keys in paths:
             if name := read_name(dig(record, *keys)):
@@ -225,7 +225,7 @@ def first_name(path: str, *paths: tuple[str, ...]) -> str:
 
 
 def changed_files(client: str, since_ms: int, root: str, *pattern: str) -> Iterator[TranscriptFile]:
-    """Yield the matching files below the folder that changed since then; the session is the name of the file."""
+    """Yield the matching files below `root` that have changed since the given time, with the file name as session."""
     for path in matching_paths(root, *pattern):
         try:
             status = os.stat(path)
@@ -239,7 +239,7 @@ def changed_files(client: str, since_ms: int, root: str, *pattern: str) -> Itera
 
 
 def gather(client: str, path: str, facts_in: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> About:
-    """Return the facts in the first records of a transcript, and the time of the last one."""
+    """Return the facts in a transcript's first records, and the time of its last record."""
     facts: dict[str, Any] = {}
     for record in first_records(path):
         for field, value in facts_in(record).items():
@@ -249,12 +249,12 @@ def gather(client: str, path: str, facts_in: Callable[[Mapping[str, Any]], Mappi
 
 
 def matching_paths(root: str, *pattern: str) -> Iterator[str]:
-    """Yield the matching paths below a folder; nothing if the folder is not known."""
+    """Yield the matching paths below a folder, and nothing if the folder is unknown."""
     return glob.iglob(os.path.join(glob.escape(root), *pattern)) if root else iter(())
 
 
 def lies_in(inner: str, outer: str) -> bool:
-    """Return whether a folder is the same as another or below it, also through links."""
+    """Return whether a folder is the same as another folder or below it, with or without resolving links."""
     if not os.path.isabs(inner):
         return False
     pairs = ((inner, outer), (os.path.realpath(inner), os.path.realpath(outer)))
@@ -265,17 +265,17 @@ def lies_in(inner: str, outer: str) -> bool:
 
 
 def line_records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file with one per line."""
+    """Yield the objects in a file that has one per line."""
     return _records(lines(path))
 
 
 def first_records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the first objects of a file with one per line."""
+    """Yield the first objects in a file that has one per line."""
     return islice(_records(islice(lines(path), _MAX_FIRST_LINES)), _MAX_FIRST_RECORDS)
 
 
 def last_records(path: str) -> Iterator[dict[str, Any]]:
-    """Yield the last objects of a file with one per line."""
+    """Yield the last objects in a file that has one per line."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
@@ -292,7 +292,7 @@ def _records(raw: Iterable[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def document_frame(path: str) -> dict[str, Any]:
-    """Return the object at the beginning of a file up to its first list, which is left empty."""
+    """Return the object at the beginning of a file, up to its first list, which is returned empty."""
     return next(_records(islice(_pieces(path), 1)), {})
 
 
@@ -332,16 +332,14 @@ def _pieces(path: str) -> Iterator[bytes]:
 
 
 def _split_at_brackets(path: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the pieces of a file, each after the bracket at its end, if any; brackets in strings do not count."""
+    """Yield the file in pieces, each after the bracket outside a string at its end; empty if it has no bracket."""
     in_string, rest = False, b""
     for read in _read(path):
         text, position, rest = rest + read, 0, b""
         while position < len(text):
             if in_string:
                 end = _REST_OF_STRING.match(text, position).end()  # type: ignore[union-attr]  # it always matches
-                if (
-                    text[end : end + 1] == b"\\"
-                ):  # at the end of the chunk: the escaped character comes with the next one
+                if text[end : end + 1] == b"\\":  # the escaped character is in the next chunk
                     rest = b"\\"
                     yield b"", text[position:end]
                     break
@@ -366,30 +364,30 @@ def _read(path: str) -> Iterator[bytes]:
 
 
 class Calls:
-    """The tools of open calls: a result has only the id of its call."""
+    """Maps open calls to their tools, because a result has only the id of its call."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
     def add(self, step: Step) -> Step:
-        """Remember the tool of a call, and return the call."""
+        """Remember a call's tool, and return the call."""
         if len(self._tools) >= _MAX_OPEN_CALLS:
             del self._tools[next(iter(self._tools))]
         self._tools[step.call] = step.tool
         return step
 
     def pop_tool(self, call: str) -> str:
-        """Return the tool of a call, and forget the call."""
+        """Return a call's tool, and forget the call."""
         return self._tools.pop(call, "")
 
 
 def make_call(
-    tool: object, given: object, tools: Mapping[str, str], *, id: object, at: int, aside: bool = False
+    tool: object, raw_arguments: object, tools: Mapping[str, str], *, id: object, at: int, aside: bool = False
 ) -> Step:
-    """Return the step for a tool call; `tools` says what the client's tools do."""
+    """Return the step for a tool call. `tools` maps the client's tools to what they do."""
     name = read_name(tool)
     does = tools.get(name, "other")
-    arguments = given if isinstance(given, Mapping) else {}
+    arguments = raw_arguments if isinstance(raw_arguments, Mapping) else {}
     if does == "run":
         text = command_line(first_value(arguments, COMMANDS))
     elif does == "edit":
@@ -397,7 +395,7 @@ def make_call(
     elif does == "read":
         text = ""
     else:
-        text = given if isinstance(given, str) else _as_json(given)
+        text = raw_arguments if isinstance(raw_arguments, str) else _as_json(raw_arguments)
     return Step(
         kind="call",
         text=shorten(text),
@@ -414,25 +412,25 @@ def make_call(
 def make_result(
     text: str, *, call: str, tool: str, failed: bool, at: int, denied: bool = False, aside: bool = False
 ) -> Step:
-    """Return the step for the output of a tool."""
+    """Return the step for a tool's output."""
     text = shorten(strip_answer(text))
     return Step(kind="result", text=text, call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
 
 
 def make_prompts(content: object, *, at: int) -> Iterator[Step]:
-    """Yield the step for the part of a prompt that a person wrote, if any."""
+    """Yield the step for the part of a prompt that a person wrote, if there is one."""
     if words := "\n".join(filter(None, map(strip_prompt, _parts(content)))):
         yield Step(kind="prompt", text=shorten(words), at=at)
 
 
 def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
-    """Yield the step for a message of the agent, if it has any text."""
+    """Yield the step for a message from the agent, if the message has any text."""
     if words := strip_answer(text).strip():
         yield Step(kind="said", text=shorten(words), at=at, aside=aside)
 
 
 def shorten(text: str) -> str:
-    """Return the text cleaned, or the beginning and the end of a long one."""
+    """Return the cleaned text. Only the beginning and the end of a long text are kept."""
     if len(text) > MAX_STEP_TEXT:
         half = MAX_STEP_TEXT // 2 - 50
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
@@ -457,12 +455,12 @@ def read_time(value: object) -> int:
 
 
 def blocks(content: object) -> list[Mapping[str, Any]]:
-    """Return the parts of a message that is a list of objects."""
+    """Return the parts of a message; empty if the message is not a list of objects."""
     return [block for block in content if isinstance(block, Mapping)] if isinstance(content, list) else []
 
 
 def texts(content: object) -> str:
-    """Return the text of a message: a string, or the texts of its parts."""
+    """Return a message's text. The message is a string or a list of parts."""
     return "\n".join(filter(None, _parts(content)))
 
 
@@ -471,22 +469,22 @@ def _parts(content: object) -> list[str]:
     return [part if isinstance(part, str) else text_of(dig(part, "text")) for part in parts]
 
 
-def _each(given: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
-    """Yield the texts of an edit, or of each of several edits of one file."""
-    for edit in (given, *blocks(given.get("edits"))):
+def _each(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+    """Yield the text under one of the keys in an edit, or in each of several edits to one file."""
+    for edit in (arguments, *blocks(arguments.get("edits"))):
         if text := text_of(first_value(edit, keys)):
             yield text
 
 
-def _as_json(given: object) -> str:
+def _as_json(value: object) -> str:
     try:
-        return json.dumps(given, ensure_ascii=False) if given else ""
+        return json.dumps(value, ensure_ascii=False) if value else ""
     except RecursionError:
         return ""
 
 
 def split_by_file(step: Step, patch: str) -> list[Step]:
-    """Return a step for each file of a patch in the format of `apply_patch`, or the step itself without a patch."""
+    """Return one step for each file in an `apply_patch` patch, or the step itself if there is no patch."""
     return [
         step.replace(does="edit", path=read_name(path), text=shorten(after), before=shorten(before))
         for path, before, after in _read_patch(patch)
@@ -494,7 +492,7 @@ def split_by_file(step: Step, patch: str) -> list[Step]:
 
 
 def _read_patch(patch: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each file of a patch, its lines before the patch, and its lines after it."""
+    """Yield each file in a patch, with its lines before and after the patch."""
     path = ""
     before: list[str] = []
     after: list[str] = []

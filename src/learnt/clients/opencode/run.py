@@ -1,7 +1,7 @@
-"""Run opencode with `opencode run --format json`, which prints one event per line, with tokens and cost of each step.
+"""Run opencode with `opencode run --format json`, which prints one event per line, with each step's tokens and cost.
 
-The session gets a title from us: otherwise opencode sends the whole prompt to a model again to make one, and does not
-report the cost. The stream does not contain the model.
+We set the session's title. Otherwise opencode sends the whole prompt to a model again to generate one, and does not
+report what that costs. The stream does not contain the model.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from learnt.clients.opencode.transcript import database_path
 from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
 
-def call(request: kit.RunRequest) -> kit.Call:
-    """Return how opencode is started for this request."""
+def build_call(request: kit.RunRequest) -> kit.Call:
+    """Return the command line that starts opencode."""
     return kit.Call(
         client="opencode",
         argv=(
@@ -31,34 +31,34 @@ def call(request: kit.RunRequest) -> kit.Call:
     )
 
 
-def read(output: kit.Output) -> kit.RunReport:
-    """Return the report of a run: the parts of its messages, and the sums over its steps."""
-    messages: dict[str, list[str]] = {}
-    read_, cached, written = [], [], []
+def read_report(output: kit.Output) -> kit.RunReport:
+    """Return the report of a run, with its messages and the totals over its steps."""
+    parts_by_message: dict[str, list[str]] = {}
+    read_tokens, cached, written = [], [], []
     costs: list[float] = []
     session = complaint = ""
     for record in kit.records(output.stdout):
         session = text_of(record.get("sessionID")) or session
         kind, part = record.get("type"), record.get("part")
         if kind == "text":
-            messages.setdefault(text_of(dig(part, "messageID")), []).append(text_of(dig(part, "text")))
+            parts_by_message.setdefault(text_of(dig(part, "messageID")), []).append(text_of(dig(part, "text")))
         elif kind == "step_finish":
             tokens = dig(part, "tokens")
             cached.append(count(dig(tokens, "cache", "read")))
-            read_ += [count(dig(tokens, "input")), count(dig(tokens, "cache", "write")), cached[-1]]
+            read_tokens += [count(dig(tokens, "input")), count(dig(tokens, "cache", "write")), cached[-1]]
             written += [count(dig(tokens, "output")), count(dig(tokens, "reasoning"))]
             cost = amount(dig(part, "cost"))
             costs += [] if cost is None else [cost]
         elif kind == "error":
             error = record.get("error")
             complaint = text_of(dig(error, "data", "message")) or text_of(dig(error, "name")) or "opencode failed"
-    said = [kit.join_messages(parts) for parts in messages.values()]
+    messages = [kit.join_messages(parts) for parts in parts_by_message.values()]
     return kit.RunReport(
-        text=said[-1] if said else "",
-        said=kit.join_messages(said),
+        text=messages[-1] if messages else "",
+        said=kit.join_messages(messages),
         model=output.call.model,
         cost_usd=sum(costs) if costs else None,
-        tokens_in=total(read_),
+        tokens_in=total(read_tokens),
         tokens_cached=total(cached),
         tokens_out=total(written),
         transcript=_transcript(output, session),
@@ -66,8 +66,8 @@ def read(output: kit.Output) -> kit.RunReport:
     )
 
 
-def progress(line: str) -> str:
-    """Return the agent's latest words or tool call."""
+def format_progress(line: str) -> str:
+    """Return the agent's latest message or tool call."""
     record = parsed(line)
     part = record.get("part")
     if record.get("type") == "tool_use":

@@ -1,4 +1,4 @@
-"""Set up opencode: a plugin that sends events to `learnt hook`, and the server in opencode.json, with its comments."""
+"""Set up opencode: a plugin that sends events to `learnt hook`, and the server in opencode.json (with comments)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCHEMA = "https://opencode.ai/config.json"
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
-    """Return the files that opencode reads, and the changes to each."""
+    """Return the files that opencode reads and the change to each."""
     folder = location.root
     if location.user:
         folder = os.path.join(location.home("XDG_CONFIG_HOME", ".config"), "opencode")
@@ -47,10 +47,10 @@ def next_step(location: kit.Location) -> str:
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return nothing: no setting keeps opencode from loading a plugin."""
+    """Return None: no setting prevents opencode from loading a plugin."""
     return None
 
 
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
-    """Return nothing: opencode loads every plugin."""
+    """Return an unknown trust: opencode loads every plugin without asking."""
     return kit.Trust()

@@ -1,7 +1,7 @@
 """Read opencode's conversations: messages with their parts, from an exported document or from its database.
 
-`<database>#<session>` identifies a conversation in the database. The caller passes the reader of the database, which
-returns sessions and messages in the shape of the export.
+`<database>#<session>` identifies a conversation in the database. The caller passes a reader for the database, which
+returns sessions and messages in the export's shape.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from learnt.errors import LearntError
 from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("opencode", "transcript").tools
-_REFUSED = (
+_DENIED = (
     "The user rejected permission",
     "The user has specified a rule which prevents",
     "The user dismissed this question",
@@ -26,7 +26,7 @@ _PERSON_SAID = "with the following feedback: "
 
 
 def database_path(variables: Mapping[str, str]) -> str:
-    """Return opencode's database; empty if it is not known."""
+    """Return the path of opencode's database; empty if it is unknown."""
     folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
     return folder and os.path.join(folder, "opencode", "opencode.db")
 
@@ -34,7 +34,7 @@ def database_path(variables: Mapping[str, str]) -> str:
 def find(
     variables: Mapping[str, str], *, folder: str, since_ms: int, database: kit.SessionDatabase | None = None
 ) -> Iterator[kit.TranscriptFile]:
-    """Yield all conversations in the database: opencode does not keep them by folder."""
+    """Yield all conversations in the database, because opencode does not store them by folder."""
     path = database_path(variables)
     if database is None or not os.path.isfile(path):
         return
@@ -55,12 +55,12 @@ def find(
 
 
 def recognises(record: Mapping[str, Any]) -> bool:
-    """Return whether a document without its messages is an export of opencode."""
+    """Return whether a document (without its messages) is an opencode export."""
     return text_of(dig(record, "info", "id")).startswith("ses") and "messages" in record
 
 
 def steps(path: str) -> Iterator[kit.Step]:
-    """Yield the steps of an export."""
+    """Yield the steps in an export."""
     return steps_of(kit.document_frame(path).get("info"), kit.document_parts(path))
 
 
@@ -70,7 +70,7 @@ def about(path: str) -> kit.About:
 
 
 def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[kit.Step]:
-    """Yield the steps of a session."""
+    """Yield the steps in a session."""
     aside = bool(dig(info, "parentID"))
     for message in messages:
         role, at = dig(message, "info", "role"), kit.read_time(dig(message, "info", "time", "created"))
@@ -118,7 +118,7 @@ def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[ki
 def _result_steps(step: kit.Step, state: object, *, aside: bool) -> Iterator[kit.Step]:
     failed = dig(state, "status") == "error"
     text = text_of(dig(state, "error" if failed else "output"))
-    denied = failed and text.startswith(_REFUSED)
+    denied = failed and text.startswith(_DENIED)
     at = kit.read_time(dig(state, "time", "end")) or step.at
     exit_code = dig(state, "metadata", "exit")
     ended_badly = step.does == "run" and exit_code not in (None, 0)
