@@ -293,7 +293,7 @@ class TestTheCommand:
         self, sqlite_memory: Memory, learnt: Command, project: Path
     ) -> None:
         fired.note(str(project / ".learnt"), "claude", "prompt", at=now_ms(), duration_ms=20, chars=0)
-        silent = "hooks of claude fired just now (prompt), and nothing fitted so far"
+        silent = "hooks of claude fired just now (prompt), and no learning has matched so far"
 
         told = learnt("activity").out
 
@@ -461,7 +461,7 @@ class TestExplainingWhatCameOfIt:
         sqlite_memory.debrief("task_3", "<task-done/>")
         assert learnt("explain", "task_1").out.startswith(latest.id)
         assert json.loads(learnt("explain", "task_1", "--json").out)["id"] == latest.id
-        assert "`task_3` was never briefed" in learnt("explain", "task_3").err
+        assert "`task_3` has never been briefed" in learnt("explain", "task_3").err
         assert "no task `task_none`" in learnt("explain", "task_none").err
 
     def test_what_cannot_be_explained_is_refused_with_a_hint(self, sqlite_memory: Memory, learnt: Command) -> None:

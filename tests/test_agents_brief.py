@@ -212,7 +212,7 @@ def test_a_path_names_a_file(memory: Memory, tmp_path: Path) -> None:
     file = tmp_path / "engineer.j2"
     file.write_text("Grüße, {{ who }}", encoding="utf-8")
     assert memory.render_agent(file, context={"who": "Anna"}) == "Grüße, Anna"
-    with pytest.raises(WrongRequest, match="the name of a file") as refused:
+    with pytest.raises(WrongRequest, match="must be its text, not the path") as refused:
         memory.render_agent(str(file))  # it is not read: a text may come from elsewhere
     assert "pathlib.Path" in refused.value.hint
     assert memory.render_agent(str(tmp_path / "missing.j2")) == str(tmp_path / "missing.j2")  # a text is a text
@@ -303,24 +303,28 @@ def test_what_a_learning_says_is_data(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("template", "message", "hint"),
     [
-        ("a\n{{ missing }}", "line 2 of the template: 'missing' is undefined", "it may use d, learnings, xs;"),
-        ("a\n\n{{ d.a.b }}", "line 3 of the template: 'dict object' has no attribute 'a'", "it may use d,"),
+        (
+            "a\n{{ missing }}",
+            "line 2 of the template: 'missing' is undefined",
+            "the template can use d, learnings, xs;",
+        ),
+        ("a\n\n{{ d.a.b }}", "line 3 of the template: 'dict object' has no attribute 'a'", "the template can use d,"),
         ("a\n{% if %}", "line 2 of the template: ", "templates are written in Jinja2"),
         ("{% endfor %}", "line 1 of the template: ", "templates are written in Jinja2"),
         ("\n{{ [1] | no_such_filter }}", "line 2 of the template: No filter named", "templates are written in Jinja2"),
-        ("{{ ''.__class__.__mro__ }}", "attribute '__class__' of 'str' object is unsafe", "a template may only read"),
-        ("{{ cycler.__init__.__globals__ }}", "unsafe", "a template may only read"),
-        ("{{ xs.append(1) }}", "attribute 'append' of 'list' object is unsafe", "a template may only read"),
-        ("{% include 'other' %}", "no loader", "a template cannot include others"),
-        ("x\n{{ 1 / 0 }}", "line 2 of the template: division by zero", "correct what it does with its values"),
-        ("{{ 'a' + 1 }}", "can only concatenate str", "correct what it does with its values"),
+        ("{{ ''.__class__.__mro__ }}", "attribute '__class__' of 'str' object is unsafe", "a template can only read"),
+        ("{{ cycler.__init__.__globals__ }}", "unsafe", "a template can only read"),
+        ("{{ xs.append(1) }}", "attribute 'append' of 'list' object is unsafe", "a template can only read"),
+        ("{% include 'other' %}", "no loader", "a template cannot include other templates"),
+        ("x\n{{ 1 / 0 }}", "line 2 of the template: division by zero", "correct how the template uses its values"),
+        ("{{ 'a' + 1 }}", "can only concatenate str", "correct how the template uses its values"),
         ("{% for a in range(10**9) %}{% endfor %}", "Range too big", "make it simpler"),
         ("{% macro f(n) %}{{ f(n - 1) }}{{ f(n - 1) }}{% endmacro %}{{ f(1) }}", "recursion", "make it simpler"),
         ("{% for i in range(2000) %}" + "x" * 1000 + "{% endfor %}", "1,000,000 characters", "make it simpler"),
         ("{{ 'x' * 1000001 }}", "1,000,000 characters", "make it simpler"),
         ("{% for a in 'x' %}" * 25 + "{% endfor %}" * 25, "nested", "correct"),
-        (5, "a template is int", "give its text"),
-        ("x" * 200_001, "200,000 characters", "a prompt has to be shorter"),
+        (5, "the template must be a string or a path, not int", "pass its text"),
+        ("x" * 200_001, "200,000 characters", "shorten it: a prompt must be shorter"),
     ],
 )
 def test_a_template_that_is_wrong_ends_in_an_error_with_its_line_and_a_hint(
@@ -334,7 +338,11 @@ def test_a_template_that_is_wrong_ends_in_an_error_with_its_line_and_a_hint(
 
 @pytest.mark.parametrize(
     ("context", "said"),
-    [([1], "the context is list"), ("task", "the context is str"), ({1: 2}, "a name in the context is int")],
+    [
+        ([1], "the context must be a mapping, not list"),
+        ("task", "the context must be a mapping, not str"),
+        ({1: 2}, "each name in the context must be a string, not int"),
+    ],
 )
 def test_a_context_that_names_no_variables_is_refused(sqlite_memory: Memory, context: Any, said: str) -> None:
     with pytest.raises(WrongRequest, match=said) as caught:
@@ -531,8 +539,8 @@ def found_by_doctor(learnt: Callable[..., Done]) -> dict[str, bool]:
 
 def test_what_is_only_worth_knowing_is_fine(learnt: Callable[..., Done]) -> None:
     assert found_by_doctor(learnt) == {
-        "agents without categories of their own see everything: poet": True,
-        "categories that are named for no agent count as general: mood": True,
+        "agents without configured categories see everything: poet": True,
+        "categories that are not assigned to any agent are treated as general: mood": True,
     }
 
 
@@ -541,13 +549,13 @@ def test_a_mistake_in_a_file_is_told_with_its_remedy(learnt: Callable[..., Done]
     found = found_by_doctor(learnt)
     file = project / "learnt.toml"
     assert found == {
-        f"{file} names categories of poet that no learning has: gti": False,
-        f"{file} gives mute no categories: it sees only what is general": False,
-        f"{file} gives categories to mute, which was never briefed": True,
+        f"{file} lists categories for poet that no learning has: gti": False,
+        f"{file} lists no categories for mute, so it sees only general learnings": False,
+        f"{file} lists categories for mute, which has never been briefed": True,
     }
     told = learnt("init").out
-    assert "categories of poet that no learning has: gti; learnings have these: git, mood" in told
-    assert "gives mute no categories" in told
+    assert "categories for poet that no learning has: gti; learnings have these categories: git, mood" in told
+    assert "lists no categories for mute" in told
 
 
 def test_a_mistyped_agent_is_told_of_with_what_was_meant(learnt: Callable[..., Done], project: Path) -> None:
@@ -556,14 +564,14 @@ def test_a_mistyped_agent_is_told_of_with_what_was_meant(learnt: Callable[..., D
     found = found_by_doctor(learnt)
     file = project / "learnt.toml"
     assert found == {
-        f"{file} gives categories to enginer, which was never briefed": False,
-        f"{file} gives categories to poett, which was never briefed": False,
-        f"{file} gives categories to clown, which was never briefed": True,
+        f"{file} lists categories for enginer, which has never been briefed": False,
+        f"{file} lists categories for poett, which has never been briefed": False,
+        f"{file} lists categories for clown, which has never been briefed": True,
     }
     told = learnt("init").out
-    assert "categories to enginer, which was never briefed; did you mean `engineer`?" in told
-    assert "categories to poett, which was never briefed; did you mean `poet`?" in told
-    assert "categories to clown, which was never briefed\n" in told
+    assert "categories for enginer, which has never been briefed; did you mean `engineer`?" in told
+    assert "categories for poett, which has never been briefed; did you mean `poet`?" in told
+    assert "categories for clown, which has never been briefed\n" in told
 
 
 def remedies(learnt: Callable[..., Done]) -> dict[str, str]:
@@ -576,9 +584,9 @@ def test_an_agent_that_was_briefed_under_a_mistyped_name_is_told_of(
 ) -> None:
     for agent in ("Enginer", "enginer", "clown"):
         memory.brief("Release", agent=agent)
-    told = "agents without categories of their own see everything: clown, enginer, poet"
+    told = "agents without configured categories see everything: clown, enginer, poet"
     assert found_by_doctor(learnt)[told]
-    assert remedies(learnt)[told] == "did you mean `engineer` by enginer?"
+    assert remedies(learnt)[told] == "did you mean `engineer` instead of enginer?"
 
 
 def test_a_mistyped_category_is_told_of_with_what_was_meant(
@@ -587,8 +595,8 @@ def test_a_mistyped_category_is_told_of_with_what_was_meant(
     add(memory, "Run the tests", "Pytest")
     write(project, '[agents.poet]\ncategories = ["mood", "pytset", "gossip"]\n')
     assert remedies(learnt) == {
-        f"{project / 'learnt.toml'} names categories of poet that no learning has: pytset, gossip": (
-            "did you mean `pytest` by pytset? (learnings have these: Pytest, git, mood)"
+        f"{project / 'learnt.toml'} lists categories for poet that no learning has: pytset, gossip": (
+            "did you mean `pytest` instead of pytset? (learnings have these categories: Pytest, git, mood)"
         )
     }
 
@@ -597,7 +605,9 @@ def test_spellings_of_one_category_are_one(learnt: Callable[..., Done], memory: 
     add(memory, "Mind the mood again", "MOOD")
     add(memory, "Mind the weather", "Bad_Weather")
     add(memory, "Mind the weather again", "bad weather")
-    assert "categories that are named for no agent count as general: Bad_Weather, MOOD" in found_by_doctor(learnt)
+    assert "categories that are not assigned to any agent are treated as general: Bad_Weather, MOOD" in found_by_doctor(
+        learnt
+    )
 
 
 def test_init_is_silent_on_the_defaults(learnt: Callable[..., Done]) -> None:

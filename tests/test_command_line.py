@@ -584,7 +584,7 @@ class TestHistoryAndUndo:
         assert either.json("show", id)["tags"] == ["a"]
         assert either.json("undo", id)["title"] == "One"
         assert either.json("undo", id)["status"] == "archived"
-        assert "undone already" in either.refused("undo", id)
+        assert "already been undone" in either.refused("undo", id)
         assert "undo event_" in either.text("history", id)
 
     def test_an_event_can_be_undone_unless_a_later_change_builds_on_it(self, shop: Line) -> None:
@@ -1107,9 +1107,17 @@ class TestDoctorDemoAndHelp:
                 False,
                 "`work.command` does not contain {model}",
             ),
-            ('models = ["gpt"]\nwork.agent = "opencode"', False, "needs the provider in the name of the model gpt"),
+            (
+                'models = ["gpt"]\nwork.agent = "opencode"',
+                False,
+                "needs the provider in the model's name, but gpt has none",
+            ),
             ('models = ["p/gpt"]\nwork.agent = "opencode"', True, "`learned` chooses from p/gpt"),
-            ('models = ["gpt"]\nwork.agent = "codex"', True, "codex reports no cost, so the cost of gpt is unknown"),
+            (
+                'models = ["gpt"]\nwork.agent = "codex"',
+                True,
+                "codex does not report costs, so the cost of gpt is unknown",
+            ),
         ],
     )
     def test_the_doctor_says_which_models_will_work_and_what_contradicts_itself(

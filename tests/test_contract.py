@@ -214,7 +214,7 @@ def test_repeated_undo_walks_back_to_before_the_learning_was_added(memory: Memor
     assert memory.undo(learning.id).pinned is False
     assert (memory.undo(learning.id).title, memory.get(learning.id).triggers) == ("One", Triggers())
     assert memory.undo(learning.id).status == "archived"
-    with pytest.raises(WrongRequest, match="undone already"):
+    with pytest.raises(WrongRequest, match="already been undone"):
         memory.undo(learning.id)
     assert [event.what for event in memory.history(learning.id)] == ["add", "edit", "pin", "undo", "undo", "undo"]
 

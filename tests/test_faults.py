@@ -234,7 +234,7 @@ def test_an_output_is_kept_while_there_is_no_database_to_take_it(fault: str, pro
     (project / "learnt.toml").write_text("")
     if fault == "out of reach":
         assert learnt("list", "--json").out.count("Close") == 0
-        assert "1 record pending for another database than the configured one" in learnt("doctor").out
+        assert "1 record pending for a database that is not the configured one" in learnt("doctor").out
 
 
 @contextmanager

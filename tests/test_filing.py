@@ -72,7 +72,7 @@ def test_a_link_out_of_the_project_is_neither_read_nor_written(memory: Memory, t
     outside.write_text("- precious\n")
     Path(memory.file.path()).symlink_to(outside)
     for act in (memory.file.update, memory.file.clear, memory.file.read):
-        with pytest.raises(WrongRequest, match="link out of the project"):
+        with pytest.raises(WrongRequest, match="link to a file outside the project"):
             act()
     assert outside.read_text() == "- precious\n"
 
@@ -136,12 +136,12 @@ def test_what_an_agent_does_to_the_file_is_on_trial_or_put_back(memory: Memory) 
     other = memory.add("Use tabs")
     memory.file.update()
     path = Path(memory.file.path())
-    assert memory.file.take_over(agent="coder") is None
+    assert memory.file.apply_edits(agent="coder") is None
     kept = [line for line in path.read_text().splitlines(True) if pinned.id not in line]
     path.write_text("".join(kept).replace("Use tabs", "Use spaces") + "- Skip the tests\n")
-    update = memory.file.take_over(agent="coder")
+    update = memory.file.apply_edits(agent="coder")
     assert update is not None
-    assert any("put back" in remark for remark in update.remarks)
+    assert any("were reverted" in remark for remark in update.remarks)
     assert (memory.get(pinned.id).status, memory.get(other.id).title) == ("active", "Use tabs")
     (added,) = [one for one in memory.learnings().learnings if one.title == "Skip the tests"]
     assert (added.origin, added.confidence) == ("agent", 0.5)

@@ -282,7 +282,7 @@ def test_what_cannot_be_taken_out_is_named_with_the_other_files(learnt: Learnt, 
     done = learnt("uninstall", "claude-code")
 
     assert done.code == 2
-    assert f"remove the entries of learnt by hand, there and in {project / '.claude/settings.json'}" in done.err
+    assert f"remove learnt's entries by hand, there and in {project / '.claude/settings.json'}" in done.err
 
 
 def test_a_server_of_the_same_name_is_not_taken_over(learnt: Learnt, project: Path) -> None:
@@ -1150,7 +1150,7 @@ def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hoo
     for done in refused:
         assert done.code == 1
         assert "fix the permissions" in done.err
-    assert "whether its hooks have fired cannot be known" in found["detail"]
+    assert "whether its hooks have fired is unknown" in found["detail"]
     assert "writable" in found["remedy"]
 
 

@@ -305,7 +305,7 @@ def test_what_was_hidden_elsewhere_leaves_the_mirror_with_the_next_refresh(warne
 def test_only_a_brief_that_warned_of_a_command_can_be_forgotten(shop: Shop) -> None:
     brief = shop.memory.brief("mend the till")
     for act in (shop.memory.warnings.dismiss, shop.memory.warnings.purge, shop.memory.warnings.command_of):
-        with pytest.raises(WrongRequest, match="warned of no command"):
+        with pytest.raises(WrongRequest, match="did not warn about a command"):
             act(brief.id)
         with pytest.raises(NotFound):
             act("brief_0")

@@ -160,7 +160,7 @@ class TestDecisions:
         assert full.get(item.learning.id).status == status
         assert kind not in full.review.counts()
 
-        assert full.review.take_back(decided).id == item.id
+        assert full.review.undo(decided).id == item.id
         assert waiting(full) == order
         told = ("version", "updated_at")
         after = {one.id: one for one in full.transfer.export()}
@@ -185,7 +185,7 @@ class TestDecisions:
         decided = full.review.decide(item.id, "edit", changes={"action": "make lint"})
         assert (decided.learning.action, decided.learning.status) == ("make lint", "active")
         assert kind not in full.review.counts()
-        assert full.review.take_back(decided).learning.action == ""
+        assert full.review.undo(decided).learning.action == ""
         assert full.review.counts()[kind] == 1
 
     def test_secrets_in_new_words_are_redacted(self, full: Memory) -> None:
@@ -199,7 +199,7 @@ class TestDecisions:
         [item] = full.review.items(kinds=["removed"])
         decided = full.review.decide(item.id, "reject")
         assert [(one.answer, one.resolved_by) for one in full.tasks.escalations(status=None)] == [("keep", "anna")]
-        full.review.take_back(decided)
+        full.review.undo(decided)
         assert [one.status for one in full.tasks.escalations(status=None)] == ["open"]
         full.review.decide(item.id, "accept")
         assert [one.answer for one in full.tasks.escalations(status=None)] == ["hide"]
@@ -209,7 +209,7 @@ class TestDecisions:
         made = [full.review.decide(item.id, "accept") for item in full.review.items()]
         assert full.review.items() == []
         for decided in reversed(made):
-            full.review.take_back(decided)
+            full.review.undo(decided)
         assert waiting(full) == order
 
     @pytest.mark.parametrize("kind", ["revised", "removed", "new"])
@@ -236,7 +236,7 @@ class TestDecisions:
         decided = full.review.decide(item.id, "accept")
         full.hide(item.id)
         with pytest.raises(WrongRequest, match="was changed again"):
-            full.review.take_back(decided)
+            full.review.undo(decided)
         assert full.get(item.id).status == "hidden"
 
     def test_wrong_requests_are_refused(self, full: Memory) -> None:
@@ -249,7 +249,7 @@ class TestDecisions:
             full.review.decide("learn_none", "accept")
         with pytest.raises(NotFound):
             full.review.decide("esc_none", "accept")
-        with pytest.raises(WrongRequest, match="does not wait"):
+        with pytest.raises(WrongRequest, match="is not waiting"):
             full.review.decide(by_title(full, "Written by a person").id, "accept")
 
 

@@ -168,7 +168,7 @@ class TestDoctor:
 
         assert told["fine"]
         assert told["remedy"] == ""
-        assert "last fired 5 min ago (prompt), took 12 ms and gave 840 characters" in told["detail"]
+        assert "last fired 5 min ago (prompt), took 12 ms and returned 840 characters" in told["detail"]
         assert f"last brief just now (prompt): 1 learning, {brief.tokens} tokens" in told["detail"]
         assert told["facts"]["last_fired"] == {"at": at, "event": "prompt", "duration_ms": 12.3, "chars": 840}
         assert told["facts"]["last_brief"]["id"] == brief.id
@@ -183,7 +183,7 @@ class TestDoctor:
         assert told["facts"]["client"] == "claude-code"
         assert told["detail"].startswith("not set up by `learnt install`: ")
         assert "; last fired" in told["detail"]
-        assert "took 12 ms and gave 840 characters" in told["detail"]
+        assert "took 12 ms and returned 840 characters" in told["detail"]
         assert (told["facts"]["installed"], told["facts"]["last_fired"]["chars"]) == (False, 840)
 
     def test_more_than_half_of_the_deadline_is_remarked(self, doctor: Doctor) -> None:

@@ -210,7 +210,7 @@ def test_a_wrong_entry_of_an_agent_is_refused_with_its_key(settings: Settings, c
 def test_a_wrong_variable_for_agents_is_refused_by_its_name(settings: Settings, text: str) -> None:
     settings.patch.setenv("LEARNT_AGENTS", text)
     told = settings.refused()
-    assert "LEARNT_AGENTS sets" in told or "LEARNT_AGENTS gives" in told
+    assert "LEARNT_AGENTS sets" in told or "LEARNT_AGENTS lists" in told
     assert 'LEARNT_AGENTS="engineer=git,pytest;' in told
 
 

@@ -154,7 +154,7 @@ class TestStats:
                 )
                 regenerations.put(memory.context.store.database, made)
         for answer in ("yes", "yes", "no"):
-            memory.review.tell_opinion(answer)
+            memory.review.record_opinion(answer)
         stats = memory.reports.stats()
         assert stats.cost_usd == 0.25
         made_of = stats.regenerations
@@ -162,7 +162,7 @@ class TestStats:
         assert made_of.churn == pytest.approx(0.3)
         assert stats.opinions == {"no": 1, "yes": 2}
         with pytest.raises(WrongRequest, match="is not an answer"):
-            memory.review.tell_opinion("perhaps")
+            memory.review.record_opinion("perhaps")
 
     def test_the_command_says_too_few_instead_of_a_share(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory.add("Known")

@@ -38,7 +38,7 @@ def test_a_task_is_ready_when_all_that_it_waits_for_is_done(memory: Memory) -> N
     _do(memory, second)
 
     assert memory.tasks.get(third.id).status == "ready"
-    assert [task.id for task in memory.tasks.needed_by(third.id)] == [first.id, second.id]
+    assert [task.id for task in memory.tasks.prerequisites_of(third.id)] == [first.id, second.id]
 
 
 def test_a_task_that_a_person_debriefs_as_done_releases_what_waits(memory: Memory) -> None:
@@ -66,7 +66,7 @@ def test_a_circle_is_refused_where_it_would_be_made(memory: Memory) -> None:
     with pytest.raises(WrongRequest, match="would wait for itself"):
         memory.tasks.edit(first.id, after=[first.id])
     assert memory.tasks.get(first.id).status == "ready", "nothing was changed"
-    assert memory.tasks.needed_by(first.id) == []
+    assert memory.tasks.prerequisites_of(first.id) == []
 
 
 def test_waiting_for_a_task_that_does_not_exist_is_refused(memory: Memory) -> None:
@@ -85,7 +85,7 @@ def test_editing_changes_the_fields_and_what_a_task_waits_for(memory: Memory) ->
 
     assert (edited.status, edited.title, edited.verify, edited.model) == ("ready", "Other", "true && false", "big")
     assert memory.tasks.get(second.id) == edited
-    with pytest.raises(WrongRequest, match="no field `status`"):
+    with pytest.raises(WrongRequest, match="no editable field `status`"):
         memory.tasks.edit(second.id, status="done")
 
 
@@ -109,8 +109,8 @@ def test_a_claim_without_a_sign_of_life_lapses_and_its_result_does_not_count(mem
     assert memory.work.lapsed() == []
     clock.advance(days=1)
     assert [claim.attempt for claim in memory.work.lapsed()] == [dead.attempt]
-    assert memory.work.end(dead, only_if_lapsed=True)
-    assert not memory.work.end(dead, only_if_lapsed=True), "only once"
+    assert memory.work.release_interrupted(dead, only_if_lapsed=True)
+    assert not memory.work.release_interrupted(dead, only_if_lapsed=True), "only once"
 
     late = memory.debrief(task.id, "<task-done/>", result="done", claim=dead)
 
@@ -128,7 +128,7 @@ def test_a_renewed_claim_does_not_lapse(memory: Memory, clock: Clock) -> None:
     clock.advance(days=1)
     assert memory.work.renew(claim) is not None
     assert memory.work.lapsed() == []
-    assert not memory.work.end(claim, only_if_lapsed=True)
+    assert not memory.work.release_interrupted(claim, only_if_lapsed=True)
 
 
 def test_cancelling_takes_a_task_from_its_worker(memory: Memory) -> None:
@@ -150,7 +150,7 @@ def test_cancelling_takes_a_task_from_its_worker(memory: Memory) -> None:
 def test_what_is_done_cannot_be_cancelled_but_done_again(memory: Memory) -> None:
     task = memory.tasks.add("First")
     _do(memory, task)
-    with pytest.raises(WrongRequest, match="done already"):
+    with pytest.raises(WrongRequest, match="already done"):
         memory.tasks.cancel(task.id)
     assert memory.tasks.retry(task.id).status == "ready"
     _claim(memory)
@@ -246,9 +246,9 @@ def test_cancelling_answers_what_the_task_asked(memory: Memory) -> None:
     memory.tasks.cancel(task.id)
     (answered,) = memory.tasks.escalations(status=None)
     assert (answered.status, answered.answer) == ("resolved", "cancel")
-    with pytest.raises(WrongRequest, match="is cancelled and asks nothing"):
+    with pytest.raises(WrongRequest, match="is cancelled and has no open escalation"):
         memory.tasks.resolve(task.id, "go on")
-    with pytest.raises(WrongRequest, match="is cancelled already"):
+    with pytest.raises(WrongRequest, match="is already cancelled"):
         memory.tasks.cancel(task.id)
 
 
@@ -258,7 +258,7 @@ def test_an_escalation_is_found_by_its_task_and_needs_an_answer(memory: Memory) 
         memory.tasks.resolve(task.id)
     assert memory.tasks.resolve(task.id, "Take the stairs").subject == task.id
     assert memory.tasks.get(task.id).status == "ready"
-    with pytest.raises(WrongRequest, match="is ready already"):
+    with pytest.raises(WrongRequest, match="is already ready"):
         memory.tasks.retry(task.id)
 
 
@@ -266,9 +266,9 @@ def test_a_task_cannot_be_based_on_itself_or_on_what_is_not_there(memory: Memory
     first = memory.tasks.add("First")
     second = memory.tasks.add("Second", based_on=first.id)
     third = memory.tasks.add("Third", based_on=second.id)
-    with pytest.raises(WrongRequest, match=f"{first.id} goes on with {third.id} goes on with {second.id}"):
+    with pytest.raises(WrongRequest, match=f"{first.id} is based on {third.id} is based on {second.id}"):
         memory.tasks.edit(first.id, based_on=third.id)
-    with pytest.raises(WrongRequest, match="go on with itself"):
+    with pytest.raises(WrongRequest, match="would be based on itself"):
         memory.tasks.edit(first.id, based_on=first.id)
     with pytest.raises(NotFound):
         memory.tasks.edit(first.id, based_on="task_nope")
@@ -303,7 +303,7 @@ def test_interruptions_are_no_failures(memory: Memory) -> None:
     for _ in range(5):
         claim = _claim(memory)
         assert claim is not None
-        memory.work.end(claim)
+        memory.work.release_interrupted(claim)
 
     assert memory.tasks.get(task.id).status == "ready"
     assert memory.tasks.stuck(memory.tasks.get(task.id)) is None

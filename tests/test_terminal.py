@@ -109,7 +109,7 @@ def test_purge_refuses_a_brief_that_warned_of_nothing_without_asking(terminal: T
     brief = sqlite_memory.brief("Paint the shop")
     code, screen = terminal.run("purge", brief.id)
     assert code == 2
-    assert f"`{brief.id}` warned of no command" in screen
+    assert f"`{brief.id}` did not warn about a command" in screen
     assert "[y/N]" not in screen
 
 

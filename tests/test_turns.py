@@ -215,7 +215,7 @@ def test_the_work_in_a_conversation_is_mined_once(client: str, memory: Memory, t
     assert "uv run pytest" in memory.get(learnt).title
     assert memory.tasks.get(TASK).title == "Mend the tills"
     assert memory.worker.catch_up().learnings == ()
-    with pytest.raises(Exception, match="was read already"):
+    with pytest.raises(Exception, match="has already been read"):
         memory.transcripts.debrief(transcript)
     memory.hooks.end_turn(TASK, "Once more.", transcript=transcript, client=client)
     memory.worker.catch_up()

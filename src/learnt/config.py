@@ -2,7 +2,7 @@
 
 The environment overrides the project's file, which overrides the user's file, which overrides the default. An unknown
 key or a wrong type is an error with file, key and remedy, so that a misspelt setting is noticed. A personal setting in
-a project's file is an error, too: a cloned project must not choose programs to run or where to send API keys.
+a project's file is also an error: a cloned project must not choose programs to run or where to send API keys.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _AGENTS_IN_FILE = (
 )
 _AGENTS_IN_VARIABLE = 'list the categories of each agent: `LEARNT_AGENTS="engineer=git,pytest;tester=pytest"`'
 _MAX_MESSAGE_CHARS = 300
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of texts", str: "a text"}
+_KINDS = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of strings", str: "a string"}
 
 
 class Origin(Value):
-    """The effective value of a setting and where it comes from."""
+    """A setting's effective value, and where the value comes from."""
 
     setting: Setting
     value: Any
@@ -58,9 +58,9 @@ class Configuration(Value):
 
     settings: Settings
     origin_of: Mapping[str, str]
-    """Where the value of each setting comes from, by its key."""
+    """Where each setting's value comes from, by key."""
     agents_from: Mapping[str, str] = {}
-    """Where the entries of agents come from, without the defaults."""
+    """Where the agents' entries come from, without the defaults."""
 
     @property
     def origins(self) -> tuple[Origin, ...]:
@@ -80,18 +80,18 @@ class Configuration(Value):
 def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
     """Return the effective settings.
 
-    Later `files` override earlier ones; the first is the user's own, and missing ones are skipped. `compiled` is the
-    path of the copy that `keep_compiled` wrote; it is read instead of the files if it is up to date.
+    Later `files` override earlier files; the first is the user's own file, and missing files are skipped. `compiled` is
+    the path of the copy that `write_compiled` wrote; the copy is read instead of the files if it is up to date.
     """
     contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
     return _combine(files, contents, environ)
 
 
 def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> tuple[Configuration, str]:
-    """Return the settings for a hook, and the mistake in them, if any: a hook must not fail because of one.
+    """Return the settings for a hook, and the mistake in them, if any; a hook must not fail because of a mistake.
 
-    With a mistake, these are the last valid settings, or else the defaults. The copy is inside the project, so only its
-    content of the project's file is trusted.
+    If there is a mistake, return the last valid settings, or else the defaults. The copy is inside the project, so the
+    only content trusted in it is that of the project's file.
     """
     try:
         return load(files, environ, compiled=compiled), ""
@@ -124,20 +124,20 @@ def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], envir
             put(key, _resolve_folders(path, key, _check(key, value, path)), path)
     for name, text in environ.items():
         if not text or not name.startswith(PREFIX) or name in NOT_SETTINGS:
-            continue  # an empty variable counts as unset
+            continue  # an empty variable is treated as unset
         if name not in BY_VARIABLE:
             key = name.removeprefix(PREFIX).lower()
-            raise WrongRequest(f"environment variable {name} sets no known setting", hint=_suggest_key(key))
+            raise WrongRequest(f"the environment variable {name} is not a setting", hint=_suggest_key(key))
         key = BY_VARIABLE[name].key
         put(key, _check(key, _parse_text(key, text), name), name)
     settings = Settings(**{BY_KEY[key].field: value for key, value in values.items()})
     return Configuration(settings=settings, origin_of=origin_of, agents_from=agents_from)
 
 
-def keep_compiled(files: Sequence[str], compiled: str) -> None:
-    """Write a parsed copy of the settings files unless it is up to date; errors are ignored, since files can be parsed.
+def write_compiled(files: Sequence[str], compiled: str) -> None:
+    """Write a parsed copy of the settings files unless it is up to date; ignore errors, since the copy is optional.
 
-    A password is never copied: with one in a file, there is no copy.
+    A password is never copied: if a file contains one, no copy is written.
     """
     if _read_compiled(compiled, files) is not None:
         return
@@ -176,7 +176,7 @@ def _holds_password(content: dict[str, Any]) -> bool:
 
 
 def _stamps(files: Sequence[str]) -> list[list[str | int]]:
-    """Return stamps that change whenever one of the files does."""
+    """Return stamps that change whenever one of the files changes."""
     stamps: list[list[str | int]] = []
     for path in files:
         try:
@@ -205,7 +205,7 @@ def _read_file(path: str) -> dict[str, Any]:
 
 
 def _flatten(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of a file by key; those of a table as `table.name`."""
+    """Return a file's settings by key; the key of a setting in a table is `table.name`."""
     flat: dict[str, Any] = {}
     for key, value in content.items():
         if key in TABLES and isinstance(value, dict):
@@ -239,15 +239,15 @@ def _check(key: str, value: Any, where: str) -> Any:
     if type(value) is not type(setting.default) or not all(
         isinstance(item, str) for item in (value if isinstance(value, tuple) else ())
     ):
-        shown = "a value of another type" if key == "database" else repr(value)[:80]  # it may hold a password
+        shown = "a value of another type" if key == "database" else repr(value)[:80]  # the value may contain a password
         raise WrongRequest(
             f"{where} sets `{key}` to {shown}",
-            hint=f"`{key}` is {_KINDS[type(setting.default)]}, for example `{key} = {as_toml(example_value(setting))}`",
+            hint=f"it must be {_KINDS[type(setting.default)]}, for example `{key} = {as_toml(example_value(setting))}`",
         )
     if setting.choices and value not in setting.choices:
         raise WrongRequest(f"{where} sets `{key}` to {value!r}", hint=f"choose one of: {', '.join(setting.choices)}")
     if isinstance(value, int | float) and not setting.least <= value <= setting.most:
-        hint = f"`{key}` goes from {setting.least} to {setting.most:,}"
+        hint = f"`{key}` must be from {setting.least} to {setting.most:,}"
         raise WrongRequest(f"{where} sets `{key}` to {value}", hint=hint)
     if key == "database" and value:
         check_address(value, where)
@@ -267,7 +267,7 @@ def _check_models(value: Any, where: str) -> tuple[Model, ...]:
     names = [model.name for model in models]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise WrongRequest(f"{where} names the model `{twice}` twice", hint="name each model once, the weakest first")
+        raise WrongRequest(f"{where} lists the model `{twice}` twice", hint="list each model once, the weakest first")
     return tuple(models)
 
 
@@ -283,7 +283,7 @@ def _parse_agents(text: str) -> Any:
 
 
 def _check_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
-    """Return the categories of each agent."""
+    """Return each agent's categories."""
     hint = _AGENTS_IN_VARIABLE if where.startswith(PREFIX) else _AGENTS_IN_FILE
     if not isinstance(value, dict):
         raise WrongRequest(f"{where} sets `agents` to {value!r}"[:_MAX_MESSAGE_CHARS], hint=hint)
@@ -291,10 +291,12 @@ def _check_agents(value: Any, where: str) -> dict[str, tuple[str, ...]]:
     for name, entry in value.items():
         key = key_of(name)
         if not key:
-            raise WrongRequest(f"{where} gives categories to an agent without a name", hint=hint)
+            raise WrongRequest(f"{where} lists categories for an agent without a name", hint=hint)
         if key in agents:
-            message = f"{where} names the agent `{name}` twice"
-            raise WrongRequest(message[:_MAX_MESSAGE_CHARS], hint="names ignore case, and `_` and blanks count as `-`")
+            message = f"{where} lists the agent `{name}` twice"
+            raise WrongRequest(
+                message[:_MAX_MESSAGE_CHARS], hint="names ignore case, and `_` and blanks are treated as `-`"
+            )
         agents[key] = _check_categories(entry, f"agents.{name}", where)
     return agents
 
@@ -311,7 +313,7 @@ def _check_categories(entry: Any, key: str, where: str) -> tuple[str, ...]:
         isinstance(name, str) and key_of(name) for name in entry["categories"]
     ):
         message = f"{where} sets `{key}.categories` to {entry['categories']!r}"
-        hint = f'`{key}.categories` is a list of texts, for example `["git", "pytest"]`'
+        hint = f'`{key}.categories` must be a list of strings, for example `["git", "pytest"]`'
     if message:
         raise WrongRequest(message[:_MAX_MESSAGE_CHARS], hint=hint)
     return tuple(dict.fromkeys(map(key_of, entry["categories"])))
@@ -322,7 +324,7 @@ def check_address(address: str, where: str) -> None:
     if not address.startswith(("postgresql://", "postgres://")):
         raise WrongRequest(
             f"{where} sets `database` to {without_password(address)!r}",
-            hint="leave it empty for SQLite, or give an address like postgresql://host/name",
+            hint="leave it empty for SQLite, or set it to an address like postgresql://host/name",
         )
 
 
@@ -345,7 +347,7 @@ def _parse_text(key: str, text: str) -> Any:
 
 
 def _resolve_folders(path: str, key: str, value: Any) -> Any:
-    """Return the folders in `sources` as absolute paths; in a file they are relative to it."""
+    """Return the folders in `sources` as absolute paths; in a file, folders are relative to that file."""
     if key != "sources":
         return value
     return tuple(os.path.normpath(os.path.join(os.path.dirname(path), os.path.expanduser(item))) for item in value)

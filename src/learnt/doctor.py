@@ -1,7 +1,7 @@
 """Examine a project: its settings, its stores, the agent that works on its tasks and the clients that use it.
 
-Nothing is changed. Each part is examined separately, so a broken one does not stop the examination. The only program
-that is started is a client that is set up here and that alone knows which hooks it trusts.
+Nothing is changed. Each part is examined separately, so a broken part does not stop the examination. The only
+program that is started is a client that is set up here, if only the client itself knows which hooks it trusts.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from learnt.text.times import ago
 PromptCheck = Callable[[str, Collection[str]], Iterable[tuple[str, str]]]
 _ANY_MODEL = "some-model"
 _BRIEF_FACTS = ("id", "at", "occasion", "learnings", "tokens")
-_NOT_BY_US = "not set up by `learnt install`: its hooks come from a plugin or a person, or were removed since"
+_NOT_BY_US = "not set up by `learnt install`: its hooks come from a plugin or a person, or have been removed since"
 
 
 def examine(start: str, *, clock: Clock, check_prompts: PromptCheck) -> Iterator[Diagnosis]:
-    """Yield what is found for the project around a folder and for the user-wide store.
+    """Yield the diagnoses of the project that contains a folder and of the user-wide store.
 
-    `check_prompts` returns the problems of the prompt templates below a store's folder and their remedies, given the
-    types of the tasks.
+    `check_prompts` takes the tasks' types, and returns the problems in the prompt templates below a store's folder,
+    with their remedies.
     """
     yield Diagnosis.healthy("versions", f"learnt {__version__}, Python {platform.python_version()}")
     here = project.find_project(start)
@@ -97,7 +97,7 @@ def _examine_settings(configuration: Configuration) -> Iterator[Diagnosis]:
         in_file = os.path.isfile(origin.origin)
         if origin.setting.key == "database" and in_file and without_password(origin.value) != origin.value:
             remedy = "move the address into LEARNT_DATABASE, or the password into ~/.pgpass"
-            yield Diagnosis.problem("settings", f"{origin.origin} holds a password", remedy)
+            yield Diagnosis.problem("settings", f"{origin.origin} contains a password", remedy)
 
 
 def _examine_clients(start: str, store: StoreCheck | None, settings: Settings, clock: Clock) -> Iterator[Diagnosis]:
@@ -111,9 +111,9 @@ def _examine_clients(start: str, store: StoreCheck | None, settings: Settings, c
             yield Diagnosis(subject=f"client {state.client}", fine=state.fine, detail=state.detail, remedy=state.remedy)
         else:
             yield _examine_client(state, last, store, settings, clock)
-    known = {registry.client_name(state.client) for state in states}
+    examined = {registry.client_name(state.client) for state in states}
     for name, last in events.items():
-        if store is not None and name not in known:
+        if store is not None and name not in examined:
             client = registry.find(name)
             state = ClientState(client=registry.setup_name(client) if client else name, fine=True, detail=_NOT_BY_US)
             yield _examine_client(state, last, store, settings, clock, installed=False)
@@ -131,8 +131,8 @@ def _examine_client(
     brief = store.last_brief(registry.client_name(state.client))
     detail, remedy = _describe_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
     if last is None and not store.can_record_events():
-        detail = f"whether its hooks have fired cannot be known: {store.folder} is read-only"
-        remedy = "make it writable for you"
+        detail = f"whether its hooks have fired is unknown, because {store.folder} is read-only"
+        remedy = "make it writable for your user"
     elif last is None and state.fine:
         remedy = f"start it in this project and send a prompt; if no hook has fired then: {state.next_step}"
     facts = {
@@ -152,7 +152,7 @@ def _examine_client(
 
 
 def _correct(state: ClientState, last: Fired | None) -> ClientState:
-    """Return the state of a client; a hook that fired after its file was written proves that the client trusts it."""
+    """Return a client's state; a hook that fired after its file was written proves that the client trusts the hook."""
     if last is None or not state.ignored_files:
         return state
     try:
@@ -166,14 +166,14 @@ def _correct(state: ClientState, last: Fired | None) -> ClientState:
 
 
 def _describe_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:
-    """Return when the hooks of a client last fired and what they did, in words, and a remedy if they were slow."""
+    """Return a description of when a client's hooks last fired and what they did, and a remedy if they were slow."""
     briefed = ""
     if brief is not None:
         many = f"{brief.learnings} learning{'s' * (brief.learnings != 1)}, {brief.tokens} tokens"
         briefed = f"; last brief {ago(brief.at, now)} ({brief.occasion}): {many}"
     if last is None:
         return f"none of its hooks has fired here yet{briefed}", ""
-    took = f"took {last.duration_ms:.0f} ms and gave {last.chars:,} characters"
+    took = f"took {last.duration_ms:.0f} ms and returned {last.chars:,} characters"
     remedy = ""
     if deadline_ms and last.duration_ms > deadline_ms / 2:
         remedy = (
@@ -195,7 +195,7 @@ def _examine_work(here: Project, settings: Settings, *, open_tasks: int) -> Iter
 
 
 def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
-    """Yield whether the model in the user's own settings file could be called; no call is made."""
+    """Yield whether the model in the user's own settings file could be called, without calling it."""
     provider = settings.model_provider
     if provider == "none":
         return
@@ -257,8 +257,8 @@ def _examine_models(settings: Settings) -> Iterator[Diagnosis]:
         chosen = f"`{settings.strategy}` chooses from {', '.join(names)}" if names else settings.work_model
         yield Diagnosis.healthy("work: models", chosen or "the client's own default")
     if unpriced and registry.get(settings.work_agent, "run").reports == "tokens":
-        detail = f"{settings.work_agent} reports no cost, so the cost of {', '.join(unpriced)} is unknown"
-        remedy = "set `input_price` and `output_price` of each model, for --budget-usd and the strategy"
+        detail = f"{settings.work_agent} does not report costs, so the cost of {', '.join(unpriced)} is unknown"
+        remedy = "set `input_price` and `output_price` for each model; --budget-usd and the strategy need them"
         yield Diagnosis(subject="work: models", fine=True, detail=detail, remedy=remedy)
 
 
@@ -282,8 +282,8 @@ def _find_mistakes(settings: Settings) -> Iterator[Diagnosis]:
     client = registry.get(settings.work_agent, "run")
     without = [model.name for model in settings.models if client.models_need_provider and "/" not in model.name]
     if without:
-        detail = f"{client.title} needs the provider in the name of the model {without[0]}"
-        yield Diagnosis.problem("work: models", detail, "write it as `provider/model`")
+        detail = f"{client.title} needs the provider in the model's name, but {without[0]} has none"
+        yield Diagnosis.problem("work: models", detail, "write the name as `provider/model`")
 
 
 def _request(folder: str, settings: Settings) -> RunRequest:

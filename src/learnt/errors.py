@@ -1,4 +1,4 @@
-"""The errors of learnt: one tree, each with a way out.
+"""learnt's errors: one tree, in which each error has a remedy.
 
     LearntError                 our failure                          exit 1
     ├── CorruptDatabase         doctor reports it instead of failing
@@ -12,15 +12,15 @@
     │   └── NewerDatabase       never opened, never written
     └── TryAgain                a later attempt may succeed          exit 3
 
-A class exists only where some caller acts differently on it. The code that raises knows the remedy and
-gives it as the hint.
+A class exists only where some caller acts differently on it. The code that raises an error knows the
+remedy and passes it as the hint.
 """
 
 import errno
 
 
 class LearntError(Exception):
-    """Something failed; the message says what, the hint what to do."""
+    """Something failed; the message says what failed, and the hint says what to do."""
 
     exit_code = 1
 
@@ -35,7 +35,7 @@ class CorruptDatabase(LearntError):
 
 
 class ModelFailed(LearntError):
-    """A model gave no usable answer; `result` is stored with the call."""
+    """A model did not return a usable answer; `result` is stored with the call."""
 
     def __init__(self, message: str, *, result: str = "failed", hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -75,7 +75,7 @@ class NewerDatabase(WrongRequest):
 
 
 class TryAgain(LearntError):
-    """The database is busy, full or out of reach."""
+    """The database is busy, full or unreachable."""
 
     exit_code = 3
 

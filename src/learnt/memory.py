@@ -1,4 +1,4 @@
-"""The façade: everything that learnt can do. Doors parse, call one method of `Memory` or its rooms, and render.
+"""The façade for everything that learnt can do. Doors parse, call one method of `Memory` or its rooms, and render.
 
     memory = Memory.open(".")
     brief = memory.brief("Add password reset", task="task_1")
@@ -73,7 +73,7 @@ class Memory:
     tasks: Tasks = _room("tasks", "Tasks")
     """Tasks by hand, and escalations."""
     work: Work = _room("claims", "Work")
-    """The loop's side: claims, the choice of a model, stuck runs."""
+    """The loop's view of tasks: claims, the choice of a model, stuck runs."""
     review: Review = _room("review", "Review")
     """Items that a person has to decide."""
     file: LearningsFile = _room("learnings_file", "LearningsFile")
@@ -85,9 +85,9 @@ class Memory:
     transcripts: Transcripts = _room("history", "Transcripts")
     """Learning from existing transcripts and commits."""
     agents: AgentTemplates = _room("agent_templates", "AgentTemplates")
-    """Templates of agents' prompts."""
+    """Agents' prompt templates."""
     hooks: Hooks = _room("hook_events", "Hooks")
-    """The events of a client's conversation."""
+    """The events in a client's conversations."""
     worker: Worker = _room("worker", "Worker")
     """Background work."""
     warnings: Warnings = _room("purge", "Warnings")
@@ -110,15 +110,15 @@ class Memory:
         clock: Callable[[], int] | None = None,
         wait_ms: int | None = None,
     ) -> Self:
-        """Open the store of the project around an existing folder, or at a PostgreSQL address; create a missing one.
+        """Open the store of the project that contains a folder, or at a PostgreSQL address; create it if it is missing.
 
-        `wait_ms`: how long to wait for other writers; by default, as set in the settings.
+        `wait_ms` is how long to wait for other writers; by default, the settings determine it.
         """
         return cls(open_project(os.fspath(path_or_url), create=create, clock=clock, wait_ms=wait_ms))
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
-        """Open the store of the project around a folder for a hook, with the mirror of a server.
+        """Open the store of the project that contains a folder for a hook; for a store on a server, open its mirror.
 
         If there is no mirror yet, records are spooled for the server, and reading raises NoStore.
         """
@@ -152,7 +152,7 @@ class Memory:
         try:
             is_due = is_upkeep_due(self.context)
         except (LearntError, OSError):
-            return  # the command must not fail because of it
+            return  # the command must not fail because of tidying
         if is_due:
             self._upkeep.tidy_beside_a_command()
 
@@ -184,23 +184,23 @@ class Memory:
 
     @property
     def folder(self) -> str:
-        """The folder of the store's files: `.learnt` of the project."""
+        """The folder with the store's files: the project's `.learnt`."""
         return self.context.store.place.folder
 
     @property
     def database_path(self) -> str:
-        """The SQLite file, or the address of the server without its password."""
+        """The SQLite file, or the server's address without its password."""
         return self.context.store.database.path
 
     @property
     def server_project(self) -> str:
-        """The name of the project on its PostgreSQL server; empty for SQLite."""
+        """The project's name on its PostgreSQL server; it is empty for SQLite."""
         place = self.context.store.place
         return place.project if place.address else ""
 
     @property
     def root(self) -> str:
-        """The folder of the project; empty for the user-wide store."""
+        """The project's folder; it is empty for the user-wide store."""
         return self.context.root
 
     @property
@@ -213,7 +213,7 @@ class Memory:
         self.context.report = report
 
     tell = report
-    """The former name of `report`, for one release."""
+    """The former name of `report`, which is kept for one release."""
 
     @property
     def remarks(self) -> list[str]:
@@ -227,7 +227,7 @@ class Memory:
 
     @property
     def redactions(self) -> int:
-        """How many secrets were redacted from input and from names."""
+        """How many secrets have been redacted from input and from names."""
         return self.context.redactions
 
     def add(
@@ -277,13 +277,13 @@ class Memory:
         return self._learnings.add_all([record], created_at=created_at)[0]
 
     def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
-        """Add several learnings, all or none; each record holds the fields of `add`."""
+        """Add several learnings, all or none; each record contains the fields of `add`."""
         return self._learnings.add_all(records, created_at=created_at)
 
     def learn(self, title: str, *, task: str = "", **fields: Any) -> tuple[Learning, bool]:
-        """Add a learning of a working agent, and say whether it is new; the fields are those of `add`.
+        """Add a working agent's learning, and return whether it is new; the fields are those of `add`.
 
-        A known learning recurs instead, once per task, except for the task that taught it first.
+        A known learning recurs instead, but only once per task, and not for the task that it comes from.
         """
         return self._learnings.learn({"title": title, "task": task, **fields})
 
@@ -305,7 +305,7 @@ class Memory:
         limit: int | None = None,
         offset: int = 0,
     ) -> LearningsPage:
-        """Return the matching learnings, newest first; `status=None` means any."""
+        """Return the matching learnings, newest first; `status=None` means any status."""
         which = Filter(
             status=status,
             domain=domain,
@@ -340,7 +340,7 @@ class Memory:
         return self._learnings.hide(id, reason=reason)
 
     def like(self, id: str, *, reason: str = "") -> Learning:
-        """Raise the confidence of a learning a little, once per person."""
+        """Raise a learning's confidence a little; this has an effect once per person."""
         return self._learnings.like(id, reason=reason)
 
     def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
@@ -348,7 +348,7 @@ class Memory:
         return self._learnings.pin(id, pinned=pinned, reason=reason)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
-        """Replace a learning by a better one; return the replaced one."""
+        """Replace a learning with a better one; return the replaced learning."""
         return self._learnings.supersede(old, new, reason=reason)
 
     def supersedes(self, id: str) -> list[str]:
@@ -360,13 +360,14 @@ class Memory:
         return self._learnings.history(id)
 
     def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Undo the last change of a learning, or the change with this event id."""
+        """Undo the last change to a learning, or the change with this event id."""
         return self._learnings.undo(id, reason=reason)
 
     def purge(self, id: str) -> int:
-        """Delete a learning permanently: rows, history, spool, backups, log, and the learnings files of this worktree.
+        """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.
 
-        Return how many backups held it. An interrupted purge can be repeated. No file or branch brings it back.
+        Return how many backups contained it. An interrupted purge can be repeated. No file or branch can restore the
+        learning.
         """
         return self._purge.learning(id)
 
@@ -387,10 +388,10 @@ class Memory:
         task_type: str = "",
         asked_by: str = "",
     ) -> list[Hit]:
-        """Return the learnings that match a text, best first: those whose triggers hold, then those that share words.
+        """Return the learnings that match a text, best first: triggered learnings, then learnings that share words.
 
-        `paths`, `command`, `tools` and `task_type` describe what is about to happen. `asked_by`: count the search as by
-        a `person` or an agent's `tool`.
+        `paths`, `command`, `tools` and `task_type` describe what is about to happen. `asked_by` is `person` or, for an
+        agent, `tool`; the search is then counted.
         """
         request = SearchRequest(
             query=query,
@@ -435,12 +436,12 @@ class Memory:
     ) -> Brief:
         """Return what an agent should know before this task, and store the receipt; the text may be empty.
 
-        `paths`, `command` and `tools` describe what is about to happen. `only_new`: leave out learnings that the task
-        was given before, and record nothing if none are left. `beside`: learnings that the prompt contains elsewhere;
-        they are left out and recorded as given. `model` and `model_reason`: shown in the status of the loop.
-        `keep=False`: record nothing. `max_chars`: a limit in addition to the budget. `asked_by`, `occasion`, `client`:
-        who asked, for what (ASKERS, OCCASIONS), and in which program. `began_ns`: when work on the brief began, by
-        `time.perf_counter_ns`; by default, now.
+        `paths`, `command` and `tools` describe what is about to happen. `only_new` leaves out learnings that the
+        task was given before, and records nothing if none are left. `beside` lists learnings that the prompt contains
+        elsewhere; they are left out and recorded as given. `model` and `model_reason` are shown in the loop's status.
+        `keep=False` records nothing. `max_chars` is a limit in addition to the budget. `asked_by`, `occasion` and
+        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `began_ns` is when work on the brief
+        began, by `time.perf_counter_ns`; by default, now.
         """
         request = BriefRequest(
             text=task_text,
@@ -471,11 +472,11 @@ class Memory:
         return briefs.explain(self.context, id)
 
     def is_as_sent(self, brief: Brief) -> bool:
-        """Say whether the text of a brief is byte for byte the text that the agent was given."""
+        """Return whether a brief's text is byte for byte the text that the agent was given."""
         return briefs.is_as_sent(brief)
 
     def is_of_another_version(self, brief: Brief) -> bool:
-        """Say whether a brief was rendered by another version, whose wording may differ."""
+        """Return whether a brief was rendered by another version, whose wording may differ."""
         return briefs.is_of_another_version(brief)
 
     def debrief(
@@ -498,11 +499,11 @@ class Memory:
         claim: Claim | None = None,
         ended_at: int | None = None,
     ) -> Debrief:
-        """Read an agent's output: store its learnings, its failure report, its marks and its figures.
+        """Read an agent's output: store its learnings, failure report, marks and statistics.
 
-        `tokens`: the total, if input and output are not counted separately. `failure`: a failure that was found by
-        other means, such as a verification. `claim`: the claim of the loop's attempt, which counts only while the claim
-        is held. `ended_at`: when the agent finished; by default, now.
+        `tokens` is the total, if input and output are not counted separately. `failure` is a failure that was found by
+        other means, such as a verification. `claim` is the claim for the loop's attempt, whose result is accepted only
+        while the claim is held. `ended_at` is when the agent finished; by default, now.
         """
         return self._debriefs.debrief(
             text=output,
@@ -524,7 +525,7 @@ class Memory:
         )
 
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
-        """Record whether a learning helped with a task that was given it; it counts once per learning and task."""
+        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid."""
         return self._learnings.mark(learning, task, helpful)
 
     def render_agent(
@@ -536,10 +537,10 @@ class Memory:
         inject_learnings: bool = True,
         task: str | None = None,
     ) -> str:
-        """Fill in a Jinja2 template, a text or a path, with `learnings` and the variables in `context`.
+        """Fill in a Jinja2 template (its text or a path) with `learnings` and the variables in `context`.
 
-        `learnings` is the agent's standing learnings, fenced like a brief, or empty. If the result contains it, it is
-        recorded as a brief of the task. `context` may override it.
+        The variable `learnings` contains the agent's standing learnings, fenced like a brief, or is empty. If the
+        result contains them, they are recorded as a brief for the task. `context` may override the variable.
         """
         return self.agents.render(
             template, agent=agent, variables=context, inject_learnings=inject_learnings, task=task

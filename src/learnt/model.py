@@ -1,7 +1,7 @@
 """The nouns of learnt as frozen, self-checking values.
 
 A value that exists is valid and needs no further checks. Values compare by content, cannot be subclassed and change
-only by `replace`, which checks again. Times are UTC milliseconds; texts are never None.
+only by `replace`, which checks again. Times are UTC milliseconds; strings are never None.
 
 The values are plain slotted classes: importing `dataclasses` alone costs more than starting Python, and a hook starts
 with every prompt. To a type checker they look like keyword-only frozen dataclasses.
@@ -25,19 +25,19 @@ else:
         return lambda decorated: decorated
 
 
-# The texts of a learning besides its title, in the order in which they are shown.
+# A learning's texts besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT = 100
 TEXT_LIMIT = 20_000
-LONG_TEXT_LIMIT = 200_000  # a task may hold a whole specification
+LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
 LEAST_CONFIDENCE = 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
-NO_REPORT = ", without a report"  # ends the reason of a failure that the agent did not explain
+NO_REPORT = ", without a report"  # the end of the reason for a failure that the agent did not explain
 PROGRAM = "learnt"  # the author of changes by the program itself
 
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")
@@ -51,7 +51,7 @@ TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "
 RESULTS = ("done", "failed", "incomplete", "interrupted")
 DISCOVERIES = ("blocker", "constraint", "pattern", "decision", "dependency")
 FAILURE_CATEGORIES = ("test", "build", "missing-file", "logic", "type", "dependency", "timeout", "unknown")
-# Ordinals are kept as their rank: sorted as text, "hard" would come before "trivial".
+# Ordinals are stored as their rank, because sorted as text, "hard" would come before "trivial".
 DIFFICULTIES = ("trivial", "easy", "moderate", "hard", "blocked")
 
 _set = object.__setattr__
@@ -74,35 +74,35 @@ class _ValueType(type):
 
 
 class Value(metaclass=_ValueType):
-    """A frozen record of named fields; `check` raises for invalid ones."""
+    """A frozen record with named fields; `check` raises if a field is invalid."""
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         kind = type(self)
-        values = {**kind.defaults, **given}
+        values = {**kind.defaults, **fields}
         if len(values) != len(kind.fields) or not all(map(values.__contains__, kind.fields)):
             missing = [field for field in kind.fields if field not in values]
             if missing:
                 raise TypeError(f"{kind.__name__} needs `{missing[0]}`")
-            unknown = next(field for field in given if field not in kind.fields)
+            unknown = next(field for field in fields if field not in kind.fields)
             raise TypeError(f"{kind.__name__} has no field `{unknown}`")
-        _set(self, "__dict__", values)  # at once: a brief makes some hundred values
+        _set(self, "__dict__", values)  # all fields at once, because building a brief creates some hundred values
         self.check()
 
     def check(self) -> None:
         """Raise InvalidValue if a field is invalid or contradicts another."""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields in order; the values are shared, not copied."""
+        """Return the fields in order; their values are shared, not copied."""
         values = self.__dict__
         return {field: values[field] for field in type(self).fields}
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any], **changes: Any) -> Self:
-        """Return the value of a row, which may have more columns; `changes` override its columns."""
+        """Return the value for a row, which may have additional columns; `changes` override its columns."""
         return cls(**{field: row[field] for field in cls.fields if field not in changes}, **changes)
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed, checked again."""
+        """Return a copy with some fields changed; the copy is checked again."""
         return type(self)(**{**self.as_dict(), **changes})
 
     def __setattr__(self, field: str, value: object = None) -> None:
@@ -134,9 +134,10 @@ _last_id = (0, 0, 0)
 
 
 def new_id(prefix: str, now_ms: int) -> str:
-    """Return a new id: sortable by time, with only letters and digits after the underscore.
+    """Return a new id, which is sortable by time and has only letters and digits after the underscore.
 
-    Eight digits are the milliseconds, six are random. Within a process, ids never repeat and always grow.
+    The first eight digits are the milliseconds; the other six are random. Within a process, ids never repeat and
+    always grow.
     """
     global _last_id  # noqa: PLW0603 - the last id must be remembered
     with _ids_lock:
@@ -149,13 +150,13 @@ def new_id(prefix: str, now_ms: int) -> str:
 
 
 def text_id(prefix: str, text: str) -> str:
-    """Return the id that always belongs to this text."""
+    """Return the id for a text; the same text always has the same id."""
     return f"{prefix}_{_base36(int(digest(text)[:18], 16), 14)}"
 
 
 def digest(text: str) -> str:
-    """Return the SHA-256 of a text, in 64 hexadecimal digits."""
-    # `hashlib` loads OpenSSL, which is slow; this module is Python's own, with two names.
+    """Return a text's SHA-256 digest in 64 hexadecimal digits."""
+    # `hashlib` loads OpenSSL, which is slow; this module is built into Python, and its name depends on the version.
     if sys.version_info >= (3, 12):
         from _sha2 import sha256
     else:
@@ -173,18 +174,18 @@ def _base36(number: int, width: int) -> str:
 
 
 def is_id(prefix: str, text: str) -> bool:
-    """Say whether a text has the form of an id of this kind."""
+    """Return whether a text has the form of an id of this kind."""
     head, _, tail = text.partition("_")
     return head == prefix and tail.isascii() and tail.isalnum() and len(text) <= TITLE_LIMIT
 
 
 def check_goal(name: str) -> None:
-    """Raise unless the name is empty or can be a goal's name, which is also the name of a file."""
+    """Raise unless the name is empty or can be a goal's name, which is also a file name."""
     _check_length("goal", name, TITLE_LIMIT)
     if name and not (name[0].isalnum() and all(letter.isalnum() or letter in "._-" for letter in name)):
         raise InvalidValue(
-            f"goal `{name}` may hold letters, digits, dots, dashes and underscores only",
-            hint="name it like a file: `password-reset`",
+            f"goal `{name}` must contain only letters, digits, dots, dashes and underscores",
+            hint="choose a name that can be a file name, such as `password-reset`",
         )
 
 
@@ -195,14 +196,14 @@ def check_id(prefix: str, text: str) -> None:
         letters = "".join(letter for letter in text.removeprefix(prefix) if letter.isascii() and letter.isalnum())
         raise InvalidValue(
             f"`{text[:TITLE_LIMIT]}` is not an id of the form {prefix}_…",
-            hint=f"ids hold letters and digits only after the underscore: `{prefix}_{letters[:20] or 1}`",
+            hint=f"after the underscore, an id must contain only letters and digits: `{prefix}_{letters[:20] or 1}`",
         )
 
 
 def check_text(name: str, text: object) -> str:
-    """Return the text, or raise unless it is one."""
+    """Return the text; raise if it is not a string."""
     if not isinstance(text, str):
-        raise InvalidValue(f"{name} is {type(text).__name__}, not a text", hint="give a str; bytes must be decoded")
+        raise InvalidValue(f"{name} must be a string, not {type(text).__name__}", hint="pass a str; decode bytes first")
     return text
 
 
@@ -219,23 +220,23 @@ def _check_words(name: str, words: tuple[str, ...], limit: int) -> None:
         raise InvalidValue(f"{len(words)} entries for {name}", hint=f"at most {TAG_LIMIT} are allowed")
     for word in words:
         if not word.strip():
-            raise InvalidValue(f"an empty {name} says nothing", hint=f"leave the {name} out")
+            raise InvalidValue(f"a {name} must not be empty", hint=f"leave the {name} out")
         _check_length(name, word, limit)
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Raise unless a value is one of the choices."""
     if value not in choices:
-        raise InvalidValue(f"{name} `{value}` is unknown", hint=f"{name} is one of: {', '.join(choices)}")
+        raise InvalidValue(f"{name} `{value}` is unknown", hint=f"{name} must be one of: {', '.join(choices)}")
 
 
 def is_figure(value: object) -> bool:
-    """Say whether a value is a number that is not negative and fits into every database."""
+    """Return whether a value is a number that is not negative and fits into every database."""
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST_NUMBER
 
 
 class Triggers(Value):
-    """Exact matches for showing a learning, tried before any similarity."""
+    """Exact conditions for showing a learning; they are checked before any similarity."""
 
     files: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
@@ -284,14 +285,14 @@ class Learning(Value):
     status: str = "active"
     superseded_by: str = ""
     replaces: tuple[str, ...] = ()
-    """Of a proposal: the learnings that it supersedes when it is accepted."""
+    """The learnings that a proposal supersedes when it is accepted."""
     pinned: bool = False
     version: int = 1
     scope: str = "project"
     """Not stored: "project", "user", or the name of another project."""
 
     def advise(self, text: str) -> str:
-        """Return a text of the learning, with `Avoid: ` in front if its polarity is `avoid`."""
+        """Return one of the learning's texts, preceded by `Avoid: ` if its polarity is `avoid`."""
         return AVOID + text if self.polarity == "avoid" else text
 
     def check(self) -> None:
@@ -299,7 +300,7 @@ class Learning(Value):
         if not self.title or self.title != " ".join(self.title.split()):
             raise InvalidValue(
                 "a learning needs a title of one line without surplus white space",
-                hint='say it in one sentence: `learnt add "Run make lint before each commit"`',
+                hint='write one sentence: `learnt add "Run make lint before each commit"`',
             )
         if len(self.title) > TITLE_LIMIT:
             raise InvalidValue(
@@ -320,40 +321,42 @@ class Learning(Value):
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
             raise InvalidValue(
                 f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
-                hint=f"give a number from {LEAST_CONFIDENCE} to 1.0",
+                hint=f"choose a number from {LEAST_CONFIDENCE} to 1.0",
             )
         for field in (*COUNTERS, "created_at", "updated_at"):
             if getattr(self, field) < 0:
-                raise InvalidValue(f"{field} is {getattr(self, field)}", hint=f"{field} cannot be below 0")
+                raise InvalidValue(
+                    f"{field} must be 0 or more, not {getattr(self, field)}", hint=f"leave {field} out, or correct it"
+                )
         if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
             raise InvalidValue(
-                "a learning is superseded if and only if another one supersedes it",
+                "a learning must be superseded if and only if another learning supersedes it",
                 hint="set both `status` and `superseded_by`, or neither",
             )
 
 
-# The fields with the content of a learning, as opposed to its counters, in order. This is the only such list.
+# The fields with a learning's content, as opposed to its counters, in order. No other list defines them.
 CONTENT = Learning.fields[Learning.fields.index("title") : Learning.fields.index("confidence")]
 
 
 class Hit(Value):
-    """A learning that was found, and why: higher scores are better."""
+    """A learning that was found, and why; higher scores are better."""
 
     learning: Learning
     score: float
     matched_fields: tuple[str, ...] = ()
     relevance: float = 0.0
-    """From 0 to 1: the share of the text's weight that was found."""
+    """The share of the text's weight that was found, from 0 to 1."""
     words: Mapping[str, float] = {}
-    """The score of each found word."""
+    """The score of each matching word."""
     trigger: str = ""
-    """The trigger that holds, if any; it ranks before any similarity."""
+    """The trigger that matches, if any; it ranks before any similarity."""
     highlights: Mapping[str, str] = {}
-    """The matched fields with the found words in `<mark>`."""
+    """The matching fields, with the matching words in `<mark>`."""
 
 
 class Event(Value):
-    """A change of a learning: who did what and when, with the old and new values."""
+    """A change to a learning: who did what and when, with the old and new values."""
 
     id: str
     subject: str
@@ -391,16 +394,16 @@ class Task(Value):
     branch: str = ""
     fresh_since: int = 0
     client: str = ""
-    """The client of a conversation."""
+    """The client in which a conversation takes place."""
     queued: bool = False
-    """Whether `learnt work` may claim it; a task that a brief or a debrief created belongs to its caller."""
+    """Whether `learnt work` may claim the task; a task created by a brief or a debrief belongs to its caller."""
     created_at: int = 0
     updated_at: int = 0
 
     def check(self) -> None:
         check_id("task", self.id)
         if not self.title:
-            raise InvalidValue("a task needs a title", hint="say in a few words what is to be done")
+            raise InvalidValue("a task needs a title", hint="describe in a few words what is to be done")
         check_choice("status", self.status, TASK_STATUSES)
         _check_length("text", self.text, LONG_TEXT_LIMIT)
         for field in ("type", "agent", "model", "next_model"):
@@ -413,7 +416,7 @@ class Task(Value):
 
 
 class Claim(Value):
-    """The claim of a worker on a task, for one attempt."""
+    """A worker's claim on a task, for one attempt."""
 
     attempt: str
     worker: str
@@ -433,7 +436,7 @@ class Claim(Value):
 
 
 class Attempt(Value):
-    """A run of an agent on a task, with its figures."""
+    """An agent's run on a task, with its statistics."""
 
     id: str
     task: str
@@ -450,7 +453,7 @@ class Attempt(Value):
     summary: str = ""
     transcript: str = ""
     branch: str = ""
-    """The branch that was checked out at its end."""
+    """The branch that was checked out when the attempt ended."""
 
     def check(self) -> None:
         check_id("attempt", self.id)
@@ -462,7 +465,8 @@ class Attempt(Value):
             figure = getattr(self, field)
             if figure is not None and not is_figure(figure):
                 raise InvalidValue(
-                    f"{field} is {figure!r}", hint=f"{field} is a number from 0 to {LARGEST_NUMBER - 1:,}"
+                    f"{field} must be a number from 0 to {LARGEST_NUMBER - 1:,}, not {figure!r}",
+                    hint=f"leave {field} out if it is unknown",
                 )
         if self.difficulty:
             check_choice("difficulty", self.difficulty, DIFFICULTIES)
@@ -485,7 +489,7 @@ class Failure(Value):
 
     @property
     def symptom(self) -> str:
-        """The error, or if it is unknown, the reason; failures are compared by it."""
+        """The error, or the reason if the error is unknown; failures are compared by their symptom."""
         return self.error or self.reason
 
     def check(self) -> None:
@@ -494,7 +498,7 @@ class Failure(Value):
 
 
 class Injection(Value):
-    """The record that a brief of a task contained a learning, or held it out."""
+    """The record that a task's brief contained a learning, or held it out."""
 
     learning: str
     task: str
@@ -521,7 +525,7 @@ class Discovery(Value):
     worked: str = ""
     """The command that worked instead."""
     excerpt: str = ""
-    """The words of the source that support it."""
+    """The excerpt from the source that supports the discovery."""
     files: tuple[str, ...] = ()
     task: str = ""
     attempt: str = ""
@@ -554,8 +558,8 @@ class Brief(Value):
 
     @property
     def learning_ids(self) -> tuple[str, ...]:
-        """The learnings in its text, in order, without those that the prompt contained elsewhere."""
-        if not self.injections:  # read from the database: the receipt has them
+        """The learnings in the brief's text, in order, without learnings that the prompt contains elsewhere."""
+        if not self.injections:  # the brief was read from the database, so the ids are in the receipt
             return tuple(shown["id"] for shown in self.receipt.get("shown", ()))
         beside = self.receipt.get("beside", ())
         shown = [injection.learning for injection in self.injections if not injection.held_out]
@@ -566,7 +570,7 @@ class Brief(Value):
         check_choice("occasion", self.occasion, OCCASIONS)
         check_choice("asked_by", self.asked_by, ASKERS)
         if any(injection.brief != self.id for injection in self.injections):
-            raise InvalidValue(f"an injection of {self.id} belongs to another brief")
+            raise InvalidValue(f"an injection in {self.id} belongs to another brief")
 
 
 class Debrief(Value):
@@ -583,14 +587,14 @@ class Debrief(Value):
     helpful: tuple[str, ...] = ()
     not_helpful: tuple[str, ...] = ()
     refused_marks: tuple[str, ...] = ()
-    """Marks that do not count: on learnings that the task was not given, repeated, or contradictory."""
+    """Rejected marks: marks on learnings that the task was not given, and repeated or contradictory marks."""
     refusals: Mapping[str, str] = {}
-    """The reason for each refused mark."""
+    """The reason for each rejected mark."""
     next_model: str = ""
     ignored: tuple[str, ...] = ()
-    """Text that looked like a sigil but is not one, each with the reason."""
+    """Statements that look like sigils but are ignored, each with the reason."""
     redactions: int = 0
     spooled: bool = False
-    """Whether the database was not available; the output is in the spool and is applied later."""
+    """Whether the database was not available, so that the output is in the spool and is applied later."""
     new_task: bool = False
     """Whether the task is new."""

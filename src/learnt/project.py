@@ -1,9 +1,9 @@
-"""Find the project around a folder and the one place where its store lives.
+"""Find the project that contains a folder, and the place of its store.
 
 All worktrees of a repository share one store: git's files are followed to the common directory, without starting
-git. The store stands in the main worktree; a bare repository has it beside its common directory. A submodule is a
-project of its own. Outside git, the nearest folder with `learnt.toml` or `.learnt` is the project, unless nothing but
-what clients left is in that.
+git. The store is in the main worktree; for a bare repository, it is beside the common directory. A submodule is a
+separate project. Outside git, the nearest folder with `learnt.toml` or `.learnt` is the project, unless its `.learnt`
+contains only files left by clients.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SETTINGS_FILE = "learnt.toml"
 STORE_FOLDER = ".learnt"
 HOOK_LOG = "hook.log"
 _BACKUPS = "backups"
-_OF_CLIENTS = {".gitignore", "fired", HOOK_LOG}
+_CLIENT_FILES = {".gitignore", "fired", HOOK_LOG}
 
 
 class Project(Value):
-    """A folder of work, and where its store is."""
+    """A project's folder, and the folder of its store."""
 
     root: str
-    """The current worktree: `learnt.toml` is read from here."""
+    """The current worktree, from which `learnt.toml` is read."""
     folder: str
     """The store's folder, shared by all worktrees."""
 
@@ -39,15 +39,15 @@ class Project(Value):
 
 
 def find_project(start: str) -> Project | None:
-    """Return the project that a folder belongs to, or None outside any."""
+    """Return the project that contains a folder, or None outside any project."""
     start = os.path.realpath(start)
-    for folder in _upwards(start):
+    for folder in _with_parents(start):
         git_dir = _git_dir(folder)
         if git_dir:
             store = _store_of(_common_dir(git_dir))
-            # Inside a git directory there is no work: settings are looked for where the store is.
+            # A git directory contains no worktree, so settings are looked for where the store is.
             return Project(root=os.path.dirname(store) if git_dir == folder else folder, folder=store)
-    for folder in _upwards(start):
+    for folder in _with_parents(start):
         store = os.path.join(folder, STORE_FOLDER)
         if os.path.exists(os.path.join(folder, SETTINGS_FILE)) or _is_in_use(store):
             return Project(root=folder, folder=store)
@@ -55,19 +55,19 @@ def find_project(start: str) -> Project | None:
 
 
 def new_project(folder: str) -> Project:
-    """Return the project that a folder outside any would become."""
+    """Return the project that a folder outside any project would become."""
     folder = os.path.realpath(folder)
     return Project(root=folder, folder=os.path.join(folder, STORE_FOLDER))
 
 
 def head_branch(root: str) -> str:
-    """Return the branch that is checked out in a folder; nothing outside git, and where a commit is without one."""
+    """Return the branch that is checked out in a folder; empty outside git, or if a commit is checked out directly."""
     name = _head(_git_dir(root))
     return name.removeprefix("ref:").strip().removeprefix("refs/heads/") if name.startswith("ref:") else ""
 
 
 def head_commit(root: str) -> str:
-    """Return the commit that is checked out in a folder, as far as git's files tell without starting git."""
+    """Return the commit that is checked out in a folder, if git's files show it without starting git."""
     git_dir = _git_dir(root)
     head = _head(git_dir)
     if not git_dir or not head.startswith("ref:"):
@@ -82,12 +82,12 @@ def head_commit(root: str) -> str:
 
 
 def user_data_folder(environ: dict[str, str]) -> str:
-    """Return the folder of the user-wide store, by the platform's custom."""
+    """Return the user-wide store's folder, following the platform's convention."""
     return os.path.join(_platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA"), "learnt")
 
 
 def user_settings_file(environ: dict[str, str]) -> str:
-    """Return the path of the user-wide settings, by the platform's custom."""
+    """Return the path of the user-wide settings, following the platform's convention."""
     folder = _platform_folder(environ, "XDG_CONFIG_HOME", ".config", "APPDATA")
     return os.path.join(folder, "learnt", SETTINGS_FILE)
 
@@ -97,11 +97,11 @@ def _platform_folder(environ: dict[str, str], xdg: str, unix: str, windows: str)
         return environ[xdg]
     if sys.platform == "win32":
         return environ.get(windows) or os.path.expanduser("~")
-    home = environ.get("HOME") or _home_of_user()
+    home = environ.get("HOME") or _user_home()
     return os.path.join(home, "Library/Application Support" if sys.platform == "darwin" else unix)
 
 
-def _home_of_user() -> str:
+def _user_home() -> str:
     if sys.platform == "win32":
         return os.path.expanduser("~")
     import pwd
@@ -109,21 +109,21 @@ def _home_of_user() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
-        raise WrongRequest("nobody knows your home folder", hint="set HOME") from None
+        raise WrongRequest("your home folder is unknown", hint="set HOME") from None
 
 
 def _is_in_use(store: str) -> bool:
-    """Say whether a store's folder holds more than what setting clients up, and their hooks, leave there."""
+    """Return whether a store's folder contains more than the files left by setting up clients and by their hooks."""
     try:
-        names = set(os.listdir(store)) - _OF_CLIENTS
+        names = set(os.listdir(store)) - _CLIENT_FILES
         if names == {_BACKUPS}:
             names = set(os.listdir(os.path.join(store, _BACKUPS))) - {"clients"}
         return bool(names)
     except OSError:
-        return os.path.exists(store)  # opening it says what is wrong
+        return os.path.exists(store)  # opening the store reports what is wrong
 
 
-def _upwards(folder: str) -> list[str]:
+def _with_parents(folder: str) -> list[str]:
     folders = [folder]
     while os.path.dirname(folder) != folder:
         folder = os.path.dirname(folder)
@@ -132,15 +132,15 @@ def _upwards(folder: str) -> list[str]:
 
 
 def _git_dir(folder: str) -> str | None:
-    """Return the git directory that `folder` is the worktree of (or is itself, when bare)."""
+    """Return the git directory whose worktree is `folder`, or `folder` itself if it is a bare repository."""
     dot_git = os.path.join(folder, ".git")
     if os.path.isfile(dot_git):
         line = _first_line(dot_git)
         target = os.path.realpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))
         if line.startswith("gitdir:") and not os.path.isfile(os.path.join(target, "HEAD")):
             raise WrongRequest(
-                f"{dot_git} points to {target}, which is not there",
-                hint="bring the main checkout back, or run `git worktree repair`",
+                f"{dot_git} points to {target}, which does not exist",
+                hint="restore the main checkout, or run `git worktree repair`",
             )
         return target if line.startswith("gitdir:") else None
     return next((place for place in (dot_git, folder) if _is_git_dir(place)), None)
@@ -168,13 +168,13 @@ def _store_of(common_dir: str) -> str:
     worktree = _configured_worktree(common_dir)  # set for submodules
     if worktree:
         return os.path.join(worktree, STORE_FOLDER)
-    # `.bare` lies inside its project. `api.git` may have neighbours, which must not share a store with it.
+    # `.bare` is inside its project. `api.git` may have neighbours, which must not share its store.
     return os.path.join(parent, STORE_FOLDER if name == ".bare" else name.removesuffix(".git") + STORE_FOLDER)
 
 
 def _configured_worktree(common_dir: str) -> str | None:
     section = ""
-    # A sparse checkout moves the setting into a file of its own.
+    # A sparse checkout moves the setting into a separate file.
     for line in _lines(os.path.join(common_dir, "config")) + _lines(os.path.join(common_dir, "config.worktree")):
         if line.startswith("["):
             section = line.strip("[]").lower()

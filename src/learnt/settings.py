@@ -1,7 +1,8 @@
-"""Every setting: its key, default, meaning and bounds.
+"""Every setting, with its key, default, meaning and bounds.
 
-`Settings` gives the names, types and defaults, `SETTINGS` the meanings and bounds. The documentation, `learnt config`
-and the file that `init` writes are generated from them; `config.py` reads files and variables into a `Settings`.
+`Settings` defines the names, types and defaults; `SETTINGS` defines the meanings and bounds. The documentation,
+`learnt config` and the file that `init` writes are generated from them;
+`config.py` reads files and variables into a `Settings`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ AGENTS: dict[str, tuple[str, ...]] = {
 
 
 class Model(Value):
-    """A language model, and its prices in USD: of one attempt, and of a million tokens."""
+    """A language model, and its prices in USD for one attempt and for a million tokens."""
 
     name: str
     price: float = 0.0
@@ -41,7 +42,7 @@ class Model(Value):
         for field in ("price", "input_price", "output_price"):
             price = getattr(self, field)
             if not is_figure(price):
-                raise InvalidValue(f"{field} is {price!r}", hint=f"{field} is an amount in USD, 0 or more")
+                raise InvalidValue(f"{field} must be 0 or more, not {price!r}", hint=f"set {field} to an amount in USD")
 
 
 class Settings(Value):
@@ -102,8 +103,9 @@ class Settings(Value):
 class Setting:
     """The meaning of a setting and its allowed values.
 
-    `personal`: allowed only in the user's own file and variables, not in a project's file. `table`: for one entry of a
-    setting that is a table, the key of that setting. A plain class, because every hook creates all of them.
+    A `personal` setting is allowed only in the user's own file and variables, not in a project's file. For an entry of
+    a setting that is a table, `table` is the key of that setting. This is a plain class, because every hook creates all
+    settings.
     """
 
     __slots__ = ("choices", "example", "key", "least", "meaning", "most", "personal", "table")
@@ -126,7 +128,7 @@ class Setting:
 
     @property
     def field(self) -> str:
-        """The name in Settings."""
+        """The setting's field name in Settings."""
         return self.key.replace(".", "_")
 
     @property
@@ -136,7 +138,7 @@ class Setting:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets it."""
+        """The environment variable for this setting."""
         return PREFIX + (self.table or self.field).upper()
 
 
@@ -359,20 +361,20 @@ def render_template() -> str:
 
 
 def example_lines(setting: Setting) -> list[str]:
-    """Return the lines of a settings file that show how to set it."""
+    """Return the lines for a settings file that show how to set this setting."""
     if setting.key == "agents":
         return [f"{agent_key(name)} = {as_toml(categories)}" for name, categories in AGENTS.items()]
     return [f"{setting.key} = {as_toml(example_value(setting))}"]
 
 
 def agent_key(name: str) -> str:
-    """Return the key of an agent's categories in a settings file."""
+    """Return the key for an agent's categories in a settings file."""
     bare = name.isascii() and name.replace("-", "").isalnum()
     return f"agents.{name if bare else as_toml(name)}.categories"
 
 
 def example_value(setting: Setting) -> Any:
-    """Return the example value of a setting, or else its default."""
+    """Return a setting's example value, or else its default."""
     if not setting.example:
         return setting.default
     if setting.key == "models":

@@ -1,4 +1,4 @@
-"""Check whether the categories of agents in the settings match the known agents and learnings."""
+"""Check whether the agents' categories in the settings match the existing agents and learnings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MIN_LIKENESS = 0.8
 
 
 class Remark(Value):
-    """A finding and its remedy; `fine`: nothing needs to be done."""
+    """A finding and its remedy; `fine` means that nothing needs to be done."""
 
     detail: str
     remedy: str = ""
@@ -29,65 +29,69 @@ class Remark(Value):
 
 
 def check_categories(database: Database, configuration: Configuration) -> Iterator[Remark]:
-    """Yield remarks on the categories of agents; only entries that a person wrote are checked for mistakes."""
+    """Yield remarks on the agents' categories; only entries written by a person are checked for mistakes."""
     agents = configuration.settings.agents
-    present = _one_spelling_each(learnings.categories(database))
-    # Agents that are known to exist: those of the defaults, and those that were briefed.
-    known = {*AGENTS, *map(key_of, briefed_agents(database, limit=_ALL_BRIEFS))} if configuration.agents_from else set()
-    for name, where in configuration.agents_from.items():
-        if name not in known:
-            yield _remark_on_stranger(name, where, known)
+    learning_categories = _unique_by_key(learnings.categories(database))
+    # An agent is known to exist if it is in the defaults or has been briefed.
+    existing_agents: set[str] = set()
+    if configuration.agents_from:
+        existing_agents = {*AGENTS, *map(key_of, briefed_agents(database, limit=_ALL_BRIEFS))}
+    for name, origin in configuration.agents_from.items():
+        if name not in existing_agents:
+            yield _remark_on_never_briefed(name, origin, existing_agents)
         if not agents[name]:
             yield Remark(
-                detail=f"{where} gives {name} no categories: it sees only what is general",
-                remedy="name some, or leave the agent out, and it sees everything",
+                detail=f"{origin} lists no categories for {name}, so it sees only general learnings",
+                remedy="list some categories, or remove the agent's entry so that it sees everything",
                 fine=False,
             )
-        missing = categories_without_learnings(agents[name], present)
+        missing = categories_without_learnings(agents[name], learning_categories)
         if missing:
-            yield _remark_on_missing(missing, present, f"{where} names categories of {name} that no learning has")
+            yield _remark_on_missing(
+                missing, learning_categories, f"{origin} lists categories for {name} that no learning has"
+            )
     recent = briefed_agents(database, limit=_BRIEFS_CONSIDERED)
-    strangers = _one_spelling_each(name for name in recent if key_of(name) not in agents)
-    if strangers:
+    unconfigured = _unique_by_key(name for name in recent if key_of(name) not in agents)
+    if unconfigured:
         yield Remark(
-            detail=f"agents without categories of their own see everything: {_join(strangers)}",
-            remedy=_ask_whether_meant(strangers, agents),
+            detail=f"agents without configured categories see everything: {_join(unconfigured)}",
+            remedy=_ask_whether_meant(unconfigured, agents),
         )
-    general = unassigned_categories(agents, present)
+    general = unassigned_categories(agents, learning_categories)
     if general:
-        yield Remark(detail=f"categories that are named for no agent count as general: {_join(general)}")
+        yield Remark(detail=f"categories that are not assigned to any agent are treated as general: {_join(general)}")
 
 
-def _remark_on_stranger(name: str, where: str, known: Iterable[str]) -> Remark:
-    near = _find_near(name, known)
+def _remark_on_never_briefed(name: str, origin: str, existing_agents: Iterable[str]) -> Remark:
+    near = _find_near(name, existing_agents)
     return Remark(
-        detail=f"{where} gives categories to {name}, which was never briefed",
+        detail=f"{origin} lists categories for {name}, which has never been briefed",
         remedy=f"did you mean `{near}`?" if near else "",
         fine=not near,
     )
 
 
-def _remark_on_missing(missing: Sequence[str], present: Sequence[str], detail: str) -> Remark:
-    meant = _ask_whether_meant(missing, map(key_of, present))
-    others = f"learnings have these: {_join(present)}" if present else ""
-    remedy = f"{meant} ({others})" if meant else others
-    return Remark(detail=f"{detail}: {_join(missing)}", remedy=remedy, fine=not present)
+def _remark_on_missing(missing: Sequence[str], learning_categories: Sequence[str], detail: str) -> Remark:
+    question = _ask_whether_meant(missing, map(key_of, learning_categories))
+    existing = f"learnings have these categories: {_join(learning_categories)}" if learning_categories else ""
+    remedy = f"{question} ({existing})" if question else existing
+    return Remark(detail=f"{detail}: {_join(missing)}", remedy=remedy, fine=not learning_categories)
 
 
-def _ask_whether_meant(names: Iterable[str], known: Iterable[str]) -> str:
-    """Return the question whether similar known names were meant; empty if there are none."""
-    known = sorted(known)
-    near = {name: _find_near(key_of(name), known) for name in names}
-    meant = [f"`{match}` by {name}" for name, match in near.items() if match]
+def _ask_whether_meant(names: Iterable[str], candidates: Iterable[str]) -> str:
+    """Return a question asking whether a similar name was meant; empty if no candidate is similar."""
+    candidates = sorted(candidates)
+    near = {name: _find_near(key_of(name), candidates) for name in names}
+    meant = [f"`{match}` instead of {name}" for name, match in near.items() if match]
     return f"did you mean {_join(meant)}?" if meant else ""
 
 
-def _find_near(key: str, known: Iterable[str]) -> str:
-    return next(iter(difflib.get_close_matches(key, sorted(known), n=1, cutoff=_MIN_LIKENESS)), "")
+def _find_near(key: str, candidates: Iterable[str]) -> str:
+    return next(iter(difflib.get_close_matches(key, sorted(candidates), n=1, cutoff=_MIN_LIKENESS)), "")
 
 
-def _one_spelling_each(names: Iterable[str]) -> list[str]:
-    """Return each name in the first of its spellings."""
+def _unique_by_key(names: Iterable[str]) -> list[str]:
+    """Return the names without repetitions; of several spellings, the first is returned."""
     spellings: dict[str, str] = {}
     for name in names:
         spellings.setdefault(key_of(name), name)

@@ -1,4 +1,4 @@
-"""Fill in the template of an agent's prompt with its standing learnings, and record them as a brief.
+"""Fill in an agent's prompt template with its standing learnings, and record them as a brief.
 
 Templates run in Jinja2's immutable sandbox: they cannot reach Python's internals, change their variables or include
 files. The length of the output is limited. The run time is not, because templates come from the caller's own code.
@@ -26,9 +26,9 @@ from learnt.flow.standing import CacheState, StandingChoice, cache_state, choose
 from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
 
 LEARNINGS = "learnings"
-_LONGEST_PATH = 4_096
-_LONGEST_OUTPUT = 1_000_000
-_TEMPLATE = "<template>"
+_MAX_PATH_CHARS = 4_096
+_MAX_OUTPUT_CHARS = 1_000_000
+_TEMPLATE_NAME = "<template>"
 # Errors that Python raises for mistakes in a template.
 _ERRORS = (
     ArithmeticError,
@@ -43,21 +43,21 @@ _ERRORS = (
 
 
 class AgentTemplates:
-    """Fills in the templates of agents' prompts."""
+    """Fills in agents' prompt templates."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
 
     def cache_state(self) -> CacheState:
-        """Return the figures of this process's cache of learnings."""
+        """Return the statistics of this process's cache of learnings."""
         return cache_state(self._context)
 
     def standing(self, agent: str) -> list[Learning]:
-        """Return the standing learnings of an agent, from the cache if it is fresh."""
+        """Return an agent's standing learnings, from the cache if it is fresh."""
         return standing(self._context, agent=agent, cached=True)
 
     def remarks(self) -> list[Remark]:
-        """Return remarks on the categories that the settings give to agents."""
+        """Return remarks on the categories that the settings assign to agents."""
         return list(check_categories(self._context.store.database, self._context.configuration))
 
     def render(
@@ -72,28 +72,28 @@ class AgentTemplates:
         """Return the filled-in template; if it shows the learnings, they are recorded first."""
         began_ns = time.perf_counter_ns()
         text = _read_template(template)
-        given = _check_variables(variables)
-        if not inject_learnings or LEARNINGS in given:
-            return fill_template(text, {LEARNINGS: "", **given})
-        known, brief = self._brief(self._context.redact_line(agent), task)
-        filled = fill_template(text, {LEARNINGS: brief.text, **given})
-        # Filters may change the text, but most of them keep the id of the brief.
+        template_variables = _check_variables(variables)
+        if not inject_learnings or LEARNINGS in template_variables:
+            return fill_template(text, {LEARNINGS: "", **template_variables})
+        briefed_task, brief = self._brief(self._context.redact_line(agent), task)
+        filled = fill_template(text, {LEARNINGS: brief.text, **template_variables})
+        # Filters may change the text, but most of them keep the brief's id, so the id shows that the text is used.
         if brief.text and brief.id in filled.casefold():
-            record(self._context, known, brief, began_ns=began_ns)
+            record(self._context, briefed_task, brief, began_ns=began_ns)
         return filled
 
     def _brief(self, agent: str, task: str | None) -> tuple[Task, Brief]:
-        """Return the standing brief of an agent, not recorded yet, and its task."""
+        """Return the task and the standing brief of an agent; the brief is not recorded yet."""
         context = self._context
         now = context.clock()
-        # Several agents may share a task; its id is its title until a brief gives another.
+        # Several agents may share a task, so its title is its id until a brief sets another title.
         title = task or (f"Prompt of {agent}" if agent else "Prompt")
-        known = task_for(context, BriefRequest(text=title, task=task, agent=agent), now=now)
-        choice = self._choose(known, agent)
+        briefed_task = task_for(context, BriefRequest(text=title, task=task, agent=agent), now=now)
+        choice = self._choose(briefed_task, agent)
         shown = tuple(Shown(learning=learning) for learning in choice.chosen)
         brief = assemble(
             Draft(
-                task=known,
+                task=briefed_task,
                 content=Content(id=new_id("brief", now), now_ms=now, learnings=shown),
                 choices=[
                     Choice(hit=Hit(learning=entry.learning, score=0.0), left_out=entry.left_out)
@@ -104,13 +104,13 @@ class AgentTemplates:
                     "per_category": context.settings.brief_per_category,
                     "budget_tokens": context.settings.brief_tokens,
                 },
-                asked={"goal": known.goal, "exclude_goal": "", "only_new": False},
+                asked={"goal": briefed_task.goal, "exclude_goal": "", "only_new": False},
                 agent=agent,
                 occasion="template",
             )
         )
         cache = {"hits": choice.hits, "misses": choice.misses, "age_s": round(choice.age_s, 1)}
-        return known, brief.replace(receipt={**brief.receipt, "cache": cache})
+        return briefed_task, brief.replace(receipt={**brief.receipt, "cache": cache})
 
     def _choose(self, task: Task, agent: str) -> StandingChoice:
         if task.skip_learnings:
@@ -125,15 +125,15 @@ class AgentTemplates:
 
 
 def _read_template(template: str | os.PathLike[str]) -> str:
-    """Return the text of a template, or of the file at a path object.
+    """Return a template's text; for a path object, return the file's text.
 
-    A text that is a path is never read as a file, because it may come from an untrusted source.
+    A string is never treated as a path, because it may come from an untrusted source.
     """
     if isinstance(template, str):
         text = template
-        if len(text) <= _LONGEST_PATH and os.path.isfile(text):
+        if len(text) <= _MAX_PATH_CHARS and os.path.isfile(text):
             raise WrongRequest(
-                f"the template is the name of a file, {text}", hint="pass pathlib.Path(…) to fill in the file"
+                f"the template must be its text, not the path {text}", hint="pass pathlib.Path(…) to fill in the file"
             )
     elif isinstance(template, os.PathLike):
         path = os.fspath(template)
@@ -142,28 +142,32 @@ def _read_template(template: str | os.PathLike[str]) -> str:
                 text = file.read(LONG_TEXT_LIMIT + 1)
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            raise LearntError(f"cannot read the template {path}: {why}", hint="name a readable text file") from None
+            raise LearntError(
+                f"cannot read the template {path}: {why}", hint="pass the path of a readable text file"
+            ) from None
     else:
         raise WrongRequest(
-            f"a template is {type(template).__name__}", hint="give its text, or a pathlib.Path that names its file"
+            f"the template must be a string or a path, not {type(template).__name__}",
+            hint="pass its text, or the pathlib.Path of its file",
         )
     if len(text) > LONG_TEXT_LIMIT:
         raise WrongRequest(
-            f"the template has more than {LONG_TEXT_LIMIT:,} characters", hint="a prompt has to be shorter"
+            f"the template has more than {LONG_TEXT_LIMIT:,} characters",
+            hint="shorten it: a prompt must be shorter than that",
         )
     return text
 
 
-def _check_variables(context: Mapping[str, Any] | None) -> dict[str, Any]:
-    if context is None:
+def _check_variables(variables: Mapping[str, Any] | None) -> dict[str, Any]:
+    if variables is None:
         return {}
-    hint = 'give variables by their names: `context={"task": "Add password reset"}`'
-    if not isinstance(context, Mapping):
-        raise WrongRequest(f"the context is {type(context).__name__}", hint=hint)
-    wrong = next((name for name in context if not isinstance(name, str)), None)
-    if wrong is not None:
-        raise WrongRequest(f"a name in the context is {type(wrong).__name__}", hint=hint)
-    return dict(context)
+    hint = 'pass the variables by name: `context={"task": "Add password reset"}`'
+    if not isinstance(variables, Mapping):
+        raise WrongRequest(f"the context must be a mapping, not {type(variables).__name__}", hint=hint)
+    invalid_name = next((name for name in variables if not isinstance(name, str)), None)
+    if invalid_name is not None:
+        raise WrongRequest(f"each name in the context must be a string, not {type(invalid_name).__name__}", hint=hint)
+    return dict(variables)
 
 
 class _OutputTooLong(TemplateError):
@@ -171,27 +175,27 @@ class _OutputTooLong(TemplateError):
 
 
 def fill_template(template: str, variables: Mapping[str, Any]) -> str:
-    """Return the template with its variables filled in; raise WrongRequest for a mistake in it."""
+    """Return the template with its variables filled in; raise WrongRequest if it contains a mistake."""
     try:
         environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True, cache_size=0)
         return _join_within_limit(environment.from_string(template).generate(variables))
     except (TemplateError, *_ERRORS) as error:
-        raise _explain(error, variables) from None
+        raise _make_error(error, variables) from None
 
 
 def _join_within_limit(pieces: Iterable[str]) -> str:
-    kept: list[str] = []
+    joined: list[str] = []
     length = 0
     for piece in pieces:
         length += len(piece)
-        if length > _LONGEST_OUTPUT:
-            raise _OutputTooLong(f"it makes more than {_LONGEST_OUTPUT:,} characters")
-        kept.append(piece)
-    return "".join(kept)
+        if length > _MAX_OUTPUT_CHARS:
+            raise _OutputTooLong(f"the output is longer than {_MAX_OUTPUT_CHARS:,} characters")
+        joined.append(piece)
+    return "".join(joined)
 
 
-def _explain(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
-    """Return the error for a mistake, with its line and a hint."""
+def _make_error(error: BaseException, variables: Mapping[str, Any]) -> WrongRequest:
+    """Return the WrongRequest for a mistake in a template, with its line and a hint."""
     line = error.lineno if isinstance(error, TemplateSyntaxError) else _find_line(error)
     place = f"line {line} of the template" if line else "the template"
     message = " ".join(str(error).split()) or type(error).__name__
@@ -202,22 +206,22 @@ def _choose_hint(error: BaseException, message: str, variables: Mapping[str, Any
     if isinstance(error, _OutputTooLong | MemoryError | RecursionError | OverflowError):
         return "make it simpler: a prompt has to be short"
     if "no loader" in message:
-        return "a template cannot include others; give their text in `context`"
+        return "a template cannot include other templates; pass their text in `context`"
     if isinstance(error, SecurityError):
-        return "a template may only read its variables"
+        return "a template can only read its variables"
     if isinstance(error, TemplateSyntaxError):
         return "templates are written in Jinja2; correct that line"
     if isinstance(error, UndefinedError):
         names = ", ".join(sorted(map(str, variables)))
-        return f"it may use {names}; `default('')` covers what may be missing"
-    return "correct what it does with its values"
+        return f"the template can use {names}; add `default('')` to variables that might be missing"
+    return "correct how the template uses its values"
 
 
 def _find_line(error: BaseException) -> int:
-    """Return the line of the template that raised an error; 0 if it is unknown."""
+    """Return the line of the template that raised an error; 0 if the line is unknown."""
     line, trace = 0, error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == _TEMPLATE:
+        if trace.tb_frame.f_code.co_filename == _TEMPLATE_NAME:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line

@@ -32,7 +32,7 @@ WORKER_LOG = "worker.log"
 WORKER_LOCK = "worker.lock"
 _WORKER_STATE = "worker.state"
 _MAX_LOG_BYTES = 100_000
-# A worker that has not taken its lock after this time counts as dead, and another one is started.
+# A worker that has not taken its lock after this time is considered dead, and another worker is started.
 _TIME_TO_BEGIN_S = 10.0
 
 
@@ -42,12 +42,12 @@ class State(Value):
     running_since: int | None
     tasks_since: int
     every: int
-    """After how many finished tasks the files are updated automatically; 0 for never."""
+    """After how many finished tasks the files are updated automatically; 0 means never."""
     last: Regeneration | None
 
     @property
     def is_due(self) -> bool:
-        """Whether enough tasks were finished since the last update."""
+        """Whether enough tasks have been finished since the last update."""
         return 0 < self.every <= self.tasks_since
 
 
@@ -67,12 +67,12 @@ def _tasks_since(store: Store) -> int:
 
 
 def _interval(settings: Settings) -> int:
-    """Return after how many tasks the files are updated automatically; 0 for never."""
+    """Return after how many tasks the files are updated automatically; 0 means never."""
     return settings.learnings_regenerate_every if settings.learnings_enabled else 0
 
 
 def latest(store: Store, *, limit: int) -> list[Regeneration]:
-    """Return the latest updates, newest first; an update that is recorded as running but does not run was killed."""
+    """Return the latest updates, newest first; an update that is recorded as running but is not running was killed."""
     updates = regenerations.latest(store.database, limit=limit)
     if not any(update.result == "running" for update in updates) or is_updating(store):
         return updates
@@ -95,11 +95,13 @@ def is_updating(store: Store) -> bool:
 def refuse_without_project(context: Context) -> None:
     """Raise for the user-wide store, which has no learnings files."""
     if not context.root:
-        raise WrongRequest("learnings.md belongs to a project", hint="go to one; `learnt init` makes a folder one")
+        raise WrongRequest(
+            "learnings.md belongs to a project", hint="go to a project; `learnt init` turns a folder into one"
+        )
 
 
 def update_when_due(context: Context) -> None:
-    """Start an update of the learnings files if enough tasks are finished; never raise."""
+    """Start an update of the learnings files if enough tasks have been finished; never raise."""
     if not context.root or os.environ.get(INTERNAL):
         return
     try:
@@ -109,13 +111,14 @@ def update_when_due(context: Context) -> None:
 
 
 def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> None:
-    """Start an update of the files in the background, if enough tasks are finished and no update is running."""
+    """Start an update of the files in the background, if enough tasks have been finished and no update is running."""
     if not 0 < _interval(settings) <= _tasks_since(store):
         return
     files = state(store, settings)
     if files.running_since is not None:
         return
-    # Processes that finish tasks at the same time start one update; an update that was just started counts as running.
+    # Processes that finish tasks at the same time must start only one update, so one that was just started is treated
+    # as running.
     before = max(now - _TIME_TO_START_MS, files.last.started_at if files.last else 0)
     with store.transaction():
         is_first = regenerations.claim_update(store.database, now=now, before=before)
@@ -124,12 +127,12 @@ def start_when_due(store: Store, settings: Settings, *, root: str, now: int) -> 
 
 
 def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
-    """Start the worker of a store, unless one is running or starting; never raise.
+    """Start a store's worker, unless one is running or starting; never raise.
 
-    `at_most_every_s`: do nothing if the last worker started less than this ago.
+    Do nothing if the last worker started less than `at_most_every_s` seconds ago.
     """
     place = context.store.place
-    # The worker opens the configured store, so it could not find any other.
+    # The worker opens the configured store, so it could not find any other store.
     if not context.root or os.environ.get(INTERNAL) or place.address != context.settings.database:
         return
     try:
@@ -144,9 +147,9 @@ def start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
 
 
 def worker_state(folder: str) -> tuple[str, float]:
-    """Return the state of the last worker and since when, in seconds since 1970.
+    """Return the last worker's state, and when that state began, in seconds since 1970.
 
-    The state is `started`, `begun`, `done` or `failed`; empty if no worker ever ran.
+    The state is `started`, `begun`, `done` or `failed`; it is empty if no worker has ever run.
     """
     try:
         with open(os.path.join(folder, _WORKER_STATE), encoding="ascii", errors="replace") as file:
@@ -157,7 +160,7 @@ def worker_state(folder: str) -> tuple[str, float]:
 
 
 def record_worker_state(folder: str, state: str) -> None:
-    """Record the state of the worker and the present time."""
+    """Record the worker's state and the current time."""
     write_private(os.path.join(folder, _WORKER_STATE), f"{state} {time.time():.3f}")
 
 

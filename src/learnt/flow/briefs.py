@@ -1,6 +1,6 @@
-"""Before a task: recall learnings, brief the agent, store the receipt, and render it again on demand.
+"""Before a task: recall learnings, brief the agent, store the receipt, and render the brief again on demand.
 
-Every brief, for a task, a hook event or a template, is built by `assemble` and stored by `record` before its text is
+Every brief (for a task, a hook event or a template) is built by `assemble` and stored by `record` before its text is
 used.
 """
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from learnt.model import Failure
     from learnt.store import Store
 
-STRATEGIES = ("hybrid", "words")  # both search by words; there is no other way yet
+STRATEGIES = ("hybrid", "words")  # both search by words; no other strategy exists yet
 _MAX_TRUSTED = 20
 _MAX_DOUBTED = 10
 _MAX_OWN = 10
@@ -106,9 +106,9 @@ class Draft(Value):
     content: Content
     choices: Sequence[Choice]
     settings: Mapping[str, Any]
-    """The settings of the choice for the receipt, including `budget_tokens`."""
+    """The settings used for the choice, including `budget_tokens`; they go into the receipt."""
     asked: Mapping[str, Any]
-    """The request apart from its text, for the receipt."""
+    """The request without its text; it goes into the receipt."""
     query: str = ""
     beside: Sequence[str] = ()
     max_chars: int | None = None
@@ -119,7 +119,7 @@ class Draft(Value):
 
 
 def search(context: Context, request: SearchRequest) -> list[Hit]:
-    """Return the learnings that match a text, best first: those whose triggers hold, then those that share words."""
+    """Return the learnings that match a text, best first: triggered learnings, then learnings that share words."""
     if request.strategy not in STRATEGIES:
         raise WrongRequest(f"there is no strategy `{request.strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
     check_rows(limit=request.limit)
@@ -143,9 +143,9 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     now = context.clock()
     task = task_for(context, request, now=now)
     situation = _situation(request, request.text, task.type)
-    known = _known_before(context, task if request.only_new else None, request.beside)
-    known |= given_to_others(context, task.id, request.agent)
-    hits, reasons = _recall(context, situation, task, known, request)
+    already_given = _known_before(context, task if request.only_new else None, request.beside)
+    already_given |= given_to_others(context, task.id, request.agent)
+    hits, reasons = _recall(context, situation, task, already_given, request)
     rules = _rules(context)
     choices = choose(hits, rules, known=reasons, impact=impact)
     draft = Draft(
@@ -171,7 +171,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
 
 
 def assemble(draft: Draft) -> Brief:
-    """Return the brief of a draft, cut to its budget, with its receipt and its injections."""
+    """Return the brief for a draft, cut to its budget, with its receipt and its injections."""
     content, no_room = fit(draft.content, draft.settings["budget_tokens"], max_chars=draft.max_chars)
     receipt = write_receipt(
         query=draft.query,
@@ -211,18 +211,18 @@ def record(
     began_ns: int | None = None,
     warning: CallWarning | None = None,
 ) -> Brief:
-    """Store a brief, its injections and how long it took to make; return it.
+    """Store a brief, its injections and how long it took to build; return the brief.
 
-    `began_ns`: when work on it began, by `time.perf_counter_ns`; by default, when it was created. `warning`: the
-    warning that it contains.
+    `began_ns` is when work on the brief began, by `time.perf_counter_ns`; by default, when the brief was created.
+    `warning` is the warning that the brief contains.
     """
     before = injected(context, task.id)
     spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
     age_s = context.store.age_s()
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
     brief = brief.replace(duration_ms=max(0, spent), receipt=receipt)
-    given = happened.BriefRecord(task=task, brief=brief)
-    context.store.record(given if warning is None else warning.as_record(given))
+    brief_record = happened.BriefRecord(task=task, brief=brief)
+    context.store.record(brief_record if warning is None else warning.as_record(brief_record))
     for store in context.stores[1:]:
         shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
         fresh = [id for id in shown if id not in before]
@@ -238,7 +238,7 @@ def explain(context: Context, id: str) -> Brief:
 
     def failure_of(attempt: str) -> Failure:
         if attempt not in reports:
-            raise NotFound(f"no report on `{attempt}`", hint="it is no longer in this store")
+            raise NotFound(f"no report on `{attempt}`", hint="the report is no longer in this store")
         return reports[attempt]
 
     def learning_at(id: str, version: int, scope: str) -> Learning:
@@ -252,23 +252,23 @@ def explain(context: Context, id: str) -> Brief:
 
 
 def is_as_sent(brief: Brief) -> bool:
-    """Say whether the text of a brief is byte for byte the text that the agent was given."""
+    """Return whether a brief's text is byte for byte the text that the agent was given."""
     return digest(brief.text) == brief.text_hash
 
 
 def is_of_another_version(brief: Brief) -> bool:
-    """Say whether a brief was rendered by another version, whose wording may differ."""
+    """Return whether a brief was rendered by another version, whose wording may differ."""
     return bool(brief.receipt.get("render", 1) != RENDERER)
 
 
 def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
-    """Return the task of a brief: the stored one, or a new one from the text."""
+    """Return the stored task of a brief, or a new task made from the text."""
     id = request.task or new_id("task", now)
-    known = tasks.find(context.store.database, id)
+    stored = tasks.find(context.store.database, id)
     title = fold(request.text)[:TITLE_LIMIT]
-    if known and known.title == known.id and title:
-        return known.replace(title=title, text=request.text[:TEXT_LIMIT])
-    return known or Task(
+    if stored and stored.title == stored.id and title:
+        return stored.replace(title=title, text=request.text[:TEXT_LIMIT])
+    return stored or Task(
         id=id,
         title=title or "(no title)",
         text=request.text[:TEXT_LIMIT],
@@ -281,18 +281,18 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
 
 
 def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
-    """Return the learnings that a task was given since a moment, and whether each was held out."""
+    """Return the learnings that a task was given since the given time, and whether each was held out."""
     # Read the spool first, because a replay may move records to the database meanwhile.
     pending = context.store.pending_briefs(task) if task else ()
-    given = happened.injected(context.store.database, task, since=since)
+    held_out_by_id = happened.injected(context.store.database, task, since=since)
     for record in pending:
         injections = record.given.brief.injections
-        given |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
-    return given
+        held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
+    return held_out_by_id
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
-    """Return the learnings that other agents were given for the same task; briefs without an agent do not count."""
+    """Return the learnings that other agents were given for the same task; briefs without an agent are ignored."""
     if not agent:
         return {}
     return {
@@ -303,7 +303,7 @@ def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
 
 
 def asked(situation: Situation, **also: Any) -> dict[str, Any]:
-    """Return the request for a brief apart from its text, without secrets, for the receipt."""
+    """Return the request for a brief for the receipt, without its text and without secrets."""
     return {
         **also,
         "paths": [redact(clean(path))[0] for path in situation.paths],
@@ -316,7 +316,7 @@ def asked(situation: Situation, **also: Any) -> dict[str, Any]:
 def _without_secrets(context: Context, request: BriefRequest) -> BriefRequest:
     text = redact(clean(check_text("task_text", request.text)))[0]
     if not text.strip():
-        raise WrongRequest("the task has no text", hint="say in a few words what to do")
+        raise WrongRequest("the task has no text", hint="describe in a few words what to do")
     return request.replace(
         text=text,
         command=redact(clean(request.command))[0],
@@ -340,7 +340,7 @@ def _situation(request: SearchRequest | BriefRequest, text: str, task_type: str)
 def _budget(context: Context, tokens: int | None) -> int:
     budget = context.settings.brief_tokens if tokens is None else tokens
     if budget < 0:
-        raise WrongRequest(f"the budget cannot be {budget} tokens", hint="give 0 or a positive number")
+        raise WrongRequest(f"the budget cannot be {budget} tokens", hint="set it to 0 or a positive number")
     return budget
 
 
@@ -375,13 +375,15 @@ def _is_stuck(context: Context, task: Task) -> bool:
 
 
 def _find_everywhere(context: Context, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
-    """Return the best hits of all stores for each part of the search."""
+    """Return the best hits from all stores for each part of the search."""
     seen: set[str] = set()
     hits_by_part: list[list[Hit]] = [[] for _ in parts]
     for store in context.sound_stores():
         here = find_each(store.database, situation, which, parts)
         for hits, found in zip(hits_by_part, here, strict=True):
-            fresh = [hit for hit in found if hit.learning.id not in seen]  # a copy elsewhere is the same learning
+            fresh = [
+                hit for hit in found if hit.learning.id not in seen
+            ]  # a copy in another store is the same learning
             hits += [_with_scope(hit, store.place.scope) for hit in fresh]
         seen = {hit.learning.id for hits in hits_by_part for hit in hits}
     return [best_first(hits)[: part.limit] for hits, part in zip(hits_by_part, parts, strict=True)]
@@ -390,11 +392,11 @@ def _find_everywhere(context: Context, situation: Situation, which: Filter, part
 def _recall(
     context: Context, situation: Situation, task: Task, known: dict[str, str], request: BriefRequest
 ) -> tuple[list[Hit], dict[str, str]]:
-    """Return the candidates for a brief, and the reasons to leave some of them out.
+    """Return the candidates for a brief, and the reasons for leaving some of them out.
 
-    Trusted learnings, doubted ones and those of other agents' categories are searched for separately, so that none
-    crowds out the others. A conversation does not get its own learnings back. A retry gets the learnings of the earlier
-    attempts, and those that match the last failure.
+    Trusted learnings, doubted learnings and learnings in other agents' categories are searched for separately, so that
+    none of these groups crowds out the others. A conversation does not get its own learnings back. A retry gets the
+    learnings from earlier attempts, and learnings that match the last failure.
     """
     if task.skip_learnings:
         return [], {}
@@ -421,7 +423,7 @@ def _recall(
 
 
 def _taught_by_failures(context: Context, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:
-    """Return the learnings of earlier attempts at a task, and those that match the last failure."""
+    """Return the learnings from earlier attempts at a task, and learnings that match the last failure."""
     database = context.store.database
     attempts = tasks.attempts(database, task.id) if task.type != "session" else []
     report = tasks.failures(database, task.id).get(attempts[0].id) if attempts else None
@@ -465,7 +467,7 @@ def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Pas
 
 
 def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
-    """Count uses in another writable store; a brief neither waits for it nor fails because of it."""
+    """Count uses in another writable store; the brief neither waits for this nor fails because of it."""
     wait_ms = store.database.wait_at_most(PATIENCE_MS)
     try:
         with store.transaction():
@@ -478,9 +480,12 @@ def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: 
 
 
 def _count_search(context: Context, asker: str) -> None:
-    """Count a search; the search neither waits for it nor fails because of it."""
+    """Count a search; the search neither waits for this nor fails because of it."""
     if asker not in ("person", "tool"):
-        raise WrongRequest(f"`{asker}` does not search", hint="searches are by a `person` or by a `tool`")
+        raise WrongRequest(
+            f"`asked_by` must be `person` or `tool`, not `{asker}`",
+            hint="leave it out if the search is not to be counted",
+        )
     database = context.store.database
     if context.store.place.read_only or database.read_only:
         return
@@ -495,14 +500,14 @@ def _count_search(context: Context, asker: str) -> None:
 
 
 def _known_before(context: Context, task: Task | None, beside: Sequence[str]) -> dict[str, str]:
-    """Return the learnings that the agent already has, each with the reason to leave it out."""
+    """Return the learnings that the agent already has, each with the reason for leaving it out."""
     seen = injected(context, task.id, since=task.fresh_since) if task else ()
-    given = dict.fromkeys(seen, "shown before in this conversation")
-    return given | dict.fromkeys(beside, "stands in the learnings file of the prompt")
+    reasons = dict.fromkeys(seen, "shown before in this conversation")
+    return reasons | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
 
 def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
-    """Return the categories that an agent does not see, in the spelling of the learnings."""
+    """Return the categories that an agent does not see, spelled as in the learnings."""
     agents = context.settings.agents
     if not agent or not is_restricted(agent, agents):
         return ()
@@ -511,7 +516,7 @@ def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
 
 
 def _learning_at(context: Context, id: str, version: int, scope: str) -> Learning:
-    """Return an earlier version of a learning from the store of this scope."""
+    """Return an earlier version of a learning from the store with this scope."""
     fields: dict[str, Any] = {}
     stores = [store for store in context.sound_stores() if store.place.scope == scope]
     history = [event for store in stores for event in learnings.history(store.database, id)]

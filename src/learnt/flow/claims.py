@@ -1,7 +1,7 @@
 """Tasks for the loop: claim a task, choose its model, and end the attempt.
 
-A worker's report counts only while it holds its claim: the claim, the attempt and the task's status change in one
-transaction, so a task is done once, however many workers die.
+A worker's report is accepted only while the worker holds its claim. The claim, the attempt and the task's status change
+in one transaction, so a task is done only once, however many workers die.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from learnt.strategy.stuck import Stuck, find_stuck_run
 from learnt.text.titles import normalised_error
 from learnt.text.words import words
 
-# How many past attempts a choice considers; older ones say little about today's models.
+# How many past attempts are considered when a model is chosen; older attempts say little about today's models.
 _MAX_ATTEMPTS = 2_000
 _RECENT_ATTEMPTS = 20
 _MIN_LIKENESS = 0.2
 
 
-class Picture(Value):
-    """The figures of each model, and the model that would be chosen now."""
+class ModelOverview(Value):
+    """Each model's statistics, and the model that would be chosen now."""
 
     figures: tuple[Figure, ...]
     by_type: tuple[Figure, ...]
@@ -35,7 +35,7 @@ class Picture(Value):
 
 
 class Work:
-    """What a worker of the loop does with tasks."""
+    """What one of the loop's workers does with tasks."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class Work:
         return tasks.claims(self._store.database)
 
     def has_store(self) -> bool:
-        """Say whether the store still exists: an agent may have deleted it."""
+        """Return whether the store still exists; an agent might have deleted it."""
         return self._store.place.exists()
 
     def replay_spool(self) -> None:
@@ -55,11 +55,14 @@ class Work:
         self._store.replay_spool(wait=True)
 
     def were_given_learnings(self, tasks: Sequence[str], *, since: int) -> bool:
-        """Say whether a brief of one of these tasks contained a learning since a moment."""
+        """Return whether a brief for any of these tasks has contained a learning since the given time."""
         return happened.any_injected(self._store.database, tasks, since=since)
 
     def claim(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
-        """Claim the task that has been ready longest, among all or some, for one attempt; None if there is none."""
+        """Claim the task that has been ready longest for one attempt; return None if no task is ready.
+
+        `only` restricts the choice to these tasks.
+        """
         now = self._now()
         claim = Claim(
             attempt=new_id("attempt", now),
@@ -72,13 +75,13 @@ class Work:
         with self._store.transaction():
             return tasks.claim_oldest_ready(self._store.database, claim, only=only)
 
-    def keep(self, claim: Claim) -> Claim | None:
-        """Renew a claim and store facts about its agent; None if the claim is lost."""
+    def update(self, claim: Claim) -> Claim | None:
+        """Renew a claim and store facts about its agent; return None if the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
             return renewed if tasks.update_claim(self._store.database, renewed) else None
 
-    def hand_over(self, claim: Claim, reason: str) -> Escalation:
+    def escalate(self, claim: Claim, reason: str) -> Escalation:
         """Release a task that cannot be started, and escalate it to a person."""
         now = self._context.clock()
         escalation = Escalation(
@@ -88,7 +91,7 @@ class Work:
             detail={"attempt": claim.attempt},
             created_at=now,
         )
-        if self.end(claim):
+        if self.release_interrupted(claim):
             with self._store.transaction():
                 task = tasks.get(self._store.database, claim.task, for_update=True)
                 set_status(self._context, task, "escalated")
@@ -96,7 +99,7 @@ class Work:
         return escalation
 
     def renew(self, claim: Claim) -> Claim | None:
-        """Renew a claim; None if it is lost."""
+        """Renew a claim; return None if the claim is lost."""
         renewed = claim.replace(held_until=self._lease(self._now()))
         with self._store.transaction():
             return renewed if tasks.renew_claim(self._store.database, renewed) else None
@@ -104,30 +107,32 @@ class Work:
     def note_branch(self, task: str, branch: str) -> None:
         """Store the branch on which a task is worked on."""
         with self._store.transaction():
-            known = tasks.get(self._store.database, task, for_update=True)
-            tasks.change(self._store.database, known.replace(branch=branch))
+            stored = tasks.get(self._store.database, task, for_update=True)
+            tasks.change(self._store.database, stored.replace(branch=branch))
 
     def lapsed(self) -> list[Claim]:
-        """Return the claims that were not renewed for a whole lease."""
+        """Return the claims that have not been renewed for a whole lease."""
         now = self._now()
         return [claim for claim in self.claims() if claim.held_until < now]
 
-    def end(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
-        """Record an interrupted attempt and release its task; False if the claim is not held."""
+    def release_interrupted(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
+        """Record an interrupted attempt and release its task; return False if the claim is no longer held."""
         now = self._now()
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
             lapsed_at = now if only_if_lapsed else None
-            held = tasks.release_claim(self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at)
-            if held is None:
+            released = tasks.release_claim(
+                self._store.database, task=task.id, attempt=claim.attempt, lapsed_at=lapsed_at
+            )
+            if released is None:
                 return False
             attempt = Attempt(
                 id=claim.attempt,
                 task=claim.task,
                 number=next_number(self._store.database, claim.task),
                 result="interrupted",
-                model=held.model,
-                model_reason=held.model_reason,
+                model=released.model,
+                model_reason=released.model_reason,
                 started_at=claim.started_at,
                 duration_ms=max(0, now - claim.started_at),
             )
@@ -137,7 +142,7 @@ class Work:
         return True
 
     def choose_model(self, task: Task) -> ModelChoice:
-        """Return the model for the next attempt at a task, and why; without configured models, the client's own."""
+        """Return the model for the next attempt at a task, and why; the client's default if none are configured."""
         is_fixed = self._settings.strategy == "fixed" or not self._settings.models
         fixed = task.model or (self._settings.work_model if is_fixed else "")
         if not self._settings.models:
@@ -145,31 +150,34 @@ class Work:
             return ModelChoice(model=fixed, reason=reason, last=True)
         record, facts = self._facts(task)
         strategy = "fixed" if task.model else self._settings.strategy
-        # A model that a person chose overrides the hint, and so does a failure of the hinted model.
+        # The hint is ignored if a person chose a model, or if the hinted model has failed at this task.
         hint = "" if task.model or task.next_model in facts.failures else task.next_model
         return choose(strategy, self._settings.models, record, facts, hint=hint, fixed=fixed)
 
-    def picture(self, *, types: Sequence[str] = ()) -> Picture:
-        """Return the figures of each model, and the choice for a new task of each type."""
+    def model_overview(self, *, types: Sequence[str] = ()) -> ModelOverview:
+        """Return each model's statistics, and the choice for a new task of each type."""
         outcomes = self._outcomes()
         kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
         fresh = [Task(id=new_id("task", self._context.clock()), title="-", type=kind) for kind in kinds]
-        return Picture(
+        return ModelOverview(
             figures=tuple(make_figures(outcomes)),
             by_type=tuple(make_figures(outcomes, by_type=True)),
             choices=tuple((task.type, self.choose_model(task)) for task in fresh),
         )
 
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
-        """Return why a run should stop, if several tasks had the same error, and the learnings that they share."""
+        """Return why a run should stop, and the learnings that the failed tasks share; None if it should continue.
+
+        A run should stop if several tasks had the same error.
+        """
         wanted = set(attempts)
         outcomes = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
         outcomes = [outcome.replace(error=normalised_error(outcome.error_text)) for outcome in outcomes]
-        given = {
+        learnings_by_task = {
             task: [id for id, held_out in injected(self._context, task).items() if not held_out]
             for task in {outcome.task for outcome in outcomes}
         }
-        return find_stuck_run(outcomes, given, times=self._settings.stuck_after)
+        return find_stuck_run(outcomes, learnings_by_task, times=self._settings.stuck_after)
 
     def propose_quarantine(self, learning: str, *, error: str, task_ids: Sequence[str]) -> Escalation:
         """Ask a person whether to hide a learning that failing tasks share."""
@@ -208,7 +216,7 @@ class Work:
         return TrackRecord(outcomes), facts
 
     def _outcomes(self, *, like: Task | None = None) -> list[PastAttempt]:
-        """Return past attempts, newest first, each with the likeness of its task to this one."""
+        """Return past attempts, newest first, each with the similarity between its task and `like`."""
         record = tasks.latest_attempts(self._store.database, limit=_MAX_ATTEMPTS)
         own_words = set(words(f"{like.title} {like.goal}")) if like else set()
         failed: dict[str, int] = {}

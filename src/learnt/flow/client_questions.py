@@ -1,7 +1,7 @@
 """Ask a client's own program about itself, such as which hooks it trusts.
 
-The program is started, asked over its stdin and ended, all within a few seconds. If anything goes wrong, there is no
-answer. Like every start of the client, this may write into the client's folder.
+The program is started, asked over its stdin and stopped, all within a few seconds. If anything goes wrong, there is no
+reply. Starting the client may write files into the client's folder, as it does at every start.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _MAX_BYTES = 10_000_000
 
 
 def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any] | None:
-    """Return the program's reply to a question; None if there is none."""
+    """Return the program's reply to a question; None if it does not reply."""
     program = shutil.which(question.words[0])
     if program is None or sys.platform == "win32":
         return None
     reader = _ReplyReader(question.reply_id)
     reading, writing = os.pipe()
-    # The program would stop at the end of its input, so the pipe stays open until the reply is there.
+    # The program would stop at the end of its input, so the pipe stays open until the reply has arrived.
     with open(reading, "rb") as stdin, open(writing, "wb", buffering=0) as pipe:
         pipe.write(b"".join(json.dumps(message).encode() + b"\n" for message in question.messages))
         run(
@@ -42,7 +42,7 @@ def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any
 
 
 class _ReplyReader:
-    """Reads what the program prints, line by line, until the reply is there."""
+    """Reads what the program prints, line by line, until the reply has arrived."""
 
     def __init__(self, reply_id: int) -> None:
         self.reply: dict[str, Any] | None = None
@@ -51,7 +51,7 @@ class _ReplyReader:
         self._bytes_left = _MAX_BYTES
 
     def keep(self, name: str, chunk: bytes) -> bool:
-        """Read a piece of output; return False when no more is wanted."""
+        """Read a piece of output; return False when no more output is needed."""
         if name != "stdout":
             return True
         self._bytes_left -= len(chunk)

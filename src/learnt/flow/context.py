@@ -1,7 +1,7 @@
 """The context of every part of the flow: the open stores, the settings, the clock and the person.
 
 Reads search the project's store, then the user-wide one, then other projects that are configured as sources. A change
-goes to the store that holds the learning; sources are never changed.
+is written to the store that contains the learning; sources are never changed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from functools import cached_property
 
 from learnt import __version__
-from learnt.config import Configuration, keep_compiled, load, load_last_valid
+from learnt.config import Configuration, load, load_last_valid, write_compiled
 from learnt.errors import LearntError, NoStore, NotFound, WrongRequest
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
 from learnt.project import (
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _COMPILED_SETTINGS = "settings.json"
 _TIDIED = "tidied"
-_MOST_ROWS = 1_000_000_000
+_MAX_ROWS = 1_000_000_000
 
 
 def now_ms() -> int:
@@ -52,8 +52,10 @@ def now_ms() -> int:
 
 def check_rows(*, limit: int, offset: int = 0) -> None:
     """Raise unless limit and offset are valid."""
-    if not (0 <= limit <= _MOST_ROWS and 0 <= offset <= _MOST_ROWS):
-        raise WrongRequest(f"limit and offset are from 0 to {_MOST_ROWS:,}", hint="leave them out for the first page")
+    if not (0 <= limit <= _MAX_ROWS and 0 <= offset <= _MAX_ROWS):
+        raise WrongRequest(
+            f"limit and offset must be from 0 to {_MAX_ROWS:,}", hint="leave them out for the first page"
+        )
 
 
 class Context:
@@ -68,18 +70,18 @@ class Context:
         mirrored: bool = False,
         root: str = "",
     ) -> None:
-        """`mirrored`: use the mirror of a server instead of the server, as hooks do."""
+        """If `mirrored` is set, use a server's mirror instead of the server, as hooks do."""
         self.clock = clock or now_ms
         self.configuration = configuration
         self.settings = configuration.settings
         self.root = root
-        """The project's folder; empty for the user-wide store."""
+        """The project's folder; it is empty for the user-wide store."""
         self.remarks: list[str] = []
         """Notes for a person, for example about a missing source."""
         self.mistake = ""
         """The fault in the settings, if the last valid ones are used instead."""
         self.redactions = 0
-        """How many secrets were redacted from input and from names."""
+        """How many secrets have been redacted from input and from names."""
         self.report: Callable[[str], None] | None = None
         """Called with a message about additional work, such as tidying."""
         self.settings_files: Sequence[str] = ()
@@ -89,7 +91,7 @@ class Context:
 
     @cached_property
     def person(self) -> str:
-        """Who is asking."""
+        """The name of the person who uses this context."""
         return fold(self.settings.person) or _login_name()
 
     def _open_store(self, place: Place, *, mirrored: bool) -> Store:
@@ -115,12 +117,12 @@ class Context:
         """Close all connections; if the work is `completed`, save the settings in compiled form."""
         folder = self.store.place.folder
         if completed and self.settings_files and not self.mistake and os.path.isdir(folder):
-            keep_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
+            write_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
         for store in self.stores:
             store.close()
 
     def sound_stores(self) -> tuple[Store, ...]:
-        """Return the own store and the readable others; add a remark for each unreadable one."""
+        """Return the project's store and the other readable stores; add a remark for each unreadable store."""
         for store in self.stores[1:]:
             try:
                 _ = store.database
@@ -134,14 +136,14 @@ class Context:
         return self.locate(id)[1]
 
     def locate(self, id: str, *, writable: bool = False) -> tuple[Store, Learning]:
-        """Return the store that holds a learning, and the learning."""
+        """Return the store that contains a learning, and the learning."""
         for store in self.sound_stores() if is_id("learn", id) else ():
             learning = learnings.find(store.database, id)
             if learning is None:
                 continue
             if writable and store.place.read_only:
                 raise WrongRequest(
-                    f"`{id}` belongs to the project `{store.place.scope}`, which is only read from here",
+                    f"`{id}` belongs to the project `{store.place.scope}`, which is read-only here",
                     hint=f"change it there: `cd {os.path.dirname(store.place.folder)}`",
                 )
             return store, learning.replace(scope=store.place.scope)
@@ -162,7 +164,7 @@ class Context:
         return Change(what=what, who=self.person, at=at, reason=self.redact_line(reason, TEXT_LIMIT), undoes=undoes)
 
     def redact_line(self, text: str, limit: int = TITLE_LIMIT) -> str:
-        """Return an input text on one line, cleaned and without secrets."""
+        """Return input text on one line, cleaned and without secrets."""
         if not text:
             return ""
         line, count = redact_line(text, limit)
@@ -170,7 +172,7 @@ class Context:
         return line
 
     def redact_record(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the input fields of a learning without secrets."""
+        """Return a learning's input fields without secrets."""
         safe, count = without_secrets(record)
         self.redactions += count
         return safe
@@ -184,27 +186,27 @@ def open_project(
     wait_ms: int | None = None,
     mirrored: bool = False,
 ) -> Context:
-    """Open the stores of the project around a folder, or at a PostgreSQL address.
+    """Open the stores of the project that contains a folder, or the store at a PostgreSQL address.
 
-    `wait_ms`: how long to wait for other writers; by default, as set in the settings.
+    `wait_ms` is how long to wait for other writers; by default, the settings determine it.
     """
     is_address = start.startswith(("postgresql://", "postgres://"))
-    here = _find_project("." if is_address else start, create=create or is_address)
-    compiled = os.path.join(here.folder, _COMPILED_SETTINGS)
-    files, mistake = settings_files(here.root), ""
+    project = _find_project("." if is_address else start, create=create or is_address)
+    compiled = os.path.join(project.folder, _COMPILED_SETTINGS)
+    files, mistake = settings_files(project.root), ""
     if mirrored:
         configuration, mistake = load_last_valid(files, dict(os.environ), compiled=compiled)
     else:
         configuration = load(files, dict(os.environ), compiled=compiled)
     settings = configuration.settings
-    own = own_place(here, settings).replace(address=start if is_address else settings.database, create=create)
+    own_store = own_place(project, settings).replace(address=start if is_address else settings.database, create=create)
     others, remarks = _other_places(settings)
-    places = [own, *(place for place in others if place.folder != own.folder)]
+    places = [own_store, *(place for place in others if place.folder != own_store.folder)]
     if wait_ms is not None:
-        # Writes to a mirror cannot be spooled instead, so they may wait for the whole deadline of a hook.
+        # Writes to a mirror cannot be spooled instead, so they may wait until the hook's deadline.
         patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
         places = [place.replace(wait_ms=patience[bool(place.address)], skip_long_spool=mirrored) for place in places]
-    context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=here.root)
+    context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=project.root)
     context.remarks = remarks
     context.mistake = mistake
     context.settings_files = files
@@ -212,7 +214,7 @@ def open_project(
 
 
 def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Context:
-    """Open the stores of a project for a hook: with the mirror of a server, and with a short wait before spooling."""
+    """Open a project's stores for a hook: with the server's mirror, and with a short wait before spooling."""
     return open_project(start, create=False, clock=clock, wait_ms=PATIENCE_MS, mirrored=True)
 
 
@@ -226,15 +228,15 @@ def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Contex
 
 
 def load_configuration(start: str) -> Configuration:
-    """Return the settings for a folder, which need not be in a project."""
+    """Return the settings for a folder, which does not have to be in a project."""
     here = find_project(start)
     return load(settings_files(here.root if here else None), dict(os.environ))
 
 
 def is_upkeep_due(context: Context) -> bool:
-    """Say whether the last upkeep was a day ago, and claim the next one, so that only one process does it.
+    """Return whether the last upkeep was at least a day ago, and claim the next one, so that only one process does it.
 
-    For a store without any upkeep so far, the first day starts now.
+    If a store has had no upkeep yet, the first day starts now.
     """
     place = context.store.place
     if not os.path.isdir(place.folder) or context.store.database.read_only:
@@ -250,14 +252,14 @@ def is_upkeep_due(context: Context) -> bool:
 
 
 def settings_files(root: str | None) -> list[str]:
-    """Return the settings files of a project; later files override earlier ones."""
+    """Return a project's settings files; later files override earlier files."""
     files = [user_settings_file(dict(os.environ))]
     return files if root is None else [*files, os.path.join(root, SETTINGS_FILE)]
 
 
 def _find_project(start: str, *, create: bool) -> Project:
     if not os.path.exists(start):
-        raise WrongRequest(f"there is no folder {start}", hint="give an existing folder: the store is created in it")
+        raise WrongRequest(f"there is no folder {start}", hint="specify an existing folder; the store is created in it")
     here = find_project(start)
     if here is None and not create:
         raise NoStore(
@@ -284,7 +286,7 @@ def user_place(settings: Settings) -> Place:
 
 
 def _other_places(settings: Settings) -> tuple[list[Place], list[str]]:
-    """Return the places of the additional stores, the user-wide one first, and remarks on unreadable sources."""
+    """Return the places of the additional stores, the user-wide store first, and remarks on unreadable sources."""
     user = user_place(settings)
     places = [user] if settings.user_store and user.exists() else []
     remarks = []
@@ -297,18 +299,19 @@ def _other_places(settings: Settings) -> tuple[list[Place], list[str]]:
 
 
 def source_place(path: str) -> Place:
-    """Return the place of another project's store that `sources` names."""
+    """Return the place of another project's store that is listed in `sources`."""
     source = find_project(path) if os.path.isdir(path) else None
     if source is None:
         raise WrongRequest(
-            f"`sources` names {path}, where there is no project", hint="correct the setting, or get that project"
+            f"`sources` lists {path}, which is not in a project",
+            hint="correct the setting, or check that project out there",
         )
     settings = load(settings_files(source.root), {}).settings
     place = own_place(source, settings).replace(scope=source.name, read_only=True)
     if not place.exists():
         raise WrongRequest(
-            f"`sources` names {path}, which has no store that can be read",
-            hint=f"look there with `learnt -C {path} doctor`",
+            f"`sources` lists {path}, which has no readable store",
+            hint=f"examine it with `learnt -C {path} doctor`",
         )
     return place
 

@@ -1,7 +1,7 @@
-"""After a task: read the agent's output, and store its learnings, its failure report, its marks and its figures.
+"""After a task: read the agent's output, and store its learnings, failure report, marks and statistics.
 
-The redacted output is on the disk before it is parsed. It is applied in one transaction, exactly once: `apply` returns
-the outcome to the process that brought the output; a later replay of the spool ignores it.
+The redacted output is written to disk before it is parsed. It is applied in one transaction, exactly once: `apply`
+returns the outcome to the process that submitted the output, and a later replay of the spool ignores the outcome.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from learnt.model import Claim, Failure
     from learnt.store.database import Database
 
-_LONGEST_SUMMARY = 2_000
-_LONGEST_MATERIAL = 40_000
+_MAX_SUMMARY_CHARS = 2_000
+_MAX_MATERIAL_CHARS = 40_000
 
 
 class AgentOutput(Value):
@@ -74,7 +74,7 @@ class AgentOutput(Value):
 
 
 class Debriefs:
-    """Reads the output of agents after a task."""
+    """Reads agents' output after a task."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -85,7 +85,7 @@ class Debriefs:
 
 
 def debrief(context: Context, output: AgentOutput) -> Debrief:
-    """Read an agent's output: store its learnings, its failure report, its marks and its figures."""
+    """Read an agent's output: store its learnings, failure report, marks and statistics."""
     now, claim = context.clock(), output.claim
     text, redactions = redact(clean(check_text("output", output.text)))
     attempt = Attempt(
@@ -120,10 +120,10 @@ def debrief(context: Context, output: AgentOutput) -> Debrief:
         claim=claim is not None,
         failure=output.failure and _redact_failure(output.failure),
     )
-    return keep(context, record).replace(redactions=redactions)
+    return store_debrief(context, record).replace(redactions=redactions)
 
 
-def keep(context: Context, record: DebriefRecord) -> Debrief:
+def store_debrief(context: Context, record: DebriefRecord) -> Debrief:
     """Spool a debrief, apply it if possible, and return the outcome."""
     op, outcome = context.store.spool_and_apply(record)
     debrief = outcome if isinstance(outcome, Debrief) else _read_back(context, op, record.attempt)
@@ -133,37 +133,37 @@ def keep(context: Context, record: DebriefRecord) -> Debrief:
 
 
 def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief | None:
-    """Within a transaction: apply an agent's output; None for a turn without anything new."""
+    """Within a transaction: apply an agent's output; return None for a turn that contains nothing new."""
     record = DebriefRecord.from_body(body)
     reading = _Reading(record)
     attempt = record.attempt
-    known = tasks.find(database, attempt.task)
-    tasks.ensure(database, known or record.task)
-    task = tasks.get(database, attempt.task, for_update=True)  # attempts are counted one after the other
+    stored = tasks.find(database, attempt.task)
+    tasks.ensure(database, stored or record.task)
+    task = tasks.get(database, attempt.task, for_update=True)  # so that attempts are numbered one after the other
     if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
-        # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings still count.
+        # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings are still stored.
         tasks.fill_figures(database, attempt)
         return _learn_and_mark(context, database, reading, task).replace(result="interrupted")
     earlier = None if record.turn is None else tasks.find_attempt(database, attempt.id)
     if earlier is not None and record.is_empty:
-        _keep_transcript(database, earlier, attempt.transcript)
+        _store_transcript(database, earlier, attempt.transcript)
         return None
     attempt = attempt.replace(
         number=earlier.number if earlier else next_number(database, task.id),
         result=reading.result,
         difficulty=reading.sigils.difficulty,
-        summary=reading.sigils.note[:_LONGEST_SUMMARY],
+        summary=reading.sigils.note[:_MAX_SUMMARY_CHARS],
     )
     failure = _report(reading, task)
     (tasks.replace_attempt if earlier else tasks.add_attempt)(database, attempt, failure)
     settle(context, task, attempt, next_model=reading.sigils.next_model, at=record.at, claimed=record.claim)
     debrief = _learn_and_mark(context, database, reading, task)
-    _keep_material(context, task, attempt, record, is_new=earlier is None)
-    return debrief.replace(failure=failure, new_task=known is None)
+    _store_material(context, task, attempt, record, is_new=earlier is None)
+    return debrief.replace(failure=failure, new_task=stored is None)
 
 
 class _Reading:
-    """The parsed output of an agent, before it is applied."""
+    """An agent's parsed output, before it is applied."""
 
     def __init__(self, record: DebriefRecord) -> None:
         self.record = record
@@ -173,7 +173,7 @@ class _Reading:
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The statements of the output that do not count, each with the reason."""
+        """The statements in the output that are ignored, each with the reason."""
         stated = self.sigils.result
         is_overruled = stated not in ("", self.result)
         overruled = (f"<task-{stated}>, as the result was given: {self.result}",) if is_overruled else ()
@@ -182,10 +182,10 @@ class _Reading:
 
 def _learn_and_mark(context: Context, database: Database, reading: _Reading, task: Task) -> Debrief:
     """Within a transaction: store the learnings that the agent reports, and count its marks."""
-    at, once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
-    added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, once=once)
+    at, only_once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
+    added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, only_once=only_once)
     marks = reading.marks
-    refusals = apply_marks(context, marks, task.id, at=at, who=who, once=once) if marks != Marks() else {}
+    refusals = apply_marks(context, marks, task.id, at=at, who=who, only_once=only_once) if marks != Marks() else {}
     return Debrief(
         task=task.id,
         attempt=reading.record.attempt.id,
@@ -202,21 +202,21 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
 
 
 def _learn(
-    context: Context, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int, once: bool
+    context: Context, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int, only_once: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Add the learnings that an agent reports, or count their recurrence. Return the new and the known ids.
 
-    `once`: ignore a learning that the same task reported before, whatever people did with it since.
+    With `only_once`, ignore a learning that the same task has reported before, whatever people have done with it since.
     """
     added: list[str] = []
     repeated: list[str] = []
     for sigil in () if task.skip_learnings else sigils:
-        known = learnings.find_same(database, sigil.text)
-        if once and not context.store.claim_operation(text_id("op", f"learn {task.id} {text_key(sigil.text)}")):
-            repeated += [known.id] if known is not None else []
+        same = learnings.find_same(database, sigil.text)
+        if only_once and not context.store.claim_operation(text_id("op", f"learn {task.id} {text_key(sigil.text)}")):
+            repeated += [same.id] if same is not None else []
             continue
         make = partial(_learning_of, sigil, task, at=at)
-        learning, is_new = learnings.add_or_recur(database, known, make, task=task.id, who=task.agent or "agent", at=at)
+        learning, is_new = learnings.add_or_recur(database, same, make, task=task.id, who=task.agent or "agent", at=at)
         (added if is_new else repeated).append(learning.id)
     return tuple(added), tuple(dict.fromkeys(repeated))
 
@@ -246,13 +246,13 @@ def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
 
 
 def _tags(own: Sequence[str], detected: Sequence[str]) -> tuple[str, ...]:
-    """Return the agent's own tags in normal form, and as many detected ones as the limit allows."""
+    """Return the agent's own tags in normal form, and as many detected tags as the limit allows."""
     own = [tag for tag in read_fields({"tags": own})["tags"] if tag]
     return tuple(sorted(list(dict.fromkeys((*own, *detected)))[:TAG_LIMIT]))
 
 
 def _report(reading: _Reading, task: Task) -> Failure | None:
-    """Return the report on a failed attempt; findings of a verification override the agent's words."""
+    """Return the report on a failed attempt; a verification's findings override the agent's own report."""
     if task.type == "session" and reading.sigils.failure is None and reading.result != "failed":
         return None  # a turn of a conversation is not a failed attempt
     record = reading.record
@@ -263,17 +263,17 @@ def _report(reading: _Reading, task: Task) -> Failure | None:
 
 
 def _redact_failure(failure: Failure) -> Failure:
-    """Return the failure that a verification found, without secrets."""
+    """Return a failure found by a verification, without secrets."""
     texts = {name: getattr(failure, name) for name in ("tried", "reason", "error", "avoid", "suggestion")}
     return failure.replace(**{name: redact(clean(text))[0] for name, text in texts.items()})
 
 
-def _keep_material(context: Context, before: Task, attempt: Attempt, record: DebriefRecord, *, is_new: bool) -> None:
+def _store_material(context: Context, before: Task, attempt: Attempt, record: DebriefRecord, *, is_new: bool) -> None:
     """Within a transaction: store the output as material to be mined, and count finished tasks."""
     database, output = context.store.database, record.output
     if record.turn is not None:
-        _keep_turn(database, before, attempt, record.turn)
-        # Earlier messages are mostly plans or guesses; the last one says what was found.
+        _store_turn(database, before, attempt, record.turn)
+        # Only the last message is mined: earlier messages are mostly plans or guesses.
         output = output if record.turn.last is None else record.turn.last
     if before.skip_learnings or not context.settings.learnings_enabled:
         return
@@ -281,7 +281,7 @@ def _keep_material(context: Context, before: Task, attempt: Attempt, record: Deb
     material = mined.Material(
         attempt=attempt.id,
         task=before.id,
-        text=shorten_middle(output, _LONGEST_MATERIAL),
+        text=shorten_middle(output, _MAX_MATERIAL_CHARS),
         commit=commit[:40],
         created_at=attempt.started_at,
     )
@@ -291,22 +291,22 @@ def _keep_material(context: Context, before: Task, attempt: Attempt, record: Deb
         database.count(TASKS_SINCE_UPDATE)
 
 
-def _keep_transcript(database: Database, earlier: Attempt, transcript: str) -> None:
+def _store_transcript(database: Database, earlier: Attempt, transcript: str) -> None:
     """Within a transaction: store the path of a conversation's transcript, and leave the rest unchanged."""
     if transcript and transcript != earlier.transcript:
         report = tasks.failures(database, earlier.task).get(earlier.id)
         tasks.replace_attempt(database, earlier.replace(transcript=transcript), report)
 
 
-def _keep_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> None:
-    """Within a transaction: store the facts that a turn gives about its conversation."""
-    known = tasks.get(database, task.id)
-    changed = known.replace(
-        title=(turn.asked if known.title == known.id else "") or known.title,
-        client=known.client or turn.client,
-        parent=known.parent or turn.parent,
+def _store_turn(database: Database, task: Task, attempt: Attempt, turn: Turn) -> None:
+    """Within a transaction: store the facts that a turn reveals about its conversation."""
+    stored = tasks.get(database, task.id)
+    changed = stored.replace(
+        title=(turn.asked if stored.title == stored.id else "") or stored.title,
+        client=stored.client or turn.client,
+        parent=stored.parent or turn.parent,
     )
-    if changed != known:
+    if changed != stored:
         tasks.change(database, changed)
     if attempt.transcript and turn.size is not None:
         source = debriefed_source(attempt.transcript)
@@ -322,7 +322,7 @@ def _read_back(context: Context, op: str, attempt: Attempt) -> Debrief:
     database = context.store.database
     applied = tasks.find_attempt(database, attempt.id)
     if applied is None:
-        raise LearntError("the output was stored, but could not be applied", hint="`learnt doctor` says where it is")
+        raise LearntError("the output was stored, but could not be applied", hint="`learnt doctor` shows where it is")
     marks = activity.marked(database, attempt.id)
     return Debrief(
         task=applied.task,

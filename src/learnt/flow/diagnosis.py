@@ -1,6 +1,6 @@
-"""Examine a store: its database, pending records, permissions, learnings file, and the logs of hooks and worker.
+"""Examine a store: its database, pending records, permissions, learnings file, and the hooks' and worker's logs.
 
-Nothing is changed. Each part is examined separately, so a broken one does not stop the examination.
+Nothing is changed. Each part is examined separately, so a broken part does not stop the examination.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from learnt.store.mirror import Mirror
 
 Clock = Callable[[], int]
 _MIN_FREE_BYTES = 100 * 1024 * 1024
-# How the names of private files begin. Files for people (learnings.md) may be readable by others.
+# The prefixes of private files' names. Files for people, such as learnings.md, may be readable by other users.
 _PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "worker")
-# What an error means that was raised while an event was parsed.
+# The meaning of each error that can be raised while an event is parsed.
 _UNREADABLE_EVENTS = {
     "JSONDecodeError": "a client sent something that is not JSON",
     "RecursionError": "a client sent JSON that is nested too deeply",
@@ -48,21 +48,21 @@ class Diagnosis(Value):
     detail: str
     remedy: str = ""
     facts: Mapping[str, Any] = {}
-    """For a client: its state as JSON fields."""
+    """A client's state as JSON fields; only set for a client."""
 
     @classmethod
     def healthy(cls, subject: str, detail: str) -> Self:
-        """Return that nothing is wrong."""
+        """Return a diagnosis without a problem."""
         return cls(subject=subject, fine=True, detail=detail)
 
     @classmethod
     def problem(cls, subject: str, detail: str, remedy: str) -> Self:
-        """Return what is wrong, and what to do about it."""
+        """Return a diagnosis of what is wrong and what to do about it."""
         return cls(subject=subject, fine=False, detail=detail, remedy=remedy)
 
     @classmethod
     def from_error(cls, subject: str, error: LearntError) -> Self:
-        """Return the message of an error, and its remedy."""
+        """Return a diagnosis with an error's message and remedy."""
         return cls.problem(subject, error.message, error.hint)
 
 
@@ -75,31 +75,31 @@ class StoreCheck:
 
     @classmethod
     def of_project(cls, here: Project, settings: Settings, clock: Clock) -> Self:
-        """Return the check of a project's own store."""
+        """Return a check of a project's own store."""
         return cls(own_place(here, settings), clock)
 
     @classmethod
     def of_user(cls, settings: Settings, clock: Clock) -> Self:
-        """Return the check of the user-wide store."""
+        """Return a check of the user-wide store."""
         return cls(user_place(settings), clock)
 
     @classmethod
     def of_source(cls, path: str, clock: Clock) -> Self:
-        """Return the check of the store of another project that `sources` lists; raise if it cannot be read."""
+        """Return a check of another project's store that is listed in `sources`; raise if it cannot be read."""
         return cls(source_place(path), clock)
 
     @property
     def folder(self) -> str:
-        """The folder of the store."""
+        """The store's folder."""
         return self._place.folder
 
     @property
     def scope(self) -> str:
-        """The name of the store among those that a project reads."""
+        """The store's name among the stores that a project reads."""
         return self._place.scope
 
     def exists(self) -> bool:
-        """Return whether there is such a store."""
+        """Return whether the store exists."""
         return self._place.exists()
 
     def examine(self, subject: str) -> Iterator[Diagnosis]:
@@ -115,10 +115,10 @@ class StoreCheck:
             yield from _examine_folder(subject, self._place, self._clock)
         except OSError as error:
             detail = f"cannot read {error.filename}: {error.strerror}"
-            yield Diagnosis.problem(subject, detail, "check who owns the folder and its files")
+            yield Diagnosis.problem(subject, detail, "check the owner of the folder and its files")
 
     def examine_agents(self, configuration: Configuration) -> Iterator[Diagnosis]:
-        """Yield whether the categories of agents fit the learnings and the agents that exist."""
+        """Yield whether the agents' categories match the existing learnings and agents."""
         try:
             with self._open() as store:
                 for remark in agent_categories.check_categories(store.database, configuration):
@@ -128,7 +128,7 @@ class StoreCheck:
 
     @staticmethod
     def examine_learnings_file(root: str) -> Iterator[Diagnosis]:
-        """Yield a merge conflict in the project's learnings.md, or why it cannot be read."""
+        """Yield a problem if the project's learnings.md has a merge conflict or cannot be read."""
         path = disk.path_of(root)
         try:
             content = disk.read(path, root)
@@ -137,7 +137,7 @@ class StoreCheck:
             return
         if content is not None and parse(content.decode("utf-8")).conflict:
             detail = f"{path} has the markers of a merge conflict"
-            yield Diagnosis.problem(disk.FILE, detail, "resolve it, then `learnt update`")
+            yield Diagnosis.problem(disk.FILE, detail, "resolve the conflict, then run `learnt update`")
 
     def queued_tasks(self) -> list[Task]:
         """Return the tasks in the queue; an empty list if the store cannot be read, which `examine` reports."""
@@ -148,7 +148,7 @@ class StoreCheck:
             return []
 
     def last_brief(self, client: str) -> Entry | None:
-        """Return the last brief that was given in a client, as far as the store can be read."""
+        """Return the last brief that was given in a client; None if there is none or the store cannot be read."""
         try:
             with self._open() as store:
                 return next(iter(activity.latest(store.database, limit=1, what="brief", client=client)), None)
@@ -176,7 +176,7 @@ class StoreCheck:
 
 def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
     if not os.path.isdir(place.folder):
-        return  # with a database server, it is created for the first pending record
+        return  # with a database server, the folder is created for the first pending record
     yield from _examine_spool(f"{subject}: spool", place)
     if unfinished_purge(place.folder):
         remedy = "repeat the `learnt purge ID` that was interrupted"
@@ -214,7 +214,7 @@ def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:
         remedy = "the next learnt command applies them, once the database can be written"
         yield Diagnosis.problem(subject, detail, remedy)
     if elsewhere:
-        detail = f"{_format_records(elsewhere)} pending for another database than the configured one"
+        detail = f"{_format_records(elsewhere)} pending for a database that is not the configured one"
         remedy = f"configure that database again to apply them, or delete them in {place.folder}"
         yield Diagnosis.problem(subject, detail, remedy)
     if not refused and not pending and not elsewhere:
@@ -235,11 +235,13 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(_PRIVATE)}
     exposed = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
     if os.stat(folder).st_mode & 0o022:
-        exposed.append(folder)  # others may list it, since each private file has its own mode, but not write to it
+        exposed.append(
+            folder
+        )  # other users may list the folder, since each private file has its own mode, but must not write to it
     if exposed:
         yield Diagnosis.problem(subject, f"others can read or change {', '.join(exposed)}", f"`chmod -R go= {folder}`")
     elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):
-        yield Diagnosis.problem(subject, f"{folder} is read-only", "make it writable for you")
+        yield Diagnosis.problem(subject, f"{folder} is read-only", "make it writable for your user")
     else:
         yield Diagnosis.healthy(subject, "private")
 
@@ -259,17 +261,17 @@ def _examine_hook_log(subject: str, folder: str) -> Iterator[Diagnosis]:
 
 
 def _describe_log_entry(line: str) -> str:
-    """Return an entry of the hooks' log, with the name of an error replaced by its meaning."""
+    """Return an entry from the hooks' log, with an error's name replaced by its meaning."""
     moment, _, remark = line.partition(" ")
     name, _, place = remark.partition(": ")
     if not place.startswith("at "):
-        return line  # it is in words already
+        return line  # the entry is already a sentence
     cause = _UNREADABLE_EVENTS.get(name) if place.startswith("at doors/hook.py") else None
     return f"{moment} {cause or f'an error in learnt itself, {name}'} ({place})"
 
 
 def _examine_worker(subject: str, folder: str) -> Iterator[Diagnosis]:
-    """Yield the last failure of the worker, and whether it has succeeded since."""
+    """Yield the worker's last failure, and whether the worker has succeeded since."""
     path = os.path.join(folder, background.WORKER_LOG)
     if not os.path.exists(path) or not os.path.getsize(path):
         return
@@ -277,14 +279,14 @@ def _examine_worker(subject: str, folder: str) -> Iterator[Diagnosis]:
         failure = file.readlines()[-1].strip()
     state, since = background.worker_state(folder)
     if state == "done" and since >= os.stat(path).st_mtime:
-        yield Diagnosis.healthy(subject, f"the last run succeeded; the one that failed before: {failure}")
+        yield Diagnosis.healthy(subject, f"the last run succeeded; the last failed run: {failure}")
         return
-    remedy = f"fix the cause; the next turn of a conversation starts the worker again, and {path} says more"
+    remedy = f"fix the cause; the next turn of a conversation starts the worker again; details are in {path}"
     yield Diagnosis.problem(subject, f"the last run failed: {failure}", remedy)
 
 
 def _examine_mirror(subject: str, place: Place, clock: Clock) -> Diagnosis:
-    """Return the age of the mirror that hooks read; it may be missing as long as no hook has needed it."""
+    """Return the age of the mirror that hooks read; it may be missing if no hook has needed it yet."""
     mirror = Mirror(place.replace(read_only=True), version=__version__, clock=clock)
     try:
         return Diagnosis.healthy(subject, f"refreshed {mirror.age_s():,} s ago")

@@ -1,4 +1,4 @@
-"""The learnings files on disk: their paths, their lock, and reading and replacing one of them.
+"""The learnings files on disk: their paths, their lock, and functions that read or replace one file.
 
 Nothing outside the project is read or written. A file is replaced only if its content is still what the caller read.
 """
@@ -19,15 +19,15 @@ from learnt.system import files
 from learnt.system.files import Locked
 
 FILE = "learnings.md"
-_FOLDER_OF_GOALS = "learnings"
+_GOALS_FOLDER = "learnings"
 _MAX_BYTES = 5_000_000
 
 
 def path_of(root: str, goal: str = "") -> str:
-    """Return the path of the learnings file of a project or of one of its goals; each worktree has its own."""
+    """Return the path of the learnings file of a project or of one of its goals; each worktree has its own files."""
     check_goal(goal)
     folder = os.path.join(root, STORE_FOLDER)
-    return os.path.join(folder, _FOLDER_OF_GOALS, f"{goal}.md") if goal else os.path.join(folder, FILE)
+    return os.path.join(folder, _GOALS_FOLDER, f"{goal}.md") if goal else os.path.join(folder, FILE)
 
 
 def goals(root: str) -> list[str]:
@@ -36,23 +36,23 @@ def goals(root: str) -> list[str]:
 
 
 def paths(root: str) -> list[str]:
-    """Return the paths of the project's own file, which may not exist, and of the files of its goals."""
-    folder = os.path.join(root, STORE_FOLDER, _FOLDER_OF_GOALS)
+    """Return the paths of the project's own file, which might not exist, and of its goals' files."""
+    folder = os.path.join(root, STORE_FOLDER, _GOALS_FOLDER)
     names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     return [path_of(root), *(os.path.join(folder, name) for name in names if name.endswith(".md"))]
 
 
 def unfinished(path: str) -> str:
-    """Return the path of a file while it is being written; the next update removes one that a killed process left."""
+    """Return the path of the temporary file; the next update removes one left behind by a killed process."""
     return f"{os.path.realpath(path)}.new"
 
 
 @contextmanager
 def locked(store: Store) -> Iterator[None]:
-    """Hold the lock of the learnings files, or raise."""
+    """Hold the learnings files' lock; raise TryAgain if another process holds it."""
     store.make_folder()
-    with Locked(os.path.join(store.place.folder, LOCK), wait=False) as is_alone:
-        if not is_alone:
+    with Locked(os.path.join(store.place.folder, LOCK), wait=False) as acquired:
+        if not acquired:
             hint = "`learnt status` shows it; wait a bit, then run the same command again"
             raise TryAgain("the learnings files are being updated by another process", hint=hint)
         yield
@@ -63,15 +63,15 @@ def read(path: str, root: str) -> bytes | None:
     real = os.path.realpath(path)
     if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
         raise WrongRequest(
-            f"{path} is a link out of the project",
+            f"{path} is a symbolic link to a file outside the project",
             hint="replace it with a file: learnt does not write outside the project",
         )
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            raise WrongRequest(f"{path} is not a file", hint="move it away; `learnt update` writes one")
+            raise WrongRequest(f"{path} is not a file", hint="move it elsewhere; `learnt update` then writes the file")
         if status.st_size > _MAX_BYTES:
-            raise WrongRequest(f"{path} is larger than {_MAX_BYTES:,} bytes", hint="shorten it, or move it away")
+            raise WrongRequest(f"{path} is larger than {_MAX_BYTES:,} bytes", hint="shorten it, or move it elsewhere")
         with open(path, "rb") as file:
             content = file.read()
         content.decode("utf-8")
@@ -80,12 +80,12 @@ def read(path: str, root: str) -> bytes | None:
     except UnicodeDecodeError:
         raise WrongRequest(f"{path} is not UTF-8 text", hint="save it as UTF-8, then try again") from None
     except OSError as error:
-        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check who may read the file") from None
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
     return content
 
 
 def check_not_in_editor(path: str) -> None:
-    """Raise if the lock file of an editor shows that it has the file open with unsaved changes."""
+    """Raise if an editor's lock file shows that the editor has the file open with unsaved changes."""
     folder, name = os.path.split(path)
     for lock in (f".{name}.swp", f".#{name}"):
         if os.path.lexists(os.path.join(folder, lock)):
@@ -107,4 +107,4 @@ def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
             is_unchanged=lambda: read(path, root) == before,
         )
     except OSError as error:
-        raise cannot_write(path, error, hint="check who owns the folder and its files") from None
+        raise cannot_write(path, error, hint="check the owner of the folder and its files") from None

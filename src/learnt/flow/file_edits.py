@@ -1,4 +1,4 @@
-"""Edits of the learnings files by people or an agent.
+"""Edits to the learnings files by people or an agent.
 
 A file is compared with its last rendering. Additions, changes, moves and removals by a person are applied to the
 learnings in one transaction. Additions by an agent are on trial; its other edits are reverted.
@@ -27,7 +27,7 @@ from learnt.text.redact import redact
 
 
 class FileEdit(Value):
-    """An edit in a file that was applied to the learnings: a bullet was `added`, `changed`, `moved` or `hidden`."""
+    """An edit to a file that was applied to the learnings: a bullet was `added`, `changed`, `moved` or `hidden`."""
 
     what: str
     id: str
@@ -41,31 +41,32 @@ class FileOnDisk:
         self.goal = goal
         self.path = path
         self.content = content
-        """The bytes; None if there was no file."""
+        """The file's bytes; None if there was no file."""
         self.text = (content or b"").decode("utf-8")
-        # Stored texts have no secrets, so the file is compared without its secrets, too.
+        # Stored text contains no secrets, so the file's secrets are redacted before the two are compared.
         self.safe, self.redactions = redact(self.text)
         self.parsed: ParsedFile = parse(self.safe)
         self.base: Rendering | None = None
-        """Its last recorded rendering."""
+        """The file's last recorded rendering."""
         self.edits = Edits()
         self.taken: list[FileEdit] = []
 
     def is_as_written(self, database: Database) -> bool:
-        """Say whether the file is unchanged since an update wrote it."""
-        written = _find_regeneration(database, self)
-        return written is not None and written.text == self.text
+        """Return whether the file is unchanged since an update wrote it."""
+        regeneration = _find_regeneration(database, self)
+        return regeneration is not None and regeneration.text == self.text
 
 
 def read_files(context: Context) -> list[FileOnDisk]:
-    """Read the learnings files that exist; the project's own is always included."""
+    """Read the learnings files that exist; the project's own file is always included."""
     files = []
     for goal in ("", *disk.goals(context.root)):
         path = disk.path_of(context.root, goal)
         file = FileOnDisk(goal, path, disk.read(path, context.root))
         if file.parsed.conflict:
             raise WrongRequest(
-                f"{path} holds the markers of a merge conflict", hint="resolve it and keep one of the two last lines"
+                f"{path} contains merge conflict markers",
+                hint="resolve the conflict and keep one of the two last lines",
             )
         disk.check_not_in_editor(path)
         files.append(file)
@@ -73,18 +74,18 @@ def read_files(context: Context) -> list[FileOnDisk]:
 
 
 def has_goal_files(context: Context) -> bool:
-    """Say whether files of goals are written; existing ones are always read."""
+    """Return whether goals' files are written; existing files are always read."""
     return context.settings.learnings_injection_strategy in ("task_group", "both")
 
 
-def take_over(context: Context, files: Sequence[FileOnDisk], *, agent: str = "") -> list[str]:
+def apply_edits(context: Context, files: Sequence[FileOnDisk], *, agent: str = "") -> list[str]:
     """Within a transaction: apply the edits in the files to the learnings; return remarks for people."""
     database = context.store.database
     remarks: list[str] = []
     goals = {bullet.id: file.goal for file in files for bullet in file.parsed.bullets if bullet.id}
     for file in files:
-        written = _find_regeneration(database, file)
-        file.base = _rendering_of(written) if written else None
+        regeneration = _find_regeneration(database, file)
+        file.base = _rendering_of(regeneration) if regeneration else None
         ids = {bullet.id for bullet in (*file.parsed.bullets, *(file.base.bullets if file.base else ()))}
         file.edits = merge(
             file.parsed,
@@ -99,7 +100,7 @@ def take_over(context: Context, files: Sequence[FileOnDisk], *, agent: str = "")
             _apply_edits(context, file, goals)
         remarks += file.edits.remarks
         if agent and (file.edits.changed or file.edits.moved or file.edits.removed):
-            remarks.append(f"what an agent changed or removed in {file.path} was put back")
+            remarks.append(f"an agent's changes and removals in {file.path} were reverted")
     return remarks
 
 
@@ -116,11 +117,11 @@ def _add_bullets(context: Context, file: FileOnDisk, *, agent: str) -> None:
 
 
 def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> None:
-    """Apply a person's edits of the bullets in a file; `goals`: the goal of the file that now shows each learning."""
+    """Apply a person's edits to the bullets in a file; `goals` maps each learning to the goal of its current file."""
     now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
     edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
     edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
-    # A file that is not written keeps its rendering for ever: what it lacks today would count on any later day.
+    # A file that is no longer written keeps its old rendering, so a bullet missing from it may not be a removal.
     if not file.goal or has_goal_files(context):
         edits += [("moved", id, _set(goal=goals[id])) for id in file.edits.removed if id in goals]
         edits += [("hidden", id, to_status("hidden")) for id in file.edits.removed if id not in goals]
@@ -128,7 +129,7 @@ def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> N
         base = file.base.id if file.base else ""
         verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
         if what == "hidden" and any(event.reason == reason for event in learnings.history(database, id)):
-            continue  # applied before, and restored since
+            continue  # this removal was applied before, and the learning has been restored since
         before, after = learnings.change(database, id, decide, context.change(verb, at=now, reason=reason))
         if after.version != before.version:
             file.taken.append(FileEdit(what=what, id=id, text=line_of(after)))
@@ -139,7 +140,7 @@ def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
 
 
 def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change of a learning to the text of a bullet; advice for the old text is removed."""
+    """Return the change that gives a learning the text of a bullet; advice for the old text is removed."""
 
     def decide(learning: Learning) -> dict[str, Any]:
         changes: dict[str, Any] = dict(edit_fields(learning, text))
@@ -151,7 +152,7 @@ def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
 
 
 def _find_regeneration(database: Database, file: FileOnDisk) -> Regeneration | None:
-    """Return the last recorded regeneration of a file."""
+    """Return a file's last recorded regeneration."""
     return regenerations.find(database, file.parsed.rendering) if file.parsed.rendering else None
 
 
@@ -167,9 +168,9 @@ def _rendering_of(regeneration: Regeneration) -> Rendering:
 
 
 def _find_by_line(database: Database, text: str) -> Learning | None:
-    """Return a learning that a file would show as this line, preferably an active one."""
-    wanted = bullet_key(text)
+    """Return a learning that a file would show as this line, preferably an active learning."""
+    wanted_key = bullet_key(text)
     titles = dict.fromkeys(fields_of(line)["title"] for line in (text, text.removeprefix(AVOID)) if line.strip())
     candidates = [learning for title in titles for learning in learnings.with_title(database, title)]
-    matches = [learning for learning in candidates if bullet_key(line_of(learning)) == wanted]
+    matches = [learning for learning in candidates if bullet_key(line_of(learning)) == wanted_key]
     return min(matches, key=lambda learning: learning.status != "active", default=None)

@@ -1,6 +1,6 @@
-"""Learn from existing transcripts of clients and from the git history of the project.
+"""Learn from clients' existing transcripts and from the project's git history.
 
-Each source is read once; a transcript that has grown is read again. A conversation is one task; its agent's own words
+Each source is read once; a transcript that has grown is read again. A conversation is one task; its agent's messages
 are debriefed like any other output.
 """
 
@@ -18,9 +18,9 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import WrongRequest
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
-from learnt.flow.debriefs import AgentOutput, debrief, keep
+from learnt.flow.debriefs import AgentOutput, debrief, store_debrief
 from learnt.flow.mining import (
-    LONGEST_READ,
+    MAX_READ_CHARS,
     MiningReport,
     TaskReading,
     ask_about,
@@ -39,25 +39,25 @@ from learnt.system.git import Commit, commits
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 
-_LONGEST_SAID = 1_000_000
-_LONGEST_QUESTION = 1_000
-_TOKENS_OF_A_PROMPT = 2_000
-_TOKENS_OF_AN_ANSWER = 2_000
-_LETTERS_OF_A_TOKEN = 4
+_MAX_MESSAGES_CHARS = 1_000_000
+_MAX_PROMPT_CHARS = 1_000
+_TOKENS_PER_PROMPT = 2_000
+_TOKENS_PER_ANSWER = 2_000
+_CHARS_PER_TOKEN = 4
 
 
 class UnreadHistory(Value):
-    """Transcripts and commits that were not read yet, and the cost of reading them."""
+    """Transcripts and commits that have not been read yet, and the cost of reading them."""
 
     transcripts: tuple[TranscriptFile, ...] = ()
     """Transcripts that are new or have grown, oldest first."""
     commits: tuple[Commit, ...] = ()
     read_before: int = 0
-    """How many transcripts were read already."""
+    """How many transcripts have already been read."""
     calls: int = 0
     """How many times the model would be asked."""
     forecast_usd: float | None = None
-    """The estimated cost; None if it is unknown."""
+    """The estimated cost; None if the cost is unknown."""
 
 
 class Transcripts:
@@ -68,20 +68,20 @@ class Transcripts:
         self._store = context.store
 
     def find(self, *, since_ms: int) -> UnreadHistory:
-        """Return the transcripts and commits since a moment that were not mined yet, and the cost of mining them."""
+        """Return the unmined transcripts and commits since the given time, and the cost of mining them."""
         refuse_without_project(self._context)
         database, root = self._store.database, self._context.root
         places = {name: os.environ[name] for name in FOLDER_VARIABLES if name in os.environ}
         files = find_transcripts(places, folder=root, since_ms=since_ms, database=session_database)
-        of_the_loop = tasks.transcripts(database)  # mined with their tasks, if at all
-        present = [file for file in files if file.path not in of_the_loop]
-        unread = [file for file in present if mined.size_read(database, transcript_source(file.path)) != file.size]
+        loop_transcripts = tasks.transcripts(database)  # they are mined with their tasks, if at all
+        own_files = [file for file in files if file.path not in loop_transcripts]
+        unread = [file for file in own_files if mined.size_read(database, transcript_source(file.path)) != file.size]
         history = commits(root, since_ms=since_ms, environ=os.environ)
         sizes = [file.size for file in unread] if asks_a_model(self._context) else []
         return UnreadHistory(
             transcripts=tuple(reversed(unread)),
             commits=tuple(commit for commit in history if not mined.size_read(database, commit.id)),
-            read_before=len(present) - len(unread),
+            read_before=len(own_files) - len(unread),
             calls=len(sizes),
             forecast_usd=_forecast_usd(self._context, sizes),
         )
@@ -89,32 +89,34 @@ class Transcripts:
     def debrief(
         self, path: str, *, task: str = "", result: str | None = None, agent: str = "", model: str = ""
     ) -> tuple[Debrief, MiningReport]:
-        """Debrief the agent's words in a transcript, and mine its steps."""
+        """Debrief the agent's messages in a transcript, and mine the transcript's steps."""
         context, database = self._context, self._store.database
         header = self._read_header(path)
         size, source = size_of(path), transcript_source(path)
         if mined.size_read(database, source) == size:
-            raise WrongRequest(f"{path} was read already", hint="it is read again when it has grown")
-        question, messages = read_words(path)
+            raise WrongRequest(f"{path} has already been read", hint="it is read again when it has grown")
+        first_prompt, messages = read_words(path)
         words, last = "\n\n".join(messages), messages[-1] if messages else ""
         conversations = tasks.conversations(database, transcript=source, limit=1)
         id = task or (conversations[0].task if conversations else text_id("task", source))
         now = context.clock()
-        new = Task(id=id, title=context.redact_line(question) or id, type="session", created_at=now, updated_at=now)
-        known = tasks.find(database, id) or new
-        reading = TaskReading(task=known)
-        if not known.skip_learnings:
-            reading = read_conversation(context, known, path, messages, folder=header.folder)
-            # Steps that may fail come first: then nothing is stored, and the transcript is read again.
+        new = Task(id=id, title=context.redact_line(first_prompt) or id, type="session", created_at=now, updated_at=now)
+        stored_task = tasks.find(database, id) or new
+        reading = TaskReading(task=stored_task)
+        if not stored_task.skip_learnings:
+            reading = read_conversation(context, stored_task, path, messages, folder=header.folder)
+            # Steps that may fail come first, so that a failure stores nothing and the transcript is read again later.
             reading = ask_about(context, reading, limit_s=LONG_LIMIT_S)
         with self._store.transaction():
-            tasks.ensure(database, known)
+            tasks.ensure(database, stored_task)
         figures: dict[str, Any] = {"result": result, "model": model or header.model, "transcript": source}
         figures["ended_at"] = min(header.ended_at or now, now)
-        if known.type == "session":
-            session = known.replace(agent=context.redact_line(agent), client=known.client or header.client)
+        if stored_task.type == "session":
+            session = stored_task.replace(agent=context.redact_line(agent), client=stored_task.client or header.client)
             read = {"size": size, "last": last}
-            outcome = keep(context, record_turn(context, session, words, branch=header.branch, read=read, **figures))
+            outcome = store_debrief(
+                context, record_turn(context, session, words, branch=header.branch, read=read, **figures)
+            )
         else:
             outcome = debrief(context, AgentOutput(task=id, text=words, agent=agent, **figures))
         if outcome.spooled:
@@ -122,7 +124,7 @@ class Transcripts:
         return outcome, learn_from_transcript(context, reading, outcome.attempt, source, size)
 
     def learn_from_commit(self, commit: Commit) -> MiningReport:
-        """Learn from a commit message: reverts with their reasons, and lessons in its own words."""
+        """Learn from a commit message: from a revert with its reason, or from a lesson that the message states."""
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         discovery = observe_commit(commit.subject, commit.body, commit.files)
         reading = TaskReading(task=task)
@@ -135,7 +137,7 @@ class Transcripts:
         return report
 
     def _read_header(self, path: str) -> About:
-        """Return the header of a transcript; a file that is not a transcript is not tried again until it changes."""
+        """Return a transcript's header; a file that is not a transcript is not tried again until it changes."""
         try:
             return about(path, session_database)
         except WrongRequest:
@@ -153,24 +155,24 @@ def size_of(path: str) -> int:
 
 
 def read_words(path: str) -> tuple[str, list[str]]:
-    """Return the first prompt and the agent's messages without secrets; of very many, only the last."""
-    question = ""
+    """Return the first prompt and the agent's last messages without secrets; the oldest of very many are left out."""
+    first_prompt = ""
     own, aside = _LastMessages(), _LastMessages()
     for step in steps(path, session_database):
         if step.kind == "prompt" and not step.aside:
-            question = question or step.text[:_LONGEST_QUESTION]
+            first_prompt = first_prompt or step.text[:_MAX_PROMPT_CHARS]
         elif step.kind == "said":
             (aside if step.aside else own).add(step.text)
     # If all messages are by a sub-agent, it is the sub-agent's conversation.
-    messages = own.messages if own.messages or question else aside.messages
-    safe = [redact(clean(text))[0] for text in (question, *messages)]
+    messages = own.messages if own.messages or first_prompt else aside.messages
+    safe = [redact(clean(text))[0] for text in (first_prompt, *messages)]
     return safe[0], safe[1:]
 
 
 def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
     """Apply the rules to a transcript and to the agent's last message.
 
-    Earlier messages are mostly plans or guesses; the last one says what was found.
+    Earlier messages are not considered, because they are mostly plans or guesses.
     """
     by_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
@@ -179,35 +181,37 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
 
 
 def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:
-    """Store the learnings of a transcript, and how much of it was read."""
+    """Store the learnings from a transcript, and how much of the transcript was read."""
     with context.store.transaction():
         discoveries = [
-            discovery.replace(attempt=attempt) for discovery in reading.discoveries if _may_be_kept(context, discovery)
+            discovery.replace(attempt=attempt)
+            for discovery in reading.discoveries
+            if _may_be_stored(context, discovery)
         ]
         report = learn_from(context, reading.replace(discoveries=tuple(discoveries)))
         mined.note_read(context.store.database, source, size=size, task=reading.task.id, at=context.clock())
     return report
 
 
-def _may_be_kept(context: Context, discovery: Discovery) -> bool:
-    """Say whether a discovery is new or still stored; a transcript never restores a purged one."""
+def _may_be_stored(context: Context, discovery: Discovery) -> bool:
+    """Return whether a discovery is new or still stored; a transcript never restores a purged discovery."""
     is_new = context.store.claim_operation(text_id("op", f"found {discovery.task} {mined.discovery_key(discovery)}"))
     return is_new or mined.is_stored(context.store.database, discovery)
 
 
 def _forecast_usd(context: Context, sizes: Sequence[int]) -> float | None:
-    """Return the estimated cost of asking the model about transcripts of these sizes; None if it is unknown."""
+    """Return the estimated cost of asking the model about transcripts of these sizes; None if the cost is unknown."""
     if not sizes:
         return 0.0
     provider = get_provider(context)
-    tokens = sum(min(size, LONGEST_READ) // _LETTERS_OF_A_TOKEN + _TOKENS_OF_A_PROMPT for size in sizes)
-    cost = cost_usd(provider, tokens, _TOKENS_OF_AN_ANSWER * len(sizes))
+    tokens = sum(min(size, MAX_READ_CHARS) // _CHARS_PER_TOKEN + _TOKENS_PER_PROMPT for size in sizes)
+    cost = cost_usd(provider, tokens, _TOKENS_PER_ANSWER * len(sizes))
     has_token_price = provider.input_price is not None or provider.output_price is not None
     return cost if cost is None or (has_token_price and provider.name != "command") else cost * len(sizes)
 
 
 class _LastMessages:
-    """Messages in order; of very many, only the last."""
+    """Messages in order; the oldest are dropped when there are too many."""
 
     def __init__(self) -> None:
         self.messages: list[str] = []
@@ -216,5 +220,5 @@ class _LastMessages:
     def add(self, text: str) -> None:
         self.messages.append(text)
         self._length += len(text)
-        while self._length > _LONGEST_SAID and len(self.messages) > 1:
+        while self._length > _MAX_MESSAGES_CHARS and len(self.messages) > 1:
             self._length -= len(self.messages.pop(0))

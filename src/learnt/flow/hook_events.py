@@ -1,7 +1,7 @@
-"""Answer the hook events of a client's conversation: its start, prompts, tool calls, failures and ends of turns.
+"""Answer the hook events in a client's conversation: its start, prompts, tool calls, failures and ends of turns.
 
 An answer is stored before it is returned; an event without an answer leaves no record. A conversation is given each
-learning once, and again after the client has compacted or cleared it.
+learning only once, and once more after the client has compacted or cleared the conversation.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 # Clients cut answers at 10,000 characters. An answer has at most 9,500, including the JSON around the text.
-LONGEST_TEXT = 9_200
-LONGEST_COMMAND = 500
-_LONGEST_INPUT = 20_000  # a hook has little time
-_MOST_UNFINISHED = 3
-_BETWEEN_MIRRORS_S = 60.0
+MAX_TEXT_CHARS = 9_200
+MAX_COMMAND_CHARS = 500
+_MAX_INPUT_CHARS = 20_000  # longer input is cut, because a hook has little time
+_MAX_UNFINISHED = 3
+_MIRROR_INTERVAL_S = 60.0
 _UNFINISHED_MS = 14 * DAY_MS
 _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
@@ -62,7 +62,7 @@ class Reply(Value):
 
 
 class Hooks:
-    """Serves the events of a client's conversations."""
+    """Serves the events in a client's conversations."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -75,36 +75,36 @@ class Hooks:
             _ = self._context.store.database
         except (LearntError, OSError) as error:
             self._context.close()
-            _start_worker(self._context, at_most_every_s=_BETWEEN_MIRRORS_S)
+            _start_worker(self._context, at_most_every_s=_MIRROR_INTERVAL_S)
             raise NoStore(
-                f"the mirror cannot be read: {error}", hint="`learnt doctor` shows why, if it happens again"
+                f"the mirror cannot be read: {error}", hint="if this happens again, `learnt doctor` shows the reason"
             ) from None
 
     def serve(self, event: HookEvent, *, loop_task: str, began_ns: int) -> Reply:
         """Handle an event and return the answer.
 
-        `loop_task`: the task that `learnt work` runs the agent for; `learnt work` briefs and debriefs it itself.
+        `loop_task` is the task that `learnt work` runs the agent for. `learnt work` briefs and debriefs it itself.
         """
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
         if event.kind == "result" and not self._context.store.spool.is_empty():
-            _start_worker(self._context)  # which replays it
+            _start_worker(self._context)  # the worker replays the spool
         return reply
 
     def note_fired(self, event: HookEvent, answer: str, began_ns: int) -> None:
-        """Record that a client called, for `learnt doctor`."""
-        from learnt.store import fired  # clients without a name leave no record
+        """Record for `learnt doctor` that a client called a hook."""
+        from learnt.store import fired  # not needed for clients without a name, which leave no record
 
         duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
         folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
         fired.note(folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
-    def end_turn(self, task: str, said: str, **known: Any) -> str:
-        """Store the agent's last words in a turn, for the worker to debrief; return the id of the attempt.
+    def end_turn(self, task: str, said: str, **facts: Any) -> str:
+        """Store the agent's last message in a turn, for the worker to debrief; return the attempt's id.
 
-        `known`: `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
-        works for. Each turn replaces the debrief of the conversation.
+        `facts` are `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
+        works for. Each turn replaces the conversation's debrief.
         """
-        return _end_turn(self._context, task, said, **known)
+        return _end_turn(self._context, task, said, **facts)
 
 
 class Conversation:
@@ -115,7 +115,7 @@ class Conversation:
         self.event = event
         self._loop_task = loop_task
         self._began_ns = began_ns
-        # A sub-agent has not seen the prompt of the loop, so it has its own conversation.
+        # A sub-agent has not seen the loop's prompt, so it has its own conversation.
         self._is_of_loop = bool(loop_task) and not event.agent_id
         self.id = loop_task if self._is_of_loop else text_id("task", event.conversation)
         self.now = context.clock()
@@ -137,18 +137,18 @@ class Conversation:
         handler = handlers.get(kind) if kind in _SERVED_IN_LOOP or not self._loop_task else None
         if handler is None or self.event.is_end:
             return handler() if handler else Reply()
-        # Calls may run in parallel: a lock keeps them from being given the same learning.
+        # Calls may run in parallel, so a lock prevents the same learning from being given twice.
         with Locked(self._lock_path()):
             return handler()
 
     @property
     def database(self) -> Database:
-        """The database of the own store."""
+        """The database of the project's own store."""
         return self.context.store.database
 
     @property
     def task(self) -> Task:
-        """The task of the conversation: the stored one, or a new one."""
+        """The conversation's stored task, or a new task."""
         if self._task is None:
             self._task = tasks.find(self.database, self.id) or self._new_task()
             if self._is_of_loop:
@@ -182,18 +182,18 @@ class Conversation:
             record(self.context, self.task, brief, began_ns=self._began_ns, warning=warning)
         return Reply(text=brief.text)
 
-    def redact_line(self, text: str, longest: int) -> str:
-        """Return a text on one line without secrets. It is cut last, because part of a secret is not recognised."""
-        return self.context.redact_line(first_words(text, _LONGEST_INPUT), longest)[:longest].rstrip()
+    def redact_line(self, text: str, max_chars: int) -> str:
+        """Return text on one line without secrets. It is cut last, because part of a secret is not recognised."""
+        return self.context.redact_line(first_words(text, _MAX_INPUT_CHARS), max_chars)[:max_chars].rstrip()
 
     def seen_ids(self, task: Task) -> list[str]:
-        """Return the ids of the learnings that the conversation was given since its last compaction, oldest first."""
+        """Return the ids of the learnings given to the conversation since its last compaction, oldest first."""
         return list(injected(self.context, task.id, since=task.fresh_since))
 
     def _draft(self, content: Content, hits: Sequence[Hit], occasion: str) -> Draft:
         event = self.event
-        # A warning contains the command itself, where a purge finds it.
-        command = self.redact_line(event.command, LONGEST_COMMAND) if event.command and not content.failed else ""
+        # A warning contains the command itself, where a purge finds it, so the command is not stored a second time.
+        command = self.redact_line(event.command, MAX_COMMAND_CHARS) if event.command and not content.failed else ""
         tools = (self.context.redact_line(event.tool),) if event.tool else ()
         return Draft(
             task=self.task,
@@ -201,7 +201,7 @@ class Conversation:
             choices=[Choice(hit=hit) for hit in hits],
             settings={"budget_tokens": self.context.settings.brief_tokens},
             asked=asked(Situation(paths=event.paths, command=command, tools=tools), only_new=True),
-            max_chars=LONGEST_TEXT,
+            max_chars=MAX_TEXT_CHARS,
             agent=self.context.redact_line(event.agent),
             client=event.client,
             occasion=occasion,
@@ -209,7 +209,7 @@ class Conversation:
         )
 
     def _lock_path(self) -> str:
-        """Return the lock file of the conversation, which others may share."""
+        """Return the path of the conversation's lock file, which other conversations may share."""
         folder = os.path.join(self.context.store.place.folder, _LOCKS_FOLDER)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         return os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _NUMBER_OF_LOCKS:02x}.lock")
@@ -228,7 +228,7 @@ class Conversation:
 
     @property
     def _parent(self) -> str:
-        """The conversation or the task that a sub-agent works for; empty for a conversation with a person."""
+        """The conversation or task that a sub-agent works for; it is empty for a conversation with a person."""
         if not self.event.agent_id:
             return ""
         return self._loop_task or text_id("task", self.event.replace(agent_id="").conversation)
@@ -236,15 +236,15 @@ class Conversation:
     def _start_session(self) -> Reply:
         """Brief a conversation that begins, resumes, or was compacted or cleared."""
         before: dict[str, Learning] = {}
-        known = tasks.find(self.database, self.id)
+        stored = tasks.find(self.database, self.id)
         forgets = self.event.source in _FORGETTING_SOURCES
-        if known is not None and forgets:
+        if stored is not None and forgets:
             if self.event.source == "compact":
-                before = self._given_before(known)
+                before = self._given_before(stored)
             self.context.store.record(ForgottenRecord(task=self.id, at=self.now))
-            self._task = known.replace(fresh_since=self.now)
+            self._task = stored.replace(fresh_since=self.now)
         shown = {**before, **{learning.id: learning for learning in self._standing(proven_only=True)}}
-        is_new = known is None or forgets
+        is_new = stored is None or forgets
         return self.reply(
             "compaction" if self.event.source == "compact" else "session",
             hits=self._unseen(shown.values()),
@@ -268,7 +268,7 @@ class Conversation:
             occasion="prompt",
             asked_by="hook",
             only_new=True,
-            max_chars=LONGEST_TEXT,
+            max_chars=MAX_TEXT_CHARS,
             began_ns=self._began_ns,
         )
         return Reply(text=brief(self.context, request).text)
@@ -282,40 +282,40 @@ class Conversation:
         warning = call.find_warning()
         if warning is not None and mode == "stop_once":
             reply = self.reply("tool", warning=warning.replace(denies=True))
-            # A warning without room is not recorded, so stopping the call would repeat for ever.
+            # A warning that does not fit is not recorded, so the call would be stopped again and again.
             return reply.replace(text=reply.text + _STOPPED, denies=True) if reply.text else reply
         if not hears_before_call(self.event):
             return Reply()
         return self.reply("tool", warning=warning, hits=call.triggered(AT_CALL))
 
     def _learn_from_result(self) -> Reply:
-        """After a call: record whether it failed, and show what helps after a failure."""
+        """After a call: record whether it failed, and show learnings that help after a failure."""
         event, call = self.event, self._call()
-        late = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
+        trigger_kinds = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
         if not event.failed:
             if event.command and event.failed is False:
                 call.record_success()
-            return self.reply("tool", hits=call.triggered(late))
+            return self.reply("tool", hits=call.triggered(trigger_kinds))
         warning = call.find_warning()
         call.record_failure()
-        return self.reply("failure", warning=warning, hits=call.triggered((*late, "errors")))
+        return self.reply("failure", warning=warning, hits=call.triggered((*trigger_kinds, "errors")))
 
     def _keep_in_summary(self) -> Reply:
         """Before a compaction: ask for the given learnings to be kept in the summary."""
-        known = tasks.find(self.database, self.id)
-        given = self._given_before(known) if known else {}
-        if not given:
+        stored = tasks.find(self.database, self.id)
+        given_learnings = self._given_before(stored) if stored else {}
+        if not given_learnings:
             return Reply()
         text = "Keep these learnings with their ids in the summary:"
-        for learning in reversed(given.values()):  # the latest first
+        for learning in reversed(given_learnings.values()):  # the latest first
             longer = f"{text}\n- {harmless(learning.title)} ({learning.id})"
-            if length_in_json(longer) > LONGEST_TEXT:
+            if length_in_json(longer) > MAX_TEXT_CHARS:
                 break
             text = longer
         return Reply(text=text)
 
     def _end_turn(self) -> Reply:
-        """Spool the end of a turn. The end of a conversation may also end a turn that no event reported."""
+        """Spool the end of a turn. The end of a conversation may also end a turn whose end was not reported."""
         event = self.event
         if event.said is None and not has_words(event.transcript):
             _start_worker(self.context)
@@ -332,30 +332,30 @@ class Conversation:
         return Reply()
 
     def _call(self) -> ToolCall:
-        from learnt.flow.warnings import ToolCall  # only at calls of tools
+        from learnt.flow.warnings import ToolCall  # only needed at tool calls
 
         return ToolCall(self)
 
     def _standing(self, *, proven_only: bool = False) -> list[Learning]:
-        from learnt.flow.standing import standing  # not at a prompt
+        from learnt.flow.standing import standing  # not needed at a prompt
 
         return standing(self.context, agent=self.event.agent, proven_only=proven_only)
 
     def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
-        """Return the learnings that the conversation was not given yet and that are not its own."""
+        """Return the learnings that the conversation has not been given yet and that do not come from it."""
         seen = self.seen_ids(self.task)
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 
     def _given_before(self, task: Task) -> dict[str, Learning]:
         """Return the current versions of the learnings that the conversation was given, if they are active."""
-        given = self.seen_ids(task)
+        given_ids = self.seen_ids(task)
         active: dict[str, Learning] = {}
         for store in self.context.sound_stores():
-            for id, learning in learnings.get_all(store.database, given).items():
+            for id, learning in learnings.get_all(store.database, given_ids).items():
                 if learning.status == "active":
                     active.setdefault(id, learning.replace(scope=store.place.scope))
-        return {id: active[id] for id in given if id in active}
+        return {id: active[id] for id in given_ids if id in active}
 
     def _unfinished(self) -> tuple[Unfinished, ...]:
         """Return the unfinished tasks on the current branch."""
@@ -363,13 +363,13 @@ class Conversation:
         if not branch:
             return ()
         since = self.now - _UNFINISHED_MS
-        failed = tasks.unfinished(self.database, branch=branch, since=since, limit=_MOST_UNFINISHED)
+        failed = tasks.unfinished(self.database, branch=branch, since=since, limit=_MAX_UNFINISHED)
         return tuple(
             Unfinished(
                 task=task.id, title=task.title, reason=report.reason, suggestion=report.suggestion, at=report.created_at
             )
             for task, report in failed
-            # A failure without a reason in a conversation without a title says nothing.
+            # A failure without a reason in a conversation without a title is useless, so it is left out.
             if task.id != self.id and not (task.title == task.id and report.reason.endswith(NO_REPORT))
         )
 
@@ -381,13 +381,13 @@ class Conversation:
         return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
 
 
-def _end_turn(context: Context, task: str, said: str, **known: Any) -> str:
-    from learnt.flow.turns import end_turn  # only where a turn ends
+def _end_turn(context: Context, task: str, said: str, **facts: Any) -> str:
+    from learnt.flow.turns import end_turn  # only needed where a turn ends
 
-    return end_turn(context, task, said, **known)
+    return end_turn(context, task, said, **facts)
 
 
 def _start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
-    from learnt.flow.background import start_worker  # only where a turn ends, or where a record is spooled
+    from learnt.flow.background import start_worker  # only needed where a turn ends or a record is spooled
 
     start_worker(context, at_most_every_s=at_most_every_s)

@@ -1,8 +1,8 @@
-"""Add learnt to the settings of clients, and remove it again.
+"""Add learnt to clients' settings, and remove it again.
 
-The original of each changed file is in `backups/clients` of the store's folder, with a note of what was written and
-which folders were created. A file that nothing else has changed since is restored byte for byte; from any other file,
-only our entries are removed. The files of a client change together or not at all, and only one process at a time.
+The original of each changed file is in `backups/clients` in the store's folder, with a note about what was written and
+which folders were created. A file that has not been changed since is restored byte for byte; from any other file, only
+our entries are removed. A client's files change together or not at all, and only one process at a time changes them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
 class FileChange(Value):
-    """The old and the new content of a file; None means no file."""
+    """A file's old and new content; None means that there is no file."""
 
     path: str
     before: bytes | None
@@ -107,28 +107,28 @@ class _CreatedPlace(Value):
 
 
 class ClientSetup:
-    """Sets clients up in the project around a folder, or for the user."""
+    """Sets clients up in the project that contains a folder, or for the user."""
 
     def __init__(self, start: str = ".") -> None:
         self._start = start
 
     def install(self, clients: Sequence[str], *, user: bool, dry_run: bool = False) -> list[SetupOutcome]:
-        """Add learnt to the settings of clients."""
-        hint = "make this folder one with `learnt init`, or use --user for all projects"
+        """Add learnt to clients' settings."""
+        hint = "turn this folder into a project with `learnt init`, or use --user for all projects"
         _refuse_outside(self._start, user, hint=hint)
         location, folder = _location(self._start, user=user)
         outcomes = _change(clients, location, folder, _plan_install, dry_run=dry_run)
         return [outcome if outcome.error else self._with_next_steps(outcome, location) for outcome in outcomes]
 
     def uninstall(self, clients: Sequence[str], *, user: bool, dry_run: bool = False) -> list[SetupOutcome]:
-        """Remove learnt from the settings of clients, and our backups once no client needs them."""
-        hint = "go into the project, or use --user for what was set up for all projects"
+        """Remove learnt from clients' settings, and remove our backups when no client needs them any more."""
+        hint = "go to the project, or use --user to remove what was set up for all projects"
         _refuse_outside(self._start, user, hint=hint)
         location, folder = _location(self._start, user=user)
         return _change(clients, location, folder, _plan_uninstall, dry_run=dry_run)
 
     def states(self, *, ask: bool = False) -> Iterator[ClientState]:
-        """Yield the state of each client that is set up here or for the user; `ask`: start a client and ask it."""
+        """Yield the state of each client that is set up here or for the user; `ask` allows starting a client."""
         locations = []
         for user in (False, True):
             try:
@@ -164,7 +164,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _location(start: str, *, user: bool) -> tuple[Location, str]:
-    """Return where clients are set up, and the folder of the store, which contains the backups."""
+    """Return where clients are set up, and the store's folder, which contains the backups."""
     environ = dict(os.environ)
     here = project.find_project(start) or project.new_project(start)
     location = Location(
@@ -179,7 +179,7 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
 
 
 def _own_program() -> tuple[str, ...]:
-    """Return the words that start this installation of learnt, independent of PATH."""
+    """Return the command line that starts this installation of learnt, independent of PATH."""
     name = "learnt.exe" if sys.platform == "win32" else "learnt"
     script = os.path.join(os.path.dirname(sys.executable), name)
     return (script,) if os.path.isfile(script) else (sys.executable, "-m", "learnt")
@@ -210,7 +210,7 @@ def _change(
 
 
 def _remove_place(folder: str, originals: _Originals) -> None:
-    """Remove the files and folders that were created for the originals, once there are none."""
+    """Remove the files and folders that were created for the originals, if there are no originals left."""
     if set(os.listdir(originals.folder)) - {os.path.basename(path) for path in (originals.lock, originals.receipt)}:
         return
     created = originals.created()
@@ -223,7 +223,7 @@ def _remove_place(folder: str, originals: _Originals) -> None:
     for empty in ours[:_LEVELS_BELOW_STORE]:
         remove_folder_if_empty(empty)
     ignored = os.path.join(folder, ".gitignore")
-    # Other files mean that a store was created since.
+    # Other files mean that a store has been created since, so the folder stays.
     if (
         created.ignore
         and set(_names(folder)) <= {".gitignore", fired.FOLDER}
@@ -266,7 +266,7 @@ def _plan_install(target: Target, originals: _Originals) -> _Planned:
     note, original = originals.note(target.path), originals.original(target.path)
     change = FileChange(path=target.path, before=content, after=target.edit.add(content))
     if change.kind != "unchanged" and (note is None or content is None or note.digest != _digest(content)):
-        # A file that was changed since, or came with the repository, is the original without our entries.
+        # If a file has been changed since, or came with the repository, its original is the file without our entries.
         ours = content is not None and target.edit.has_settings(content)
         original = target.edit.remove(content, original) if content is not None and ours else content
     folders = missing_folders(target.path)
@@ -294,7 +294,7 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
         if file.forget:
             replacements += [written, *originals.forget(change.path)]
         elif change.kind != "unchanged":
-            # The original first: a crash in between loses nothing.
+            # The original is written first, so that a crash in between loses nothing.
             replacements += [*originals.remember(file), written]
     replace_all([replacement for replacement in replacements if replacement.before != replacement.after])
     for file in planned:
@@ -303,7 +303,7 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
 
 
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
-    """Yield what the user has to do: steps that cannot be checked only after a change, the others always."""
+    """Yield what the user has to do; steps that cannot be checked are yielded only after a change."""
     client = outcome.client
     state = next((state for state in setup.examine([location], _disk()) if state.client == client), None)
     if outcome.changes_something() or (state and state.trusted is False):
@@ -317,10 +317,10 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
     here = project.find_project(start)
     try:
         loaded = config.load(context.settings_files(here.root if here else None), dict(os.environ)).settings
-        known = here is not None and context.own_place(here, loaded).exists()
+        has_store = here is not None and context.own_place(here, loaded).exists()
     except LearntError:
-        known = True  # `learnt doctor` says what is wrong with the settings
-    if not known and not location.user:
+        has_store = True  # `learnt doctor` reports what is wrong with the settings
+    if not has_store and not location.user:
         yield "no learnings are stored here yet: `learnt init`"
 
 
@@ -348,17 +348,17 @@ def _lacks(target: Target) -> bool:
 
 def _refuse_removal(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
     others_too = [other.path for other in others if b"learnt" in (_read(other.path) or b"")]
-    there = f", there and in {', '.join(others_too)}" if others_too else ""
-    hint = f"fix it and try again, or remove the entries of learnt by hand{there}"
+    elsewhere = f", there and in {', '.join(others_too)}" if others_too else ""
+    hint = f"fix it and try again, or remove learnt's entries by hand{elsewhere}"
     return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
 
 
 def _read(path: str) -> bytes | None:
     if os.path.exists(path) and not os.path.isfile(path):
-        raise WrongRequest(f"{path} is not a file", hint="move it away")
+        raise WrongRequest(f"{path} is not a file", hint="move it elsewhere")
     above = os.path.dirname(path)
     if os.path.isfile(above):
-        raise WrongRequest(f"{above} is a file, but must be a folder for {path}", hint="move it away")
+        raise WrongRequest(f"{above} is a file, but must be a folder for {path}", hint="move it elsewhere")
     return content_of(path)
 
 
@@ -367,7 +367,7 @@ def _digest(content: bytes) -> str:
 
 
 class _Originals:
-    """The folder of notes and originals: two files for each changed file."""
+    """The folder with notes and originals; it has two files for each changed file."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -375,7 +375,7 @@ class _Originals:
         self.receipt = os.path.join(folder, "made")
 
     def create(self, store: str, before: _CreatedPlace) -> _CreatedPlace:
-        """Create the folder, private because settings may contain secrets; return what was created so far."""
+        """Create the folder; return what has been created so far. It is private, since settings may contain secrets."""
         folders, ignored = len(missing_folders(self.lock)), os.path.exists(os.path.join(store, ".gitignore"))
         try:
             make_folder(store)
@@ -391,10 +391,12 @@ class _Originals:
 
     def note_created(self, created: _CreatedPlace) -> None:
         """Record what was created, together with what earlier processes created."""
-        known = self.created()
-        both = _CreatedPlace(folders=max(created.folders, known.folders), ignore=created.ignore or known.ignore)
-        if both != known:
-            write_private(self.receipt, json.dumps(both.as_dict()))
+        recorded = self.created()
+        combined = _CreatedPlace(
+            folders=max(created.folders, recorded.folders), ignore=created.ignore or recorded.ignore
+        )
+        if combined != recorded:
+            write_private(self.receipt, json.dumps(combined.as_dict()))
 
     def created(self) -> _CreatedPlace:
         """Return what was created, as far as it is recorded."""
@@ -405,7 +407,7 @@ class _Originals:
             return _CreatedPlace()
 
     def note(self, path: str) -> _Note | None:
-        """Return the note about a file; None if there is none."""
+        """Return the note about a file; None if there is no note."""
         try:
             record: Any = json.loads(content_of(self._paths(path)[0]) or b"")
             note = _Note(**{**record, "folders": tuple(record["folders"])})

@@ -1,6 +1,6 @@
 """Learnings by hand: add, list, change and undo them; and learnings that an agent reports while it works.
 
-Input is cleaned and redacted here, so that every store holds the same text.
+Input is cleaned and redacted here, so that every store contains the same text.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Learnings:
         self._context = context
 
     def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
-        """Add several learnings, all or none; each record holds the fields of `Memory.add`."""
+        """Add several learnings, all or none; each record contains the fields of `Memory.add`."""
         now = self._context.clock()
         added = [
             new_learning(self._context, record, created_at=now if created_at is None else created_at)
@@ -57,7 +57,7 @@ class Learnings:
         return added
 
     def learn(self, record: dict[str, Any]) -> tuple[Learning, bool]:
-        """Add a learning of an agent and say whether it is new; a known one recurs instead."""
+        """Add an agent's learning and return whether it is new; a known learning recurs instead."""
         now, database, task_id = self._context.clock(), self._context.store.database, record.get("task", "")
         task = tasks.find(database, task_id) if task_id else None
         if task is not None and task.skip_learnings:
@@ -65,14 +65,14 @@ class Learnings:
         origin = {"goal": task.goal if task else "", "origin": "agent"}
         learning = new_learning(self._context, {**origin, **record}, created_at=now)
         with self._context.store.transaction():
-            known = learnings.find_same(database, learning.observation or learning.title)
+            same = learnings.find_same(database, learning.observation or learning.title)
             who = self._context.person
-            return learnings.add_or_recur(database, known, lambda: learning, task=learning.task, who=who, at=now)
+            return learnings.add_or_recur(database, same, lambda: learning, task=learning.task, who=who, at=now)
 
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
     ) -> LearningsPage:
-        """Return the matching learnings of all stores, newest first; `scope`: of one store only."""
+        """Return the matching learnings, newest first, from all stores or from the store named by `scope`."""
         limit = self._context.settings.page_size if limit is None else limit
         check_rows(limit=limit, offset=offset)
         which = which.replace(
@@ -83,8 +83,8 @@ class Learnings:
         )
         stores = [store for store in self._context.sound_stores() if scope in (None, store.place.scope)]
         if not stores:
-            known = ", ".join(store.place.scope for store in self._context.stores)
-            raise WrongRequest(f"no store is named `{scope}` here", hint=f"there are: {known}")
+            scopes = ", ".join(store.place.scope for store in self._context.stores)
+            raise WrongRequest(f"no store is named `{scope}` here", hint=f"the stores are: {scopes}")
         total = sum(learnings.count(store.database, which) for store in stores)
         return LearningsPage(learnings=_merge_pages(stores, which, limit=limit, offset=offset), total=total)
 
@@ -128,12 +128,12 @@ class Learnings:
         return alter(self._context, id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
 
     def like(self, id: str, *, reason: str = "") -> Learning:
-        """Raise the confidence of a learning a little, once per person."""
+        """Raise a learning's confidence a little; this has an effect once per person."""
         store, _ = self._context.locate(id)
         return alter(self._context, id, "like", like_by(self._context.person, store.database), reason=reason)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
-        """Replace a learning by a better one; return the replaced one."""
+        """Replace a learning with a better one; return the replaced learning."""
         self._context.get(new)
         return alter(self._context, old, "supersede", replace_by(new), reason=reason)
 
@@ -150,7 +150,7 @@ class Learnings:
         return learnings.history(self._context.locate(id)[0].database, id)
 
     def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Undo the last change of a learning, or the change with this event id."""
+        """Undo the last change to a learning, or the change with this event id."""
         event = _find_event(self._context, id) if is_id("event", id) else _last_undoable(self.history(id))
         before = self._context.get(event.subject)
         after = alter(
@@ -163,11 +163,11 @@ class Learnings:
             also=lambda store: undo_mark(self._context, store, _resolve_undos(self._context, event)),
         )
         if after.version == before.version:
-            raise WrongRequest(f"there is nothing left of {event.id} to undo", hint=f"see `learnt history {after.id}`")
+            raise WrongRequest(f"nothing is left to undo in {event.id}", hint=f"see `learnt history {after.id}`")
         return after
 
     def mark(self, learning: str, task: str, helpful: bool) -> Learning:
-        """Say whether a learning helped with a task that was given it; counts once for each pair."""
+        """Record whether a learning helped with a task that was given it; only the first mark of a pair is valid."""
         return mark(self._context, learning, task, helpful)
 
 
@@ -190,7 +190,7 @@ def alter(
     undoes: str = "",
     also: Callable[[Store], object] = lambda _: None,
 ) -> Learning:
-    """Change a learning in the store that holds it; `also` runs in the same transaction."""
+    """Change a learning in the store that contains it; `also` runs in the same transaction."""
     store, _ = context.locate(id, writable=True)
 
     def decide_without_circles(learning: Learning) -> dict[str, Any]:
@@ -212,15 +212,15 @@ def refuse_circle(context: Context, id: str, successor: str) -> None:
     while successor:
         if successor in seen:
             raise WrongRequest(
-                f"`{id}` would supersede itself" + (f", by way of `{last}`" if last != id else ""),
-                hint="`learnt supersede OLD NEW`: the old one first, and not one that replaced the other",
+                f"`{id}` would supersede itself" + (f" through `{last}`" if last != id else ""),
+                hint="`learnt supersede OLD NEW` expects the old learning first; OLD must not have replaced NEW",
             )
         seen.add(successor)
         last = successor
         try:
             successor = context.get(successor).superseded_by
         except NotFound:
-            return  # purged, or not imported yet
+            return  # the successor was purged, or has not been imported yet
 
 
 def to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
@@ -229,13 +229,13 @@ def to_status(status: str) -> Callable[[Learning], dict[str, Any]]:
 
 
 def replace_by(successor: str, *, only_active: bool = False) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change that supersedes a learning; `only_active`: unless it is hidden, archived or superseded."""
+    """Return the change that supersedes a learning; with `only_active`, a hidden, archived or superseded one stays."""
     changes = {"status": "superseded", "superseded_by": successor}
     return lambda learning: {} if only_active and learning.status != "active" else changes
 
 
 def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change that raises the confidence of a learning a little, once per person."""
+    """Return the change that raises a learning's confidence a little, once per person."""
 
     def decide(learning: Learning) -> dict[str, Any]:
         valid = _valid_changes(learnings.history(database, learning.id))
@@ -247,11 +247,14 @@ def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, A
 
 
 def revert(event: Event, learning: Learning) -> dict[str, Any]:
-    """Return the changes that undo an event; raise if its fields were changed again since."""
+    """Return the changes that undo an event; raise if its fields have been changed again since."""
     if not event.old:
-        return {"status": "archived", "superseded_by": ""}  # an addition is archived: nothing is deleted
-    present = as_record(learning)
-    changed = [name for name, value in event.new.items() if present[name] != value]
+        return {
+            "status": "archived",
+            "superseded_by": "",
+        }  # undoing an addition archives the learning, because nothing is deleted
+    current_fields = as_record(learning)
+    changed = [name for name, value in event.new.items() if current_fields[name] != value]
     if changed:
         raise WrongRequest(
             f"{changed[0]} of {learning.id} was changed again after {event.id}",
@@ -269,7 +272,7 @@ def new_learning(context: Context, record: dict[str, Any], *, created_at: int) -
 
 
 def _merge_pages(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:
-    """Return a page of the learnings of several stores together, newest first."""
+    """Return a page of several stores' learnings, newest first."""
     if len(stores) == 1:
         pages = [(stores[0], learnings.page(stores[0].database, which, limit=limit, offset=offset))]
         offset = 0
@@ -317,4 +320,4 @@ def _last_undoable(history: list[Event]) -> Event:
     valid = _valid_changes(history)
     if valid:
         return valid[-1]
-    raise WrongRequest("every change of this learning is undone already", hint="`learnt history ID` shows them")
+    raise WrongRequest("every change to this learning has already been undone", hint="`learnt history ID` shows them")

@@ -1,8 +1,8 @@
-"""learnings.md: the learnings of the project in a file that people and the program share.
+"""learnings.md: the project's learnings in a file that people and the program share.
 
-An update mines each finished task in its own transaction. Then one more transaction applies people's edits of the
-files. After that, the files are replaced atomically, and never if they changed since they were read. If an update is
-killed, the next one finds the old or the new file and repeats nothing.
+An update mines each finished task in its own transaction. Then one more transaction applies people's edits to the
+files. After that, the files are replaced atomically, but never if they have changed since they were read. If an update
+is killed, the next update finds either the old or the new file and repeats nothing.
 
 A background update runs in a detached process, one at a time, with a time limit.
 """
@@ -19,7 +19,7 @@ from learnt.brief.render import EVIDENCE
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
 from learnt.flow.context import Context
-from learnt.flow.file_edits import FileEdit, FileOnDisk, has_goal_files, read_files, take_over
+from learnt.flow.file_edits import FileEdit, FileOnDisk, apply_edits, has_goal_files, read_files
 from learnt.flow.mining import MiningReport, ask_about, learn_from, read_task, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
@@ -34,15 +34,15 @@ from learnt.weigh.confidence import impact, stage
 
 _TRIES_TO_WRITE = 5
 _ALL_TASKS = 1_000_000
-# Material that could not be mined is kept for this many tasks, and at most a month.
+# Material that could not be mined is kept for this many tasks, but for at most a month.
 _MAX_UNMINED_TASKS = 100
-# How long after its time limit an update on another machine still counts as running.
+# How long after its time limit an update on another machine is still considered running.
 _LEASE_S = 120
-_CROWDED = "{} holds so much text beside its bullets that there is no room for any"
+_NO_ROOM = "{} contains so much text besides its bullets that there is no room for bullets"
 
 
 class FileUpdate(Value):
-    """One learnings file: as it was read, and as it should be."""
+    """A learnings file as it was read and as it should be."""
 
     goal: str
     path: str
@@ -52,13 +52,13 @@ class FileUpdate(Value):
     after: str
     delta: Delta = Delta()
     left_out: tuple[str, ...] = ()
-    """Learnings without room."""
+    """Learnings for which there was no room."""
     crowded: bool = False
-    """Whether the text of people alone exceeds the limit."""
+    """Whether the text written by people alone exceeds the limit."""
 
     @property
     def is_new(self) -> bool:
-        """Whether it has to be written."""
+        """Whether the file has to be written."""
         return self.after != self.before
 
     @property
@@ -74,9 +74,9 @@ class Update(Value):
     files: tuple[FileUpdate, ...] = ()
     mined: tuple[MiningReport, ...] = ()
     taken: tuple[FileEdit, ...] = ()
-    """People's edits of the files that were applied to the learnings."""
+    """People's edits to the files that were applied to the learnings."""
     waiting: int = 0
-    """How many tasks a model would read; only set in a preview."""
+    """How many tasks a model would read; this is only set in a preview."""
     cost_usd: float | None = None
     remarks: tuple[str, ...] = ()
 
@@ -86,7 +86,7 @@ class _Preview(Exception):
 
 
 class LearningsFile:
-    """learnings.md of a project, and those of its goals."""
+    """A project's learnings.md, and its goals' learnings files."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -95,11 +95,11 @@ class LearningsFile:
         self._root = context.root
 
     def path(self, goal: str = "") -> str:
-        """Return the path of the file of the project or of a goal in this worktree."""
+        """Return the path of the project's or a goal's file in this worktree."""
         return disk.path_of(self._root, goal)
 
     def read(self, goal: str = "") -> str | None:
-        """Return the text of a learnings file; None if there is none."""
+        """Return a learnings file's text; None if the file does not exist."""
         background.refuse_without_project(self._context)
         content = disk.read(disk.path_of(self._root, goal), self._root)
         return None if content is None else content.decode("utf-8")
@@ -109,39 +109,39 @@ class LearningsFile:
         return background.state(self._store, self._settings)
 
     def regenerations(self, *, limit: int = 50) -> list[Regeneration]:
-        """Return the latest updates of learnings files, the newest first."""
+        """Return the latest updates of learnings files, newest first."""
         return background.latest(self._store, limit=limit)
 
     def is_updating(self) -> bool:
-        """Say whether an update runs at this moment.
+        """Return whether an update is running.
 
-        It holds the update lock for a moment, so call it only if the state says that an update is running.
+        The check takes the lock for an instant, so call it only if the state says that an update is running.
         """
         return background.is_updating(self._store)
 
     def update_when_due(self) -> None:
-        """Start an update in the background if enough tasks are done and none is running."""
+        """Start an update in the background if enough tasks are done and no update is running."""
         background.update_when_due(self._context)
 
     def update(
         self, *, window: int | None = None, dry_run: bool = False, cause: str = "person", limit_s: float = LONG_LIMIT_S
     ) -> Update:
-        """Mine finished tasks, apply people's edits of the files, and write the files.
+        """Mine finished tasks, apply people's edits to the files, and write the files.
 
-        `window`: how many recent tasks count. `dry_run`: change nothing and do not ask a model. If a model fails, the
-        reason is recorded and the files stay unchanged; learnings from tasks before that are kept.
+        `window` is the number of recent tasks to consider. With `dry_run`, nothing is changed and no model is asked. If
+        a model fails, the reason is recorded and the files stay unchanged; learnings from earlier tasks are kept.
         """
         background.refuse_without_project(self._context)
         if window is not None and not 1 <= window <= _ALL_TASKS:
-            raise WrongRequest(f"the window cannot be {window} tasks", hint=f"give a number from 1 to {_ALL_TASKS:,}")
+            raise WrongRequest(f"the window cannot be {window} tasks", hint=f"choose a number from 1 to {_ALL_TASKS:,}")
         deadline = time.monotonic() + limit_s
         with disk.locked(self._store):
             return self._preview(window, deadline) if dry_run else self._update(window, cause, deadline)
 
-    def take_over(self, *, agent: str = "") -> Update | None:
-        """Apply the edits of the files since they were written; None if there are none.
+    def apply_edits(self, *, agent: str = "") -> Update | None:
+        """Apply the edits made to the files since they were written; return None if there are no edits.
 
-        `agent`: who made the edits, if not a person. An agent's additions are on trial; its other edits are reverted.
+        `agent` is the agent that made the edits, if any. Its additions are on trial; its other edits are reverted.
         """
         if not self._root or not any(os.path.lexists(path) for path in disk.paths(self._root)):
             return None
@@ -161,15 +161,17 @@ class LearningsFile:
             deleted: list[str] = []
             while files := [file for file in read_files(self._context) if file.content is not None]:
                 with self._store.transaction():
-                    take_over(self._context, files)
+                    apply_edits(self._context, files)
                 for file in files:
-                    if disk.read(file.path, self._root) == file.content:  # else it was saved meanwhile: repeat
+                    if (
+                        disk.read(file.path, self._root) == file.content
+                    ):  # otherwise the file was saved meanwhile, so try again
                         os.unlink(file.path)
                         deleted.append(file.path)
         return deleted
 
     def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
-        """Return the text of the learnings files for the prompt of a task, and the ids of the learnings in it.
+        """Return the learnings files' text for a task's prompt, and the ids of the learnings in that text.
 
         Learnings that are no longer active are left out, even if a file still shows them. All files share one limit.
         """
@@ -179,20 +181,20 @@ class LearningsFile:
         goals = {"global_only": [""], "task_group": [task.goal], "both": [task.goal, ""]}[strategy]
         texts = [redact(self.read(goal) or "")[0] for goal in dict.fromkeys(goals)]
         ids = {bullet.id for text in texts for bullet in parse(text).bullets if bullet.id}
-        known = learnings.get_all(self._store.database, sorted(ids))
+        stored = learnings.get_all(self._store.database, sorted(ids))
 
-        def is_given(bullet: Bullet) -> bool | None:
-            if bullet.id in known:
-                return known[bullet.id].status == "active"
-            # Otherwise it was purged, or it comes from another store and was not applied yet.
+        def should_show(bullet: Bullet) -> bool | None:
+            if bullet.id in stored:
+                return stored[bullet.id].status == "active"
+            # The learning was purged, or it comes from another store and has not been applied yet.
             return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
-        files = [lines_for_prompt(text, is_given) for text in texts if text.strip()]
+        files = [lines_for_prompt(text, should_show) for text in texts if text.strip()]
         files = _cut_to_limit(files, self._settings.learnings_max_tokens)
         parts = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
         text = "\n\n".join(part for part in parts if part)
-        given = dict.fromkeys(id for lines in files for _, id in lines if id)
-        return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given)
+        given_ids = dict.fromkeys(id for lines in files for _, id in lines if id)
+        return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given_ids)
 
     def _preview(self, window: int | None, deadline: float) -> Update:
         """Return what an update would do, by running it in a transaction that is rolled back."""
@@ -211,7 +213,7 @@ class LearningsFile:
         begun = self._begin(cause)
         counted = self._store.database.counter(regenerations.TASKS_SINCE_UPDATE)
         try:
-            read_files(self._context)  # fail before a model is paid, if the files cannot be updated
+            read_files(self._context)  # fail before a model call costs money if the files cannot be updated
             reports = self._mine(window, begun, deadline)
             cost = calls.spent_on(self._store.database, begun.id)
             begun = begun.replace(cost_usd=cost, skipped=sum(len(report.skipped) for report in reports))
@@ -221,7 +223,7 @@ class LearningsFile:
             raise
 
     def _mine(self, window: int | None, begun: Regeneration, deadline: float) -> list[MiningReport]:
-        """Mine the pending tasks one after the other, so that each knows the learnings of those before."""
+        """Mine the pending tasks one after the other, so that each task sees the learnings from the tasks before it."""
         context = self._context
         reports = []
         for id in self._unmined_tasks(window):
@@ -234,7 +236,7 @@ class LearningsFile:
         return reports
 
     def _begin(self, cause: str) -> Regeneration:
-        """Record that an update runs. Raise if one runs on another machine."""
+        """Record that an update is running; raise if another machine is running an update."""
         begun = _new_regeneration(cause, self._context.clock())
         database = self._store.database
         with self._store.transaction():
@@ -253,7 +255,7 @@ class LearningsFile:
         """Record why an update failed; it is retried after the usual number of tasks."""
         try:
             with self._store.transaction():
-                # Keep the record if it is stored: a file that was written before the failure refers to it.
+                # Keep a stored record, because a file that was written before the failure refers to it.
                 reached = regenerations.find(self._store.database, begun.id) or begun
                 failed = reached.replace(
                     result="failed",
@@ -265,10 +267,10 @@ class LearningsFile:
                 if reached.result == "running":
                     self._count_down(counted)
         except LearntError:
-            return  # the first error is the one to report
+            return  # only the first error is reported
 
     def _count_down(self, counted: int) -> None:
-        """Within a transaction: reset the count of tasks, except those that finished meanwhile."""
+        """Within a transaction: reset the count of finished tasks, except for tasks that finished meanwhile."""
         self._store.database.count(regenerations.TASKS_SINCE_UPDATE, -counted)
         regenerations.release_update(self._store.database)
 
@@ -285,24 +287,24 @@ class LearningsFile:
             new = [file for file in update.files if file.is_new]
             if all(disk.replace(file.path, self._root, file.content, file.after) for file in new):
                 return update
-        raise TryAgain("somebody keeps changing the learnings files", hint="save them, then `learnt update`")
+        raise TryAgain("the learnings files keep changing", hint="save them, then run `learnt update`")
 
     def _make_update(
         self, files: Sequence[FileOnDisk], begun: Regeneration, window: int | None, *, agent: str = ""
     ) -> tuple[Update, list[Regeneration]]:
-        """Within a transaction: apply the edits of the files; return the new files, and the records to store."""
+        """Within a transaction: apply the edits to the files; return the new files, and the records to store."""
         database, settings = self._store.database, self._settings
-        longest = max(_MAX_UNMINED_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
-        kept = mined.recent_tasks(database, limit=longest)
-        mined.drop_older_material(database, kept, before=begun.started_at - MONTH_MS)
-        remarks = take_over(self._context, files, agent=agent)
+        max_tasks = max(_MAX_UNMINED_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
+        recent = mined.recent_tasks(database, limit=max_tasks)
+        mined.drop_older_material(database, recent, before=begun.started_at - MONTH_MS)
+        remarks = apply_edits(self._context, files, agent=agent)
         results = [self._make_file(file, begun, window) for file in self._add_goal_files(files)]
         update = Update(
             id=begun.id,
             files=tuple(file for file, _ in results),
             taken=tuple(edit for file in files for edit in file.taken),
             cost_usd=begun.cost_usd,
-            remarks=(*remarks, *(_CROWDED.format(file.path) for file, _ in results if file.crowded)),
+            remarks=(*remarks, *(_NO_ROOM.format(file.path) for file, _ in results if file.crowded)),
         )
         return update, [record for file, record in results if file.is_new or not file.goal]
 
@@ -339,10 +341,10 @@ class LearningsFile:
         return update, record.replace(cost_usd=None, skipped=0) if file.goal else record
 
     def _is_new(self, file: FileOnDisk, rendering: Rendering) -> bool:
-        """Say whether a file has to be written."""
+        """Return whether a file has to be written."""
         if file.content is None and not rendering.bullets:
             return False  # there is nothing to show yet
-        # A file must refer to its own rendering: with an older one, the same removals would be applied again.
+        # A file must refer to its own rendering: with an older rendering, the same removals would be applied again.
         if file.base is None or file.base.bullets != rendering.bullets or file.safe != file.text:
             return True
         if parse(rendering.text).replace(rendering="") != file.parsed.replace(rendering=""):
@@ -350,7 +352,7 @@ class LearningsFile:
         return not rendering.crowded and estimate_tokens(file.text) > self._settings.learnings_max_tokens
 
     def _render(self, file: FileOnDisk, begun: Regeneration, window: int | None) -> tuple[Rendering, int]:
-        """Within a transaction: return what a file should show, and from how many tasks."""
+        """Within a transaction: return a file's new rendering, and the number of tasks that it is based on."""
         database = self._store.database
         goal = file.goal if has_goal_files(self._context) else None
         tasks = self._recent_tasks(window, goal)
@@ -377,7 +379,7 @@ class LearningsFile:
         return rendering, len(tasks)
 
     def _unmined_tasks(self, window: int | None) -> list[str]:
-        """Return the recent tasks that were not mined yet, oldest first."""
+        """Return the recent tasks that have not been mined yet, oldest first."""
         database = self._store.database
         recent = self._recent_tasks(window, None)
         if has_goal_files(self._context):
@@ -385,17 +387,17 @@ class LearningsFile:
         return [id for id in reversed(dict.fromkeys(recent)) if mined.material_of(database, id)]
 
     def _recent_tasks(self, window: int | None, goal: str | None) -> list[str]:
-        """Return the recent tasks that count; `goal`: only of this goal, or if it is empty, without a goal."""
+        """Return the recent tasks to consider; `goal` selects this goal's tasks, or if empty, tasks without a goal."""
         settings = self._settings
         size = window or (settings.learnings_goal_window_size or _ALL_TASKS if goal else settings.learnings_window_size)
         return mined.recent_tasks(self._store.database, limit=size, goal=goal)
 
     def _add_goal_files(self, files: Sequence[FileOnDisk]) -> list[FileOnDisk]:
-        """Within a transaction: return the files, plus a new one for each goal with learnings but no file."""
+        """Within a transaction: return the files, plus a new file for each goal that has learnings but no file."""
         if not has_goal_files(self._context):
             return [file for file in files if not file.goal]
-        present = {file.goal for file in files}
-        new = [goal for goal in learnings.goals(self._store.database) if goal and goal not in present]
+        goals_with_file = {file.goal for file in files}
+        new = [goal for goal in learnings.goals(self._store.database) if goal and goal not in goals_with_file]
         return [*files, *(FileOnDisk(goal, disk.path_of(self._root, goal), None) for goal in new)]
 
 
@@ -404,7 +406,7 @@ def _new_regeneration(cause: str, now: int) -> Regeneration:
 
 
 def _cut_to_limit(files: Sequence[list[tuple[str, str]]], max_tokens: int) -> list[list[tuple[str, str]]]:
-    """Return the first lines of each file within the common limit: an equal share each, plus unused room."""
+    """Return the first lines of each file within the common limit; each gets an equal share, plus unused room."""
     costs = [[estimate_tokens(f"{line}\n") for line, _ in lines] for lines in files]
     room, kept = max_tokens - len(files), []  # an empty line separates the files
     for place, lines in enumerate(files):

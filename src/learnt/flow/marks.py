@@ -1,7 +1,7 @@
 """Marks: whether a learning helped with a task.
 
-A mark counts once per learning and task, and only if a brief of the task contained the learning. It changes the
-confidence of the learning in its store, and can be undone.
+Only the first mark per learning and task is valid, and only if a brief for the task contained the learning. A mark
+changes the learning's confidence in its store, and can be undone.
 """
 
 from __future__ import annotations
@@ -28,32 +28,34 @@ _REPEATED = "marked for this task already"
 
 
 def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
-    """Count a person's mark on a learning; raise if it does not count."""
+    """Apply a person's mark to a learning; raise if the mark is not valid."""
     store, _ = context.locate(learning, writable=True)
     with context.store.transaction():
         if injected(context, task).get(learning) is not False:
             raise WrongRequest(
-                f"`{learning}` was not given to `{task}`", hint="only learnings in a brief of the task can be marked"
+                f"`{learning}` was not given to `{task}`", hint="only learnings in a brief for the task can be marked"
             )
         mark = Mark(learning=learning, task=task, helpful=helpful, at=context.clock(), who=context.person)
         if not _add_mark(context, mark):
             raise WrongRequest(
-                f"`{learning}` is marked for `{task}` already",
-                hint=f"a mark counts once; `learnt undo {learning}` takes the last change back",
+                f"`{learning}` has already been marked for `{task}`",
+                hint=f"only the first mark is valid; `learnt undo {learning}` undoes the last change",
             )
     return learnings.get(store.database, learning).replace(scope=store.place.scope)
 
 
-def apply_marks(context: Context, marks: Marks, task: str, *, at: int, who: str, once: bool = False) -> dict[str, str]:
-    """Within a transaction: count the marks of an agent's output; return those that do not count, and why.
+def apply_marks(
+    context: Context, marks: Marks, task: str, *, at: int, who: str, only_once: bool = False
+) -> dict[str, str]:
+    """Within a transaction: apply the marks in an agent's output; return the rejected marks, and why.
 
-    `once`: a mark that the same task gave before does not count again, even if a person undid it.
+    With `only_once`, a mark that the same task has made before is ignored, even if a person has undone it.
     """
     refusals = dict.fromkeys(marks.contradicting, "marked both ways")
     for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
         for id in ids:
             reason = _reason_against_mark(context, id, task)
-            if not reason and once and not context.store.claim_operation(text_id("op", f"said mark {task} {id}")):
+            if not reason and only_once and not context.store.claim_operation(text_id("op", f"said mark {task} {id}")):
                 reason = _REPEATED
             if not reason and not _add_mark(context, Mark(learning=id, task=task, helpful=helpful, at=at, who=who)):
                 reason = _REPEATED
@@ -65,7 +67,7 @@ def apply_marks(context: Context, marks: Marks, task: str, *, at: int, who: str,
 def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> None:
     """Within the transaction of an undo: remove the mark that a change came from, or add it again.
 
-    `undone`: the change, and whether it is undone (or restored).
+    `undone` is the change, and whether it is undone (True) or restored (False).
     """
     event, is_undone = undone
     if event.what != "mark":
@@ -84,7 +86,7 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
 
 
 def _reason_against_mark(context: Context, id: str, task: str) -> str:
-    """Return why a mark of this task on this learning cannot count; empty if it can."""
+    """Return why this task's mark on this learning is not valid; empty if it is valid."""
     holding = [store for store in context.sound_stores() if learnings.find(store.database, id)]
     held_out = injected(context, task).get(id)
     checks = {
@@ -97,7 +99,7 @@ def _reason_against_mark(context: Context, id: str, task: str) -> str:
 
 
 def _add_mark(context: Context, mark: Mark) -> bool:
-    """Within a transaction of the own store: store a mark and change the learning's confidence."""
+    """Within a transaction of the project's store: store a mark and change the learning's confidence."""
     database = context.store.database
     if not happened.add_mark(database, mark):
         return False
@@ -113,7 +115,7 @@ def _add_mark(context: Context, mark: Mark) -> bool:
 
 
 def _operation_id(context: Context, mark: Mark) -> str:
-    """Return the operation's id for applying a mark of this project in another store."""
+    """Return the id of the operation that applies a mark from this project to another store."""
     place = context.store.place
     return text_id("op", f"mark {place.folder} {place.address} {place.project} {mark.learning} {mark.task}")
 

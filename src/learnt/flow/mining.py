@@ -1,4 +1,4 @@
-"""Extract learnings from the work of agents, by rules or by the configured model.
+"""Extract learnings from agents' work, by rules or by the configured model.
 
 Material is processed task by task. Everything slow or likely to fail (transcripts, the model) comes first. Then one
 transaction stores the discoveries and learnings and deletes the material. If the model fails, nothing changes and the
@@ -40,20 +40,20 @@ from learnt.text.templates import read_template
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
 
-LONGEST_READ = 24_000
+MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8
-_LONGEST_QUERY = 4_000
+_MAX_QUERY_CHARS = 4_000
 _MAX_BY_RULES = 10
 _TASKS_TO_PROPOSE = 2
 _FINDING = "finding"
-# Found by comparing reviews, so the model is not asked about them.
+# These are found by comparing reviews, so the model is not asked about them.
 _BY_RULES_ALONE = (_FINDING, "review")
 _LEFT_TO_THE_MODEL = "left to the model, which was told of it"
 _UNCONFIRMED = "waits for the improvement that closes it, or for a second review that finds it"
 
 
 class MiningReport(Value):
-    """The learnings that the work on a task gave."""
+    """The learnings from the work on a task."""
 
     task: str
     learnings: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class MiningReport(Value):
     repeated: tuple[str, ...] = ()
     """Known learnings that recurred."""
     proposed: tuple[str, ...] = ()
-    """Learnings for a person to decide on: a model's revisions, and flawed ones that were found in several tasks."""
+    """Learnings for a person to decide on: a model's revisions, and flawed learnings found in several tasks."""
     escalated: tuple[str, ...] = ()
     """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
@@ -73,13 +73,13 @@ class TaskReading(Value):
 
     task: Task
     words: str = ""
-    """The words of its agents."""
+    """The messages of the task's agents."""
     is_waiting: bool = False
-    """Whether it comes from material in the store, which another process may mine first."""
+    """Whether the reading comes from material in the store, which another process may mine first."""
     discoveries: tuple[Discovery, ...] = ()
     """What the rules found."""
     changes: ProposedChanges | None = None
-    """What the model proposes; None if it was not asked."""
+    """What the model proposes; None if the model was not asked."""
 
 
 def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
@@ -105,10 +105,10 @@ def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "",
 
 
 def was_asked_recently(context: Context, task: Task) -> bool:
-    """Say whether the model was asked about a conversation within the last hour.
+    """Return whether the model was asked about a conversation within the last hour.
 
-    A conversation grows with each turn. Asking after every turn would repeat failures and pay for the same words
-    several times.
+    A conversation grows with each turn. Asking after every turn would repeat failures and pay for the same text several
+    times.
     """
     if not asks_a_model(context) or task.type != "session":
         return False
@@ -116,7 +116,7 @@ def was_asked_recently(context: Context, task: Task) -> bool:
 
 
 def learn_from(context: Context, reading: TaskReading) -> MiningReport:
-    """Within a transaction: store the learnings of a reading, and delete the material."""
+    """Within a transaction: store the learnings from a reading, and delete the material."""
     intake = _Intake(context, reading.task)
     if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
         return intake.report  # another process has mined it
@@ -179,7 +179,7 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
 
 
 def _observe_review(context: Context, task: Task, words: str, summary: str) -> Iterator[Discovery]:
-    """Yield the findings of a review, those that recur across reviews, and those that an improvement closed."""
+    """Yield a review's findings, findings that recur across reviews, and findings that an improvement closed."""
     database = context.store.database
     if task.type == "review":
         findings = read_findings(words)
@@ -190,12 +190,12 @@ def _observe_review(context: Context, task: Task, words: str, summary: str) -> I
         yield from (discovery for discovery in find_recurring([findings, *earlier]) if discovery.excerpt in texts)
         yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in findings)
     elif task.based_on:
-        known = [finding.text for finding in mined.findings_of(database, task.based_on, _FINDING)]
-        yield from observe_reviews(_as_list(known), f"{summary}\n{words}")
+        base_findings = [finding.text for finding in mined.findings_of(database, task.based_on, _FINDING)]
+        yield from observe_reviews(_as_list(base_findings), f"{summary}\n{words}")
 
 
 def _read_steps(path: str) -> Iterator[Step]:
-    """Yield the steps of a transcript; nothing if it cannot be read."""
+    """Yield a transcript's steps; yield nothing if it cannot be read."""
     try:
         yield from steps(path, session_database)
     except LearntError:
@@ -212,13 +212,13 @@ def _question_about(task: Task) -> str:
 
 
 def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: str, limit_s: float) -> ProposedChanges:
-    """Ask the model which learnings to add or change, given the most similar known ones."""
+    """Ask the model which learnings to add or change, and show it the most similar known learnings."""
     if limit_s <= 0:
         raise TryAgain("no time is left to ask the model", hint="`learnt update` has more time")
     task, discoveries = reading.task, reading.discoveries
-    material = cut_material(redact(reading.words)[0], limit_chars=LONGEST_READ)
+    material = cut_material(redact(reading.words)[0], limit_chars=MAX_READ_CHARS)
     texts = (task.title, task.text, *(discovery.text for discovery in discoveries), material)
-    query = "\n".join(texts)[:_LONGEST_QUERY]
+    query = "\n".join(texts)[:_MAX_QUERY_CHARS]
     hits = search(context, SearchRequest(query=query, limit=4 * _MAX_NEAREST, min_confidence=0.0))
     nearest = [hit.learning for hit in hits if hit.learning.scope == "project"][:_MAX_NEAREST]
     system, prompt, schema = make_request(
@@ -237,7 +237,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
 
 
 class _Intake:
-    """Within a transaction: stores the learnings of a task, and reports what was done."""
+    """Within a transaction: stores a task's learnings, and reports what was done."""
 
     def __init__(self, context: Context, task: Task) -> None:
         self._context = context
@@ -251,7 +251,7 @@ class _Intake:
         self.report = self.report.replace(**{name: (*getattr(self.report, name), *values)})
 
     def learn_from_discovery(self, discovery: Discovery) -> None:
-        """Turn a discovery into a learning, or record why not."""
+        """Turn a discovery into a learning, or record why it does not become one."""
         now = self._context.clock()
         if discovery.rule == _FINDING:
             mined.add(self._database, discovery, at=now, skipped=_UNCONFIRMED)
@@ -261,34 +261,34 @@ class _Intake:
         reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
         if not reason and len(self.report.learnings) >= _MAX_BY_RULES:
             reason = f"one task teaches {_MAX_BY_RULES} learnings at most"
-        known = self._find_known(discovery, draft.title if draft else "")
-        if known is None and (draft is None or reason):
+        same = self._find_known(discovery, draft.title if draft else "")
+        if same is None and (draft is None or reason):
             self._reject(draft, discovery, reason=reason)
         else:
-            self._learn(draft, discovery, known)
+            self._learn(draft, discovery, same)
 
     def apply_change(self, change: ProposedChange) -> None:
         """Carry out a change that the model proposes, or leave it to a person."""
-        known = learnings.find(self._database, change.id) if change.id else None
-        if known is None and change.do != "ADD":
+        target = learnings.find(self._database, change.id) if change.id else None
+        if target is None and change.do != "ADD":
             self.note("skipped", f"`{change.id}` does not exist any more")
-        elif known is not None and change.do == "KEEP":
+        elif target is not None and change.do == "KEEP":
             evidence = Discovery(
-                type="pattern", text=f"It still holds: {known.title}", rule="model", excerpt=change.reason
+                type="pattern", text=f"It still holds: {target.title}", rule="model", excerpt=change.reason
             )
             evidence = redact_discovery(self._context, evidence, self._task)
-            mined.add(self._database, evidence, at=self._context.clock(), learning=known.id)
-        elif known is not None and change.do == "REMOVE":
-            self._propose_removal(known, change)
+            mined.add(self._database, evidence, at=self._context.clock(), learning=target.id)
+        elif target is not None and change.do == "REMOVE":
+            self._propose_removal(target, change)
         else:
-            if known is not None:  # empty fields of a revision keep their text
+            if target is not None:  # fields that a revision leaves empty keep their text
                 names = ("title", "observation", "action")
-                texts = {name: getattr(change, name) or getattr(known, name) for name in names}
-                change = change.replace(type=change.type or known.discovery or "pattern", **texts)
-            self._apply_text(change, known if change.do == "REVISE" else None)
+                texts = {name: getattr(change, name) or getattr(target, name) for name in names}
+                change = change.replace(type=change.type or target.discovery or "pattern", **texts)
+            self._apply_text(change, target if change.do == "REVISE" else None)
 
     def _apply_text(self, change: ProposedChange, revised: Learning | None) -> None:
-        """Add a learning in the model's words, or propose it as a revision of a known one."""
+        """Add a learning in the model's words, or propose it as a revision of a known learning."""
         text = change.observation or change.title
         discovery = Discovery(type=change.type, text=text, rule="model", excerpt=change.reason)
         discovery = redact_discovery(self._context, discovery, self._task)
@@ -310,7 +310,7 @@ class _Intake:
         *,
         origin: str = "agent",
     ) -> None:
-        """Add a learning or count a recurrence of the known one, with the discovery as its evidence."""
+        """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
         make = partial(self._make, draft, discovery, origin=origin)
         learning, is_new = learnings.add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
@@ -338,7 +338,7 @@ class _Intake:
     def _reject(
         self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
     ) -> None:
-        """Record why a discovery is not a learning; if several tasks made it, propose it nevertheless."""
+        """Record why a discovery does not become a learning; if several tasks made it, propose it nevertheless."""
         now = self._context.clock()
         times = mined.add(self._database, discovery, at=now, skipped=reason)
         self.note("skipped", reason)
@@ -347,10 +347,10 @@ class _Intake:
             self._propose(draft, discovery, origin=origin, reason=why, skipped=reason)
 
     def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
-        """Return the known learning for a discovery, or one that says the same."""
+        """Return the known learning for a discovery, or a learning that says the same thing."""
         id = mined.find_learning(self._database, discovery)
-        known = learnings.find(self._database, id) if id else None
-        return known if known or not title else learnings.find_same(self._database, title)
+        learning = learnings.find(self._database, id) if id else None
+        return learning if learning or not title else learnings.find_same(self._database, title)
 
     def _who(self, origin: str) -> str:
         return self._agent if origin == "agent" else PROGRAM
@@ -364,7 +364,7 @@ class _Intake:
         status: str = "active",
         revises: Learning | None = None,
     ) -> Learning:
-        """Return a new learning; fields that the draft leaves empty are those of the learning that it revises."""
+        """Return a new learning; fields that the draft leaves empty are copied from the learning that it revises."""
         now, task = self._context.clock(), self._task
         drafted = draft.as_dict() if draft else {}
         fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
@@ -390,7 +390,9 @@ class _Intake:
         settings = self._context.settings
         why = self._context.redact_line(change.reason, 500) or "it does not hold any more"
         escalation = Escalation(
-            id=text_id("esc", f"remove {learning.id}"),  # a person who keeps it is not asked again
+            id=text_id(
+                "esc", f"remove {learning.id}"
+            ),  # the same id each time, so that a person who keeps the learning is not asked again
             subject=learning.id,
             question=f"Should `{learning.title}` go? {why}",
             detail={"task": self._task.id, "by": settings.model_name or settings.model_provider},
@@ -401,6 +403,6 @@ class _Intake:
 
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:
-    """Say whether a revision of this learning is proposed already, or a person has rejected exactly this one."""
+    """Return whether a revision of the learning is already proposed, or a person has rejected exactly this revision."""
     alike = [learning for learning in learnings.with_title(database, change.title) if learning.replaces == (change.id,)]
     return bool(alike) or learnings.has_proposal(database, change.id)

@@ -1,4 +1,4 @@
-"""Calls to the model that the user named: under a spending cap, each recorded before it is made."""
+"""Calls to the configured model. They are subject to a spending cap, and each call is recorded before it is made."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ LONG_LIMIT_S = float(DAY_S)
 
 
 def asks_a_model(context: Context) -> bool:
-    """Say whether the user named a model."""
+    """Return whether a model is configured."""
     return context.settings.model_provider != "none"
 
 
 def ask_model(context: Context, request: ModelRequest, *, task: str, regeneration: str, limit_s: float) -> Completion:
-    """Return the model's answer, or raise: no model is named, the cap forbids the call, or no answer can be used."""
+    """Return the model's answer; raise if no model is configured, the cap forbids the call, or no answer is usable."""
     ledger = _CallRecorder(context, task=task, regeneration=regeneration)
     return complete(request, provider=get_provider(context, limit_s=limit_s), ledger=ledger)
 
 
 def get_provider(context: Context, *, limit_s: float = LONG_LIMIT_S) -> Provider:
-    """Return the model that the settings name, with the time that a call to it may take."""
+    """Return the configured model, with the time limit for a call to it."""
     settings = context.settings
     return Provider(
         name=settings.model_provider,
@@ -55,7 +55,7 @@ class _CallRecorder:
         self._regeneration = regeneration
 
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
-        """Record a call as failed at its full price, so that it counts even if this process dies during it."""
+        """Record a call as failed at its full price, so that it is included in the costs even if this process dies."""
         now, settings = self._context.clock(), self._context.settings
         call = ModelCall(
             id=new_id("call", now),
@@ -70,7 +70,7 @@ class _CallRecorder:
             reason="it was begun and never ended",
         )
         with self._store.transaction():
-            self._store.database.lock_spending()  # of two that would pass the cap, the second must see the first
+            self._store.database.lock_spending()  # if two calls together exceed the cap, the second must see the first
             day = calls.spent_since(self._store.database, now - DAY_MS)
             month = calls.spent_since(self._store.database, now - MONTH_MS)
             reason = check_caps(day, month, forecast_usd, settings.model_daily_cap_usd, settings.model_monthly_cap_usd)

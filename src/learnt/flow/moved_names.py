@@ -1,4 +1,4 @@
-"""Names that `Memory` had before its rooms: each still works for one release, with a warning that names the new one."""
+"""Former names of `Memory` attributes. Each still works for one release, with a warning that shows the new name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 # Names that only moved to a room.
 _MOVED_TO = {
-    "tasks": "needed_by needs attempts failures escalations resolve stuck",
-    "work": "hand_over note_branch claims choose_model picture stuck_run propose_quarantine were_given_learnings",
-    "review": "decide take_back tell_opinion evidence",
-    "file": "update take_over clear regenerations is_updating update_when_due",
+    "tasks": "needs attempts failures escalations resolve stuck",
+    "work": "note_branch claims choose_model stuck_run propose_quarantine were_given_learnings",
+    "review": "decide evidence",
+    "file": "update clear regenerations is_updating update_when_due",
     "reports": "usage model_calls stats activity latest_brief today prevented",
     "transfer": "export import_all start_with backup restore_backup",
     "transcripts": "learn_from_commit",
@@ -21,6 +21,12 @@ _MOVED_TO = {
     "context": "sound_stores store",
 }
 _RENAMED = {
+    "needed_by": "tasks.prerequisites_of",
+    "hand_over": "work.escalate",
+    "picture": "work.model_overview",
+    "take_back": "review.undo",
+    "tell_opinion": "review.record_opinion",
+    "take_over": "file.apply_edits",
     "new_task_id": "tasks.new_id",
     "add_task": "tasks.add",
     "get_task": "tasks.get",
@@ -31,10 +37,10 @@ _RENAMED = {
     "retry_task": "tasks.retry",
     "split_task": "tasks.split",
     "claim_task": "work.claim",
-    "keep_claim": "work.keep",
+    "keep_claim": "work.update",
     "renew_claim": "work.renew",
     "lapsed_claims": "work.lapsed",
-    "end_claim": "work.end",
+    "end_claim": "work.release_interrupted",
     "review_items": "review.items",
     "review_item": "review.item",
     "review_counts": "review.counts",
@@ -57,7 +63,7 @@ _PATHS = {name: f"{room}.{name}" for room, names in _MOVED_TO.items() for name i
 
 
 def find_moved(memory: object, name: str) -> Any:
-    """Return what a former name stands for now; raise AttributeError for a name that never existed."""
+    """Return the attribute that replaces a former name; raise AttributeError for a name that never existed."""
     if name not in _PATHS:
         raise AttributeError(f"Memory has no attribute `{name}`")
     warnings.warn(f"Memory.{name} is now Memory.{_PATHS[name]}", DeprecationWarning, stacklevel=3)

@@ -1,9 +1,9 @@
-"""Permanent deletion of a learning, or of the command that a brief warned of, on a person's request.
+"""Permanent deletion of a learning, or of the command that a brief warned about, at a person's request.
 
-It is removed from the store, its history, the spool, the backups, the log, and the learnings files of this worktree.
-Copies are deleted first, so that an interrupted purge can be repeated as long as the store itself holds it.
+The data is removed from the store, its history, the spool, the backups, the log and this worktree's learnings files.
+Copies are deleted first, so that an interrupted purge can be repeated as long as the store itself contains the data.
 
-A person may also just dismiss a warning. It returns only if the command fails and is replaced again.
+A person can also just dismiss a warning. The warning returns only if the command fails and is replaced again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
 from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
 
-_MOST_TRIES = 5
+_MAX_TRIES = 5
 
 
 class Purge:
@@ -34,21 +34,21 @@ class Purge:
         self._store = context.store
 
     def learning(self, id: str) -> int:
-        """Delete a learning permanently; return how many backups held it.
+        """Delete a learning permanently; return how many backups contained it.
 
         An interrupted purge can be repeated: traces are searched for even if the learning itself is gone. No file or
-        branch brings it back.
+        branch can restore the learning.
         """
         own = [store for store in self._context.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._context.locate(id, writable=True)  # raises with the reason
-        with disk.locked(self._store):  # a running update would write the learning again
+        with disk.locked(self._store):  # because a running update would write the learning again
             return sum(self._purge_from(store, id) for store in holding)
 
     def _purge_from(self, store: Store, id: str) -> int:
-        """Delete a learning from the files, then from its store, which knows all its texts."""
+        """Delete a learning from the files, then from its store, which knows all versions of its text."""
         root = self._context.root
         with store.scrubbing(id):
             if root:
@@ -63,13 +63,13 @@ class Purge:
 
 
 class Warnings:
-    """Dismisses or deletes the commands that briefs warned of."""
+    """Dismisses or deletes the commands that briefs warned about."""
 
     def __init__(self, context: Context) -> None:
         self._store = context.store
 
     def purge(self, brief: str) -> int:
-        """Delete all data about the command that a brief warned of; return how many backups held it."""
+        """Delete all data about the command that a brief warned about; return how many backups contained it."""
         store, warning = self._store, _get_warning(self._store, brief)
         commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
         signs = signs_in(store.database, warning)
@@ -88,17 +88,17 @@ class Warnings:
         return backups
 
     def dismiss(self, brief: str) -> Misstep | None:
-        """Dismiss the command that a brief warned of; None if it was dismissed before."""
+        """Dismiss the command that a brief warned about; return None if it was dismissed before."""
         store, warning = self._store, _get_warning(self._store, brief)
         with store.transaction():
             signs = signs_in(store.database, warning)
-            known = forget_missteps(store.database, signs)
+            dismissed = forget_missteps(store.database, signs)
         if store.place.address:
             mirror.forget(store, signs)
-        return known[0] if known else None
+        return dismissed[0] if dismissed else None
 
     def command_of(self, brief: str) -> str:
-        """Return the command that a brief warned of."""
+        """Return the command that a brief warned about."""
         return str(_get_warning(self._store, brief).receipt["failed"][0]["command"])
 
 
@@ -111,12 +111,12 @@ def _delete(database: Database, id: str) -> bool:
 
 
 def _get_warning(store: Store, id: str) -> Brief:
-    """Return a brief that warned of a command."""
+    """Return a brief that warned about a command; raise if it did not."""
     brief = get_brief(store.database, id)
     if not brief.receipt.get("failed"):
         raise WrongRequest(
-            f"`{id}` warned of no command",
-            hint="`learnt activity --what warning --ids` shows those that did; to purge a learning, give its own id",
+            f"`{id}` did not warn about a command",
+            hint="`learnt activity --what warning --ids` shows briefs that did; to purge a learning, pass its id",
         )
     return brief
 
@@ -128,17 +128,17 @@ def _purge_from_files(root: str, id: str, texts: Collection[str]) -> list[str]:
         try:
             _purge_from_file(path, root, id, texts)
         except LearntError as error:
-            flaws.append(f"not looked into for {id}: {error.message}; {error.hint}")
+            flaws.append(f"not searched for {id}: {error.message}; {error.hint}")
     return flaws
 
 
 def _purge_from_file(path: str, root: str, id: str, texts: Collection[str]) -> None:
     if os.path.lexists(disk.unfinished(path)):
         os.unlink(disk.unfinished(path))  # left by an update that was killed
-    for _ in range(_MOST_TRIES):
+    for _ in range(_MAX_TRIES):
         content = disk.read(path, root)
         text = (content or b"").decode("utf-8")
         remaining = remove_learning(text, id, texts)
         if content is None or remaining == text or disk.replace(path, root, content, remaining):
             return
-    raise TryAgain(f"somebody keeps changing {path}", hint="save it, then run the same command again")
+    raise TryAgain(f"{path} keeps changing", hint="save it, then run the same command again")

@@ -1,7 +1,7 @@
 """Reports for people: recent activity, costs and statistics.
 
-All figures are from the project's own store. The database adds them up; `weigh.statistics` rejects those of too few
-cases.
+All statistics are from the project's own store. The database adds them up; `weigh.statistics` rejects statistics that
+are based on too few cases.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from learnt.weigh.statistics import Gone, Outcomes, Period, month_of
 
 _FAILURES_SHOWN = 5
 _ERRORS_SHOWN = 10
-# How many failed attempts are compared: more would be slow, and older ones say little about today.
+# How many failed attempts are compared: more would be slow, and older attempts say little about today.
 _MAX_FAILURES_READ = 2_000
 
 
@@ -37,9 +37,9 @@ class Activity(Value):
     prevented: Mapping[str, int]
     """How many errors were prevented (not repeated after a warning), by agent."""
     fired: Mapping[str, Fired] = {}
-    """The last served hook event of each client, with or without an answer."""
+    """Each client's last served hook event, with or without an answer."""
     clients: tuple[str, ...] = ()
-    """If there are no entries, the known clients; likewise the agents."""
+    """The known clients, if there are no entries; the same applies to the agents."""
     agents: tuple[str, ...] = ()
 
 
@@ -48,11 +48,11 @@ class AttemptReport(Value):
 
     attempt: Attempt
     title: str
-    """The title of its task."""
+    """The title of the attempt's task."""
     client: str
     agent: str
     learnings: Mapping[str, str]
-    """The learnings from it, with their titles; likewise the learnings that it marked."""
+    """The learnings from the attempt, with their titles; the same applies to the learnings that it marked."""
     helpful: Mapping[str, str]
     not_helpful: Mapping[str, str]
     failure: Failure | None
@@ -89,9 +89,9 @@ class Stats(Value):
     not_helpful: tuple[Ranked, ...]
     recurring: tuple[Ranked, ...]
     task_tokens: tuple[Period, ...]
-    """Estimated tokens of the texts of new tasks, by week."""
+    """Estimated tokens in the texts of new tasks, by week."""
     brief_tokens: tuple[Period, ...]
-    """Tokens of briefs, by week."""
+    """Tokens in briefs, by week."""
     gone: tuple[GoneError, ...]
     cost: tuple[Period, ...]
     """Model calls and their cost in USD, by month."""
@@ -121,11 +121,13 @@ class Reports:
     def activity(self, *, limit: int = 20, what: str = "", client: str = "", agent: str = "") -> Activity:
         """Return the latest activity inside clients, newest first, and totals.
 
-        `what`: only `brief`, `warning` or `debrief`; `client` and `agent`: only of these.
+        `what` selects only `brief`, `warning` or `debrief`; `client` and `agent` select only their activity.
         """
         check_rows(limit=limit)
         if what and what not in activity.KINDS:
-            raise WrongRequest(f"there is no activity `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}")
+            raise WrongRequest(
+                f"there is no activity of the kind `{what}`", hint=f"choose one of: {', '.join(activity.KINDS)}"
+            )
         database = self._store.database
         entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
         clients, agents = ([], []) if entries else activity.names(database)
@@ -159,25 +161,27 @@ class Reports:
         )
 
     def latest_brief(self, *, task: str = "") -> str:
-        """Return the id of the latest brief, of one task if given; raise NotFound with the reason if there is none."""
+        """Return the id of the latest brief, or of a task's latest; raise NotFound with the reason if there is none."""
         id = activity.latest_brief(self._store.database, task)
         if id:
             return id
         if task:
             tasks.get(self._store.database, task)
-            raise NotFound(f"`{task}` was never briefed", hint=f'`learnt brief "…" --task {task}` does that')
+            raise NotFound(f"`{task}` has never been briefed", hint=f'`learnt brief "…" --task {task}` does that')
         last = fired.read(self._store.place.folder)
-        why = f"{self.describe_fired(last, self._context.clock())}, and nothing fitted so far; " if last else ""
+        why = (
+            f"{self.describe_fired(last, self._context.clock())}, and no learning has matched so far; " if last else ""
+        )
         raise NotFound("there is no brief yet", hint=f'{why}`learnt brief "what is to be done"` gives one')
 
     @staticmethod
     def describe_fired(last: Mapping[str, Fired], now: int) -> str:
-        """Say when hooks of which client last fired."""
+        """Return a description of when each client's hooks last fired."""
         events = (f"hooks of {client} fired {ago(event.at, now)} ({event.event})" for client, event in last.items())
         return ", ".join(events)
 
     def today(self) -> Today:
-        """Return how much was done since local midnight, and how much a person has to decide."""
+        """Return how much has been done since local midnight, and how much a person has to decide."""
         date = time.localtime(self._context.clock() / 1000)
         midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
         return activity.today(self._store.database, since=int(midnight * 1000))
@@ -209,7 +213,7 @@ class Reports:
         )
 
     def stats(self, *, limit: int = 5, weeks: int = 12) -> Stats:
-        """Return statistics: the leading learnings, and the course of prompts, errors and attempts."""
+        """Return statistics: the leading learnings, and how prompts, errors and attempts have developed."""
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS

@@ -1,7 +1,7 @@
 """A person's review: one decision at a time, each of which can be undone.
 
-A decision counts only while its item is open: if two people decide at once, the second gets an error. Each decision is
-one transaction.
+A decision is accepted only while its item is open: if two people decide at the same time, the second gets an error.
+Each decision is one transaction.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from learnt.store.mined import StoredDiscovery, evidence_for
 from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 
-# In the order of a review.
+# The kinds are in the order in which they are reviewed.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
 DECISIONS = ("accept", "reject", "edit")
 OPINIONS = ("yes", "no", "unsure")
-MOST_COUNTED = 1_000
+MAX_COUNTED = 1_000
 _TEXTS = ("title", *PARAGRAPHS)
 
 
@@ -38,9 +38,9 @@ class ReviewItem(Value):
     kind: str
     learning: Learning
     replaces: tuple[Learning, ...] = ()
-    """The learnings that it would replace."""
+    """The learnings that the proposal would replace."""
     question: str = ""
-    """For a removal: the question to answer."""
+    """The question to answer; only set for a removal."""
     evidence: tuple[StoredDiscovery, ...] = ()
 
 
@@ -68,7 +68,7 @@ class Review:
         return evidence_for(self._store.database, id)
 
     def items(self, *, limit: int = 100, kinds: Sequence[str] = ()) -> list[ReviewItem]:
-        """Return the open items in the order of a review; `kinds`: only these kinds."""
+        """Return the open items in the order in which they are reviewed; `kinds` selects only these kinds."""
         check_rows(limit=limit)
         unknown = [kind for kind in kinds if kind not in REVIEW_KINDS]
         if unknown:
@@ -80,8 +80,8 @@ class Review:
         return items
 
     def counts(self) -> dict[str, int]:
-        """Return the number of open items by kind; new learnings are counted up to `MOST_COUNTED`."""
-        counts = reviews.counts(self._store.database, most=MOST_COUNTED)
+        """Return the number of open items by kind; new learnings are counted up to `MAX_COUNTED`."""
+        counts = reviews.counts(self._store.database, most=MAX_COUNTED)
         counts["removed"] = len(self._removals())
         return {kind: counts[kind] for kind in REVIEW_KINDS if counts.get(kind)}
 
@@ -101,7 +101,7 @@ class Review:
     ) -> Decision:
         """Accept or reject an item, or accept it with changed fields (`edit`).
 
-        `version`: the version of the learning that the person saw. If its text has changed since, raise WrongRequest.
+        `version` is the learning's version that the person saw. If its text has changed since, raise WrongRequest.
         """
         if decision not in DECISIONS:
             raise WrongRequest(f"`{decision}` is not a decision", hint=f"decisions are: {', '.join(DECISIONS)}")
@@ -124,22 +124,22 @@ class Review:
             learning = learnings.get(store.database, item_id).replace(scope=store.place.scope)
         return Decision(item=item_id, kind=kind, decision=decision, learning=learning, events=events)
 
-    def take_back(self, decided: Decision) -> ReviewItem:
+    def undo(self, decision: Decision) -> ReviewItem:
         """Undo a decision; return the item, which is open again."""
-        holder, _ = self._context.locate(decided.learning.id, writable=bool(decided.events))
+        holder, _ = self._context.locate(decision.learning.id, writable=bool(decision.events))
         with self._store.transaction():
-            if is_id("esc", decided.item):
-                escalation = reviews.get_escalation(self._store.database, decided.item, for_update=True)
+            if is_id("esc", decision.item):
+                escalation = reviews.get_escalation(self._store.database, decision.item, for_update=True)
                 reopened = escalation.replace(status="open", answer="", resolved_at=None, resolved_by="")
                 reviews.resolve_escalation(self._store.database, reopened)
             with self._within(holder):
-                for id in reversed(decided.events):
+                for id in reversed(decision.events):
                     event = learnings.get_event(holder.database, id)
                     change = self._context.change("undo", at=self._context.clock(), undoes=id)
                     learnings.change(holder.database, event.subject, partial(revert, event), change)
-        return self.item(decided.item)
+        return self.item(decision.item)
 
-    def tell_opinion(self, answer: str) -> None:
+    def record_opinion(self, answer: str) -> None:
         """Store a person's answer to whether the learnings helped."""
         if answer not in OPINIONS:
             raise WrongRequest(f"`{answer}` is not an answer", hint=f"answers are: {', '.join(OPINIONS)}")
@@ -160,8 +160,8 @@ class Review:
         """Return the open escalations about learnings that still exist."""
         escalations = reviews.escalations(self._store.database, status="open")
         ids = [escalation.subject for escalation in escalations if is_id("learn", escalation.subject)]
-        known = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
-        return [escalation for escalation in escalations if escalation.subject in known]
+        existing_ids = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
+        return [escalation for escalation in escalations if escalation.subject in existing_ids]
 
     def _removal_item(self, escalation: Escalation) -> ReviewItem:
         store, learning = self._context.locate(escalation.subject)
@@ -171,7 +171,9 @@ class Review:
     def _item(self, kind: str, learning: Learning, store: Store | None = None) -> ReviewItem:
         store = store or self._store
         replaced = learnings.get_all(store.database, learning.replaces) if learning.status == "proposed" else {}
-        evidence = [found for id in (learning.id, *replaced) for found in evidence_for(self._store.database, id)]
+        evidence = [
+            discovery for id in (learning.id, *replaced) for discovery in evidence_for(self._store.database, id)
+        ]
         return ReviewItem(
             id=learning.id,
             kind=kind,
@@ -194,10 +196,10 @@ class Review:
             activate(self._context, self._store, id, self._context.change("restore", at=self._context.clock()))
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
-        """Hide the learning that an escalation is about, or keep it, unchanged or edited."""
+        """Hide the learning that an escalation is about, or keep it, with or without edits."""
         subject = reviews.get_escalation(self._store.database, id).subject
         if not is_id("learn", subject):
-            raise WrongRequest(f"`{id}` is about no learning", hint=f'`learnt resolve {id} "what to do"` answers it')
+            raise WrongRequest(f"`{id}` is not about a learning", hint=f'`learnt resolve {id} "what to do"` answers it')
         hides = decision == "accept"
         holder, _ = self._context.locate(subject, writable=hides or bool(fields))
         with self._store.transaction():
@@ -221,7 +223,7 @@ class Review:
         learnings.change(store.database, id, decide, self._context.change(verb, at=self._context.clock()))
 
     def _within(self, holder: Store) -> AbstractContextManager[object]:
-        """Within a transaction of the own store: return a transaction of the store that holds a learning."""
+        """Within a transaction of the project's store: return a transaction of the store that contains a learning."""
         return nullcontext() if holder is self._store else holder.transaction()
 
 
@@ -235,28 +237,28 @@ def _find_unchanged(database: Database, id: str, version: int | None) -> Learnin
         changed = [event for event in later if any(name in event.new for name in _TEXTS)]
         if changed:
             raise WrongRequest(
-                f"{changed[-1].who} changed the text of `{id}` meanwhile", hint="look at it again, then decide"
+                f"{changed[-1].who} changed the text of `{id}` meanwhile", hint="read it again, then decide"
             )
     return learning
 
 
 def _kind_of(database: Database, learning: Learning) -> str:
-    """Return the kind of decision that a learning needs; raise if it needs none."""
+    """Return the kind of decision that a learning needs; raise if it does not need one."""
     if learning.status == "proposed":
         return ("proposed", "revised", "merged")[min(2, len(learning.replaces))]
     if reviews.is_untouched(database, learning.id):
         return "new"
     touched = [event for event in learnings.history(database, learning.id) if event.what in reviews.TOUCHES]
     why = f": {touched[-1].who} decided `{touched[-1].what}`" if touched else ""
-    hint = f"`learnt history {learning.id}` shows what became of it"
-    raise WrongRequest(f"`{learning.id}` does not wait for review{why}", hint=hint)
+    hint = f"`learnt history {learning.id}` shows what happened to it"
+    raise WrongRequest(f"`{learning.id}` is not waiting for review{why}", hint=hint)
 
 
 def _event_ids(database: Database, learning_ids: Sequence[str]) -> list[str]:
-    """Return the ids of all changes to some learnings, the oldest of each first."""
+    """Return the ids of all changes to some learnings; each learning's changes are ordered from oldest to newest."""
     return [event.id for id in learning_ids for event in learnings.history(database, id)]
 
 
 def _answered_already(escalation: Escalation) -> WrongRequest:
     why = f": {escalation.resolved_by} answered `{escalation.answer}`" if escalation.status != "open" else ""
-    return WrongRequest(f"`{escalation.id}` does not wait for review{why}", hint="`learnt escalations --all` shows it")
+    return WrongRequest(f"`{escalation.id}` is not waiting for review{why}", hint="`learnt escalations --all` shows it")

@@ -1,7 +1,7 @@
-"""The standing learnings of an agent: those that it is given independently of a task.
+"""An agent's standing learnings: the learnings that it is given independently of a task.
 
-They are read from every store by category and chosen by `brief.standing`. A long-lived process may use a cache. Only
-the number of uses of the chosen ones is read every time, because uses do not change the stamp of the cache.
+They are read from every store by category and chosen by `brief.standing`. A long-lived process can use a cache. Only
+the chosen learnings' number of uses is read every time, because uses do not change the cache's stamp.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store import Place, Store
 
-# How many candidates are read per learning shown: some were given to another agent, and some say the same.
+# How many candidates are read per learning shown: some were given to another agent, and some say the same thing.
 _CANDIDATES_PER_LEARNING = 4
 
 
 class StandingChoice(Value):
-    """The learnings that were considered, chosen ones first, and the use of the cache."""
+    """The learnings that were considered, the chosen ones first, and how the cache was used."""
 
     considered: tuple[Considered, ...]
     hits: int = 0
@@ -45,9 +45,9 @@ class StandingChoice(Value):
 def standing(
     context: Context, *, agent: str = "", limit: int | None = None, proven_only: bool = False, cached: bool = False
 ) -> list[Learning]:
-    """Return the standing learnings of an agent, in order.
+    """Return an agent's standing learnings, in order.
 
-    `proven_only`: only pinned or proven ones. `cached`: allow the cache of this process.
+    With `proven_only`, return only pinned or proven learnings. `cached` allows the use of this process's cache.
     """
     return choose_standing(context, agent=agent, limit=limit, proven_only=proven_only, cached=cached).chosen
 
@@ -62,13 +62,14 @@ def choose_standing(
     taught_in: str = "",
     cached: bool = False,
 ) -> StandingChoice:
-    """Return the standing learnings and the others that were considered.
+    """Return the standing learnings and the other learnings that were considered.
 
-    `known`: reasons to leave out learnings, by id. `taught_in`: a conversation, whose own learnings are left out.
+    `known` contains reasons for leaving out learnings, by id. `taught_in` is a conversation whose own learnings are
+    left out.
     """
     reasons = dict(known or {})
-    known_already = Filter(exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None)
-    reader = _CandidateReader(context, known_already, cached=cached and not proven_only, proven_only=proven_only)
+    exclusions = Filter(exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None)
+    reader = _CandidateReader(context, exclusions, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
     for category in visible_categories(agent, context.settings.agents):
@@ -92,7 +93,7 @@ def choose_standing(
 
 
 def cache_state(context: Context) -> CacheState:
-    """Return the total figures of this process's caches."""
+    """Return the total statistics of this process's caches."""
     now, ttl_s = context.clock(), context.settings.cache_ttl_s
     stores = context.sound_stores() if ttl_s else ()
     states = [cache_of(store.place, ttl_s=ttl_s).state(now) for store in stores]
@@ -102,11 +103,11 @@ def cache_state(context: Context) -> CacheState:
 
 
 class _CandidateReader:
-    """Reads candidates by category, from the cache if that is allowed; `known` excludes learnings."""
+    """Reads candidates by category, from the cache if that is allowed; `exclusions` filters out known learnings."""
 
-    def __init__(self, context: Context, known: Filter, *, cached: bool, proven_only: bool) -> None:
+    def __init__(self, context: Context, exclusions: Filter, *, cached: bool, proven_only: bool) -> None:
         self._settings = context.settings
-        self._known = known
+        self._exclusions = exclusions
         self._max_candidates = _CANDIDATES_PER_LEARNING * context.settings.brief_per_category
         self._now_ms = context.clock()
         self._cached = cached and context.settings.cache_ttl_s > 0
@@ -122,14 +123,14 @@ class _CandidateReader:
         return max((cache.state(self._now_ms).age_s for cache in self._caches), default=0.0)
 
     def read(self, store: Store, category: str) -> Sequence[Learning]:
-        """Return the candidates of a category in a store, including enough that the agent does not have yet."""
-        ids, task = self._known.exclude_ids, self._known.exclude_task
+        """Return the candidates in a store's category, including enough learnings that the agent does not have yet."""
+        ids, task = self._exclusions.exclude_ids, self._exclusions.exclude_task
         candidates = self._candidates(store, category)
         new = [learning for learning in candidates if learning.id not in ids and learning.task != task]
         if len(candidates) < self._max_candidates or len(new) >= self._settings.brief_per_category:
             return candidates
         passed_over = (*ids, *(learning.id for learning in candidates))
-        return [*candidates, *self._from_store(store, category, self._known.replace(exclude_ids=passed_over))]
+        return [*candidates, *self._from_store(store, category, self._exclusions.replace(exclude_ids=passed_over))]
 
     def _candidates(self, store: Store, category: str) -> Sequence[Learning]:
         if not self._cached:
@@ -181,12 +182,12 @@ def _with_present_uses(considered: Sequence[Considered], holders: Mapping[str, S
 
 
 class CacheState(Value):
-    """The figures of a cache."""
+    """A cache's statistics."""
 
     hits: int = 0
     misses: int = 0
     categories: int = 0
-    """How many categories it holds."""
+    """How many categories the cache contains."""
     learnings: int = 0
     age_s: float = 0.0
     """The age of the oldest entry."""
@@ -204,7 +205,7 @@ class LearningsCache:
         self._hits = self._misses = 0
 
     def get(self, category: str, *, stamp: Hashable, now_ms: int) -> tuple[Learning, ...] | None:
-        """Return the learnings of a category, or None if they must be read; a new stamp drops everything."""
+        """Return a category's learnings, or None if they must be read; a new stamp drops everything."""
         with self._lock:
             if stamp != self._stamp:
                 self._entries, self._stamp = {}, stamp
@@ -221,12 +222,12 @@ class LearningsCache:
         """Store the learnings that were read after the stamp; return them as stored, without secrets."""
         safe = tuple(map(_redact_learning, learnings))
         with self._lock:
-            if stamp == self._stamp:  # otherwise another thread has a newer one
+            if stamp == self._stamp:  # otherwise another thread has a newer stamp
                 self._entries[category] = (safe, now_ms)
         return safe
 
     def state(self, now_ms: int) -> CacheState:
-        """Return the figures of the cache."""
+        """Return the cache's statistics."""
         with self._lock:
             entries = list(self._entries.values())
             return CacheState(
@@ -251,7 +252,7 @@ def cache_of(place: Place, *, ttl_s: int) -> LearningsCache:
 
 
 def _redact_learning(learning: Learning) -> Learning:
-    """Return a learning without secrets; newer rules may find some in an old learning."""
+    """Return a learning without secrets; newer rules may find secrets in an old learning."""
     record = as_record(learning)
     safe, count = without_secrets({name: record[name] for name in CONTENT})
     return learning.replace(**read_fields(safe)) if count else learning

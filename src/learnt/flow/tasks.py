@@ -1,6 +1,6 @@
 """Tasks by hand: queue, show and change them, and answer escalations.
 
-Also the one place where the result of an attempt changes the status of its task.
+This is also the only place where an attempt's result changes its task's status.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Tasks:
         self._store = context.store
 
     def __call__(self, **which: Any) -> list[Task]:
-        """Return the matching tasks, as the former method `Memory.tasks()`; kept for one release."""
+        """Return the matching tasks, like the former method `Memory.tasks()`; this is kept for one release."""
         return self.select(**which)
 
     def stuck(self, task: Task) -> Stuck | None:
@@ -82,7 +82,7 @@ class Tasks:
     ) -> list[Task]:
         """Return the tasks with one of these statuses, oldest first; by default, with any status.
 
-        `queued=False`: also tasks outside the queue, which a brief or a debrief created.
+        `queued=False` includes tasks outside the queue, which a brief or a debrief created.
         """
         return tasks.select(self._store.database, statuses=statuses, goal=fold(goal), queued=queued, limit=limit)
 
@@ -91,15 +91,15 @@ class Tasks:
         return tasks.counts(self._store.database)
 
     def needs(self) -> dict[str, list[str]]:
-        """Return the prerequisites of each task, done or not."""
+        """Return each task's prerequisites, done or not."""
         return tasks.needs(self._store.database)
 
-    def needed_by(self, task: str) -> list[Task]:
-        """Return the prerequisites of a task, done or not."""
+    def prerequisites_of(self, task: str) -> list[Task]:
+        """Return a task's prerequisites, done or not."""
         return tasks.needed_by(self._store.database, task)
 
     def blocked(self) -> list[tuple[Task, list[Task]]]:
-        """Return each failed, cancelled or escalated task that others wait for, with those tasks."""
+        """Return each failed, cancelled or escalated task that other tasks wait for, with the waiting tasks."""
         needs = tasks.needs(self._store.database)
         dependants: dict[str, list[Task]] = {}
         for task in self.select(statuses=["waiting"]):
@@ -109,7 +109,7 @@ class Tasks:
         return [(task, dependants[task.id]) for task in blocking if task.status in IDLE]
 
     def attempts(self, task: str) -> list[Attempt]:
-        """Return the attempts at a task, the latest first."""
+        """Return the attempts at a task, latest first."""
         return tasks.attempts(self._store.database, task)
 
     def failures(self, task: str) -> dict[str, Failure]:
@@ -120,7 +120,9 @@ class Tasks:
         """Change fields of a task; `after` replaces its prerequisites."""
         unknown = [name for name in changes if name not in EDITABLE]
         if unknown:
-            raise WrongRequest(f"a task has no field `{unknown[0]}` to set", hint=f"there are: {', '.join(EDITABLE)}")
+            raise WrongRequest(
+                f"a task has no editable field `{unknown[0]}`", hint=f"the fields are: {', '.join(EDITABLE)}"
+            )
         with self._store.transaction():
             self._store.database.lock_queue()  # so that two processes cannot create a circle together
             task = tasks.get(self._store.database, id, for_update=True)
@@ -136,11 +138,11 @@ class Tasks:
         return changed
 
     def cancel(self, id: str) -> Task:
-        """Cancel a task. Its worker stops the agent and releases the task; if it died, the next worker does."""
+        """Cancel a task. Its worker stops the agent and releases the task; if it has died, the next worker does."""
         with self._store.transaction():
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("done", "cancelled"):
-                raise WrongRequest(f"`{id}` is {task.status} already", hint="there is nothing to cancel")
+                raise WrongRequest(f"`{id}` is already {task.status}", hint="there is nothing to cancel")
             self._answer_open(id, "cancel")
             return set_status(self._context, task, "cancelled")
 
@@ -149,16 +151,16 @@ class Tasks:
         with self._store.transaction():
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status == "running":
-                raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops that")
+                raise WrongRequest(f"`{id}` is being worked on", hint=f"`learnt task cancel {id}` stops the work")
             is_open = task.queued and task.status in ("waiting", "ready")
             if is_open and not failed_attempts(self._context, task):
-                raise WrongRequest(f"`{id}` is {task.status} already", hint="there is no failure to start again after")
+                raise WrongRequest(f"`{id}` is already {task.status}", hint="there is no failure to retry")
             self._answer_open(id, "retry")
             status = waiting_or_ready(self._store.database, id)
             return set_status(self._context, task.replace(queued=True), status, fresh=True)
 
     def split(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
-        """Split a task into parts that it waits for; `in_order`: each part also waits for the one before."""
+        """Split a task into parts that it waits for; with `in_order`, each part also waits for the previous part."""
         if not titles:
             raise WrongRequest("a task is split into named parts", hint='`learnt task split ID "First part" "Second"`')
         parts: list[Task] = []
@@ -166,7 +168,7 @@ class Tasks:
             self._store.database.lock_queue()
             task = tasks.get(self._store.database, id, for_update=True)
             if task.status in ("running", "done"):
-                raise WrongRequest(f"`{id}` is {task.status}", hint="only what is still to be done can be split")
+                raise WrongRequest(f"`{id}` is {task.status}", hint="only a task that is not done yet can be split")
             if task.status in ENDED:
                 raise WrongRequest(f"`{id}` is {task.status}", hint=f"make it ready first: `learnt task retry {id}`")
             before = [needed.id for needed in tasks.open_needs(self._store.database, id)]
@@ -181,19 +183,21 @@ class Tasks:
         return parts
 
     def escalations(self, *, status: str | None = "open", subject: str | None = None) -> list[Escalation]:
-        """Return the open escalations; `status=None`: also answered ones."""
+        """Return the open escalations; `status=None` includes answered escalations."""
         return reviews.escalations(self._store.database, status=status, subject=subject)
 
     def resolve(self, id: str, answer: str = "", *, cancel: bool = False, hide: bool = False) -> Escalation:
         """Answer an escalation, by its id or its task's id.
 
-        The task continues with the answer in its prompt, or is cancelled. `hide`: hide the learning it is about.
+        The task continues with the answer in its prompt, or is cancelled. `hide` hides the learning in question.
         """
         answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self._store.transaction():
             escalation = reviews.get_escalation(self._store.database, self._escalation_id(id), for_update=True)
             if escalation.status != "open":
-                raise WrongRequest(f"`{id}` is answered already: {escalation.answer}", hint="`learnt escalations`")
+                raise WrongRequest(
+                    f"`{id}` has already been answered: {escalation.answer}", hint="`learnt escalations`"
+                )
             if hide and not is_id("learn", escalation.subject):
                 raise WrongRequest(f"`{id}` is not about a learning", hint="--hide is for a misleading learning")
             if not answer:
@@ -213,13 +217,15 @@ class Tasks:
         task = None if is_id("esc", id) else tasks.find(self._store.database, id)
         if task is None:
             return id
-        asked = reviews.escalations(self._store.database, subject=id)
-        if not asked:
-            raise WrongRequest(f"`{id}` is {task.status} and asks nothing", hint="`learnt escalations` shows what does")
-        return asked[-1].id
+        escalations = reviews.escalations(self._store.database, subject=id)
+        if not escalations:
+            raise WrongRequest(
+                f"`{id}` is {task.status} and has no open escalation", hint="`learnt escalations` shows all of them"
+            )
+        return escalations[-1].id
 
     def _answer_open(self, task: str, answer: str) -> None:
-        """Within a transaction: answer the open escalations of a task."""
+        """Within a transaction: answer a task's open escalations."""
         for escalation in reviews.escalations(self._store.database, subject=task):
             answer_escalation(self._context, escalation, answer)
 
@@ -236,29 +242,31 @@ class Tasks:
         return task.replace(status=status)
 
     def _check_base(self, task: Task) -> None:
-        """Raise if a task is based on one that does not exist, or on itself through others."""
+        """Raise if a task is based on a task that does not exist, or on itself through other tasks."""
         way = [task.id]
         base = task.based_on
         while base and base not in way[1:]:
             way.append(base)
             if base == task.id:
                 raise WrongRequest(
-                    f"`{task.id}` would go on with itself: {' goes on with '.join(way)}",
+                    f"`{task.id}` would be based on itself: {' is based on '.join(way)}",
                     hint="choose another --based-on",
                 )
-            # Only the direct base must exist; the others were checked when they were set.
-            known = tasks.get(self._store.database, base) if len(way) == 2 else tasks.find(self._store.database, base)
-            base = known.based_on if known else ""
+            # Only the direct base must exist; indirect bases were checked when they were set.
+            base_task = (
+                tasks.get(self._store.database, base) if len(way) == 2 else tasks.find(self._store.database, base)
+            )
+            base = base_task.based_on if base_task else ""
 
     def _add_needs(self, task: str, after: Sequence[str]) -> None:
-        """Within a transaction: add prerequisites to a task; raise if that would be a circle."""
-        known = tasks.needs(self._store.database)
+        """Within a transaction: add prerequisites to a task; raise if that would create a circle."""
+        needs = tasks.needs(self._store.database)
         for needed in after:
             try:
                 tasks.get(self._store.database, needed)
             except NotFound as error:
                 raise NotFound(f"{error.message}, which `{task}` is to wait for", hint=error.hint) from None
-            way = _find_way(known, needed, task)
+            way = _find_way(needs, needed, task)
             if way:
                 raise WrongRequest(
                     f"`{task}` would wait for itself: {' waits for '.join([task, *way])}",
@@ -268,9 +276,9 @@ class Tasks:
 
 
 def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool) -> None:
-    """Within a transaction: set the status of a task after an attempt.
+    """Within a transaction: set a task's status after an attempt.
 
-    `claimed`: the loop made the attempt and continues with the task.
+    `claimed` means that the loop made the attempt and continues with the task.
     """
     database = context.store.database
     if not claimed:
@@ -305,11 +313,11 @@ def next_number(database: Database, task: str) -> int:
 
 
 def find_stuck(context: Context, task: Task, *, before_last: bool = False) -> Stuck | None:
-    """Return why a task is stuck, or None; `before_last`: whether it was stuck before its last failure."""
+    """Return why a task is stuck, or None; with `before_last`, whether it was stuck before its last failure."""
     failed = failed_attempts(context, task)
     failed = failed[:-1] if before_last else failed
     order = {model.name: rank for rank, model in enumerate(context.settings.models)}
-    # Without configured models, all attempts count as by the same model.
+    # Without configured models, all attempts are treated as attempts by the same model.
     strongest = max((attempt.model for attempt in failed), key=lambda name: order.get(name, -1), default="")
     return find_stuck_task(failed, strongest, times=context.settings.stuck_after)
 
@@ -335,12 +343,12 @@ def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
 
 
 def waiting_or_ready(database: Database, task: str) -> str:
-    """Return `waiting` if a prerequisite of a task is open, else `ready`."""
+    """Return `waiting` if one of the task's prerequisites is open, otherwise `ready`."""
     return "waiting" if tasks.open_needs(database, task) else "ready"
 
 
 def set_status(context: Context, task: Task, status: str, *, fresh: bool = False) -> Task:
-    """Within a transaction: change the status of a task; `fresh`: ignore its earlier failures from now on."""
+    """Within a transaction: change a task's status; with `fresh`, ignore its earlier failures from now on."""
     now = context.clock()
     changed = task.replace(status=status, updated_at=now)
     if fresh:
@@ -359,7 +367,7 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
 
 
 def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return cleaned fields of a task without secrets; a title that is too long becomes part of the text."""
+    """Return a task's cleaned fields without secrets; a title that is too long becomes part of the text."""
     read: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("text", "verify"):
@@ -377,7 +385,7 @@ def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_way(needs: dict[str, list[str]], start: str, end: str) -> list[str]:
-    """Return the chain of prerequisites from one task to another; empty if there is none."""
+    """Return the chain of prerequisites from one task to another; empty if there is no chain."""
     ways, visited = [[start]], {start}
     while ways:
         way = ways.pop()

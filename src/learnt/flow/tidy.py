@@ -1,4 +1,4 @@
-"""Daily upkeep: unused learnings lose confidence, old ones are archived, and merging similar ones is proposed.
+"""Daily upkeep: unused learnings lose confidence, old ones are archived, and merges of similar ones are proposed.
 
 Nothing is deleted, and learnings are replaced only after a person has agreed.
 """
@@ -22,20 +22,20 @@ _OLD_MS = 90 * DAY_MS
 _UNUSED_MS = 30 * DAY_MS
 _DONE_MS = 7 * DAY_MS
 _ATTEMPTS_BETWEEN_SUMMARIES = 10
-_MOST_SUMMARISED = 2_000
-_MOST_PROPOSALS = 10
+_MAX_SUMMARISED = 2_000
+_MAX_PROPOSALS = 10
 _BATCH = 200
 # How long tidying may take at the end of another command.
 _LIMIT_AFTER_COMMAND_S = 1.0
 
 
 class TidyReport(Value):
-    """The changes of the upkeep."""
+    """The changes that the upkeep made."""
 
     decayed: int = 0
     archived: int = 0
     failures_archived: int = 0
-    """Failure reports of tasks that were done a week ago, which briefs no longer show."""
+    """Failure reports on tasks that were done a week ago; briefs no longer show them."""
     proposed: tuple[str, ...] = ()
     """Proposals that would each replace several learnings."""
 
@@ -65,11 +65,11 @@ class Upkeep:
         try:
             tidied = self.tidy(limit_s=_LIMIT_AFTER_COMMAND_S)
         except (LearntError, OSError):
-            return  # the command must not fail because of it; tidying is tried again tomorrow
+            return  # the command must not fail because of tidying, which is tried again tomorrow
         if tidied.archived and report is not None:
             report(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
         if tidied.proposed and report is not None:
-            report("many learnings are alike: `learnt list --status proposed` shows what could replace them")
+            report("many learnings are similar: `learnt list --status proposed` shows what could replace them")
 
     def _archive_failures(self, store: Store) -> int:
         now = self._context.clock()
@@ -77,7 +77,7 @@ class Upkeep:
             return tasks.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
 
     def _propose_summaries(self, store: Store) -> list[str]:
-        """If there are too many learnings, propose a replacement for each group of similar ones."""
+        """If there are too many learnings, propose a replacement for each group of similar learnings."""
         most = self._context.settings.summarise_above
         if learnings.count(store.database, Filter()) <= most:
             return []
@@ -85,14 +85,16 @@ class Upkeep:
         if latest and tasks.attempts_since(store.database, latest) < _ATTEMPTS_BETWEEN_SUMMARIES:
             return []
         now = self._context.clock()
-        oldest = islice(learnings.each(store.database, Filter()), _MOST_SUMMARISED)
+        oldest = islice(learnings.each(store.database, Filter()), _MAX_SUMMARISED)
         unproven = [learning for learning in oldest if not learning.pinned and stage(learning) != "proven"]
         proposals = [proposal for group in groups(unproven) if (proposal := summary(group, now_ms=now)) is not None]
         change = Change(what="propose", who=PROGRAM, at=now, reason=f"more than {most} learnings")
         added = []
         with store.transaction():
-            for proposal in proposals[:_MOST_PROPOSALS]:
-                if learnings.find(store.database, proposal.id) is None:  # else a person has already decided on it
+            for proposal in proposals[:_MAX_PROPOSALS]:
+                if (
+                    learnings.find(store.database, proposal.id) is None
+                ):  # otherwise a person has already decided on the proposal
                     learnings.add(store.database, proposal, change)
                     added.append(proposal.id)
         return added
@@ -117,8 +119,8 @@ class Upkeep:
 def _age_learning(store: Store, learning: Learning, now: int) -> tuple[bool, bool]:
     """Within a transaction: age a learning; return whether it lost confidence, and whether it was archived.
 
-    Learnings that are pinned, proven or by a person are not archived. For others, age counts from their last change by
-    a person or an agent.
+    Learnings that are pinned, proven or written by a person are not archived. The age of other learnings is the time
+    since their last change by a person or an agent.
     """
     change = Change(what="decay", who=PROGRAM, at=now)
     before, after = learnings.change(store.database, learning.id, lambda known: decay(known, now), change)

@@ -20,7 +20,7 @@ from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.weigh import confidence
 
-_IMPORTED_AT_ONCE = 500
+_BATCH = 500
 TEMPLATE_TAG = "template"
 # Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
@@ -34,7 +34,7 @@ class ImportReport(Value):
     updated: int = 0
     unchanged: int = 0
     kept: int = 0
-    """Learnings that were changed here after the export, so the file's version was ignored."""
+    """Learnings that have been changed here since the export, so the file's version was ignored."""
 
 
 class TemplateReport(Value):
@@ -42,31 +42,31 @@ class TemplateReport(Value):
 
     added: int = 0
     known: int = 0
-    """Learnings that the store has with any status: archived and hidden ones do not come back."""
+    """Learnings that the store already has, with any status; archived and hidden learnings are not restored."""
 
 
 class Transfer:
-    """Export, import, templates, and backups of the own store."""
+    """Export, import, templates, and backups of the project's store."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
 
     def export(self, *, status: str | None = None) -> Iterator[Learning]:
-        """Yield the learnings of the own store, oldest first."""
+        """Yield the learnings in the project's own store, oldest first."""
         for learning in learnings.each(self._store.database, Filter(status=status)):
             yield learning.replace(scope=self._store.place.scope)
 
     def import_all(
         self, records: Iterable[dict[str, Any]], *, progress: Callable[[int], None] = lambda _: None
     ) -> ImportReport:
-        """Import exported learnings with their ids, without duplicates, and without overwriting newer ones."""
+        """Import exported learnings with their ids, without duplicates and without overwriting newer learnings."""
         counts = dict.fromkeys(ImportReport.fields, 0)
         everything = self._read_all(records)
-        for start in range(0, len(everything), _IMPORTED_AT_ONCE):
+        for start in range(0, len(everything), _BATCH):
             now = self._context.clock()
-            # Entries without a time keep the order of the file.
-            batch = enumerate(everything[start : start + _IMPORTED_AT_ONCE])
+            # Entries without a time keep the order in which the file lists them.
+            batch = enumerate(everything[start : start + _BATCH])
             entries = [(record, _read_record(record, now=now + place)) for place, record in batch]
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
@@ -77,7 +77,7 @@ class Transfer:
         return ImportReport(**counts)
 
     def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
-        """Add the learnings of a template that are missing; from the records, only their content is used.
+        """Add a template's learnings that are missing here; only the content of the records is used.
 
         Records that are archived, hidden or superseded are left out.
         """
@@ -96,18 +96,18 @@ class Transfer:
 
     @staticmethod
     def templates() -> dict[str, str]:
-        """Return the name of each built-in template, and its subject."""
+        """Return each built-in template's name and subject."""
         names = sorted(file.removesuffix(".md") for file in os.listdir(_TEMPLATES) if file.endswith(".md"))
         return {name: _read_template(name).partition("\n")[0].removeprefix("# ") for name in names}
 
     @staticmethod
     def template(name: str) -> list[dict[str, Any]]:
-        """Return the records of a built-in template; raise WrongRequest if there is none with this name."""
-        known = Transfer.templates()
-        if name not in known:
+        """Return the records of a built-in template; raise WrongRequest if no template has this name."""
+        subjects = Transfer.templates()
+        if name not in subjects:
             raise WrongRequest(
                 f"there is no template `{name[:100]}`",
-                hint=f"choose one of: {', '.join(known)}; or give a file, as in `--template ./team.md`",
+                hint=f"choose one of: {', '.join(subjects)}; or specify a file, as in `--template ./team.md`",
             )
         return list(read_entries(_read_template(name)))
 
@@ -122,9 +122,9 @@ class Transfer:
         return path
 
     def restore_backup(self, path: str) -> str:
-        """Restore a backup after backing up the current store; return the path of that new backup.
+        """Restore a backup after backing up the current store; return the path of the new backup.
 
-        A damaged store is set aside instead of backed up.
+        A damaged store is moved aside instead of being backed up.
         """
         source = open_backup(path)
         try:
@@ -142,7 +142,7 @@ class Transfer:
             return True
 
     def _read_all(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return records without secrets; raise before anything is written if one is invalid."""
+        """Return records without secrets; raise before anything is written if a record is invalid."""
         everything = [self._context.redact_record(record) for record in records]
         for number, record in enumerate(everything, 1):
             try:
@@ -152,7 +152,7 @@ class Transfer:
         return everything
 
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
-        """Within a transaction: add a learning unless the store has one that says the same."""
+        """Within a transaction: add a learning unless the store has a learning that says the same thing."""
         database = self._store.database
         if any(learnings.find_same(database, text) for text in (learning.observation, learning.title) if text):
             return False
@@ -164,17 +164,17 @@ class Transfer:
         database = self._store.database
         change = self._context.change("import", at=now)
         refuse_circle(self._context, learning.id, learning.superseded_by)
-        present = learnings.find(database, learning.id, for_update=True)
-        if present is None:
+        stored = learnings.find(database, learning.id, for_update=True)
+        if stored is None:
             learnings.add(database, learning, change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
-        if all(getattr(present, name) == value for name, value in changes.items()):
+        if all(getattr(stored, name) == value for name, value in changes.items()):
             return "unchanged"
         last = learnings.history(database, learning.id)[-1]
-        if present.updated_at > record.get("updated_at", 0) and last.what != "import":
-            return "kept"  # changed here since, and not by an earlier version of the same file
+        if stored.updated_at > record.get("updated_at", 0) and last.what != "import":
+            return "kept"  # it has been changed here since, and not by an earlier import of the same file
         learnings.change(database, learning.id, lambda _: changes, change)
         return "updated"
 

@@ -1,8 +1,8 @@
-"""The ends of turns: the agent's last words are stored at once and debriefed later.
+"""The ends of turns: the agent's last message is stored at once and debriefed later.
 
-A client waits for the hook at the end of a turn, so no database is opened: the words go to the spool, and the worker is
-started. A conversation has one attempt, whose id depends on the conversation. The next turn or the transcript replaces
-its debrief; earlier learnings and marks stay.
+A client waits for the hook at the end of a turn, so no database is opened: the message goes to the spool, and the
+worker is started. A conversation has one attempt, whose id depends on the conversation. The next turn or the transcript
+replaces its debrief; earlier learnings and marks stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def end_turn(
     result: str | None = None,
     parent: str = "",
 ) -> str:
-    """Spool the agent's last words in a turn and start the worker; return the id of the attempt."""
+    """Spool the agent's last message in a turn and start the worker; return the attempt's id."""
     checked_out = branch or (head_branch(context.root) if context.root else "")
     turn = record_turn(
         context,
@@ -69,9 +69,9 @@ def record_turn(
     ended_at: int | None = None,
     read: dict[str, Any] | None = None,
 ) -> DebriefRecord:
-    """Return the record of a conversation for the spool.
+    """Return a conversation's record for the spool.
 
-    `read`: from its transcript, the `size`, the `last` message and the first prompt (`asked`).
+    `read` contains what was read from the transcript: its `size`, the `last` message and the first prompt (`asked`).
     """
     now = context.clock()
     attempt = Attempt(
@@ -80,7 +80,7 @@ def record_turn(
         number=1,
         result=result or "incomplete",
         model=context.redact_line(model),
-        transcript=redact(clean(transcript))[0],  # a path keeps its blanks
+        transcript=redact(clean(transcript))[0],  # blanks in a path must be kept
         branch=context.redact_line(branch),
         started_at=now if ended_at is None else ended_at,
     )

@@ -1,13 +1,13 @@
 """Warnings at tool calls: commands that failed before, and gotchas whose triggers match the call.
 
-A failed command is stored as a misstep, with the command that worked instead. A conversation is warned of a misstep
-once.
+A failed command is stored as a misstep, with the command that worked instead. A conversation is warned about a misstep
+only once.
 """
 
 from __future__ import annotations
 
 from learnt.brief.render import FailedBefore
-from learnt.flow.hook_events import LONGEST_COMMAND
+from learnt.flow.hook_events import MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, was_aborted
 from learnt.mine.missteps import (
     command_key,
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store.missteps import Misstep
 
-_LONGEST_ERROR = 300
-_MOST_TRIGGERED = 2
+_MAX_ERROR_CHARS = 300
+_MAX_TRIGGERED = 2
 
 
 class CallWarning(Value):
-    """A warning of a misstep; `denies`: the call is stopped."""
+    """A warning about a misstep; `denies` means that the call is stopped."""
 
     misstep: Misstep
     denies: bool = False
@@ -53,17 +53,17 @@ class CallWarning(Value):
         misstep = self.misstep
         return FailedBefore(command=misstep.command, error=misstep.error, worked=misstep.worked, at=misstep.failed_at)
 
-    def as_record(self, given: BriefRecord) -> WarningRecord:
+    def as_record(self, brief_record: BriefRecord) -> WarningRecord:
         """Return the record of this warning, which was given in a brief."""
-        brief = given.brief
+        brief = brief_record.brief
         return WarningRecord(
-            given=given,
+            given=brief_record,
             task=brief.task,
             sign=self.misstep.sign,
             brief=brief.id,
             agent=brief.agent,
             denied=self.denies,
-            failures=int(brief.occasion == "failure"),  # the call that it warns of has just failed
+            failures=int(brief.occasion == "failure"),  # the call that the warning is about has just failed
             warned_at=brief.created_at,
         )
 
@@ -81,7 +81,7 @@ class ToolCall:
         self._repeated: list[Misstep] | None = None
 
     def find_warning(self) -> CallWarning | None:
-        """Return a warning if the command failed before and this conversation was not warned yet."""
+        """Return a warning if the command failed before and this conversation has not been warned yet."""
         conversation = self._conversation
         since, now = conversation.task.fresh_since, conversation.now
         known = [
@@ -113,7 +113,7 @@ class ToolCall:
             return
         if not error and is_question(event.command):
             return
-        line = self._conversation.redact_line(error, _LONGEST_ERROR)
+        line = self._conversation.redact_line(error, _MAX_ERROR_CHARS)
         self._context.store.record(MisstepRecord(error=line, **self._call()))
 
     def record_success(self) -> None:
@@ -146,7 +146,7 @@ class ToolCall:
                     scoped = learning.replace(scope=store.place.scope)
                     hits.append(Hit(learning=scoped, score=0.0, relevance=1.0, trigger=matches[learning.id]))
         best = sorted(hits, key=lambda hit: (not hit.learning.pinned, -hit.learning.confidence, hit.learning.id))
-        return best[:_MOST_TRIGGERED]
+        return best[:_MAX_TRIGGERED]
 
     def _matcher(self, kinds: Sequence[str]) -> SituationMatcher:
         event = self._event
@@ -160,7 +160,7 @@ class ToolCall:
         )
 
     def _missteps(self) -> list[Misstep]:
-        """Return the missteps that the command repeats: the same command first, then those with the same mistake."""
+        """Return the missteps that the command repeats: the same command first, then commands with the same mistake."""
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
             same = missteps.find(database, sign) if sign else None
@@ -174,27 +174,27 @@ class ToolCall:
         return self._repeated
 
     def _replaced_missteps(self) -> dict[str, Any]:
-        """Return the unsettled missteps that this command replaces, each with the words that were wrong."""
+        """Return the unsettled missteps that this command replaces, each with its wrong words."""
         command, conversation = self._event.command, self._conversation
         unsettled = missteps.unsettled(conversation.database, conversation.id) if self._sign else []
         others = [misstep for misstep in unsettled if misstep.sign != self._sign]
         if not others or not may_replace(command):
             return {}
-        line = conversation.redact_line(command, LONGEST_COMMAND)
+        line = conversation.redact_line(command, MAX_COMMAND_CHARS)
         return {
             misstep.sign: find_wrong_words(
                 misstep.command, command, misstep.error, self._context.root, self._event.folder
             )
             for misstep in others
-            # The same command in another folder is no replacement.
+            # The same command in another folder is not a replacement.
             if misstep.command != line and replaces(misstep.command, command, misstep.error)
         }
 
     def _call(self) -> dict[str, Any]:
-        """Return the fields of a record of this call."""
+        """Return the fields for a record of this call."""
         return {
             "sign": self._sign,
-            "command": self._conversation.redact_line(self._event.command, LONGEST_COMMAND),
+            "command": self._conversation.redact_line(self._event.command, MAX_COMMAND_CHARS),
             "repeats": tuple(misstep.sign for misstep in self._missteps()),
             "task": self._conversation.id,
             "at": self._conversation.now,
@@ -202,9 +202,9 @@ class ToolCall:
 
 
 def _warns(learning: Learning, trigger: str) -> bool:
-    """Say whether a learning is worth an interruption: one about this error, or a gotcha about exactly this call.
+    """Return whether a learning is worth an interruption: it is about this error, or a gotcha about exactly this call.
 
-    A gotcha that an agent learnt from a failed command concerns the whole program; the misstep itself warns of a
+    A gotcha that an agent learnt from a failed command concerns the whole program. The misstep itself warns about a
     repetition.
     """
     kind, _, pattern = trigger.partition(": ")

@@ -17,7 +17,7 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow import background
 from learnt.flow.context import Context
-from learnt.flow.debriefs import keep
+from learnt.flow.debriefs import store_debrief
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
 from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import ask_about, note_read, was_asked_recently
@@ -41,7 +41,7 @@ class WorkerReport(Value):
     conversations: int = 0
     """How many conversations were debriefed again."""
     learnings: tuple[str, ...] = ()
-    """The new learnings from these conversations, other than those that the agents reported."""
+    """The new learnings from these conversations, without the learnings that the agents reported themselves."""
     remarks: tuple[str, ...] = ()
     """What was left for the next worker, and why."""
 
@@ -64,8 +64,8 @@ class Worker:
         report = WorkerReport()
         self._store.make_folder()
         while True:
-            with _hold_worker_lock(folder) as is_alone:
-                if not is_alone:
+            with _hold_worker_lock(folder) as acquired:
+                if not acquired:
                     return report
                 background.record_worker_state(folder, "begun")
                 before = self._pending_records()
@@ -82,24 +82,25 @@ class Worker:
         report = report.replace(records=report.records + self._apply_spool(remarks))
         self._refresh_mirror(remarks, examine=True)
         if not self._store.spool.is_empty():
-            return report.replace(remarks=tuple(remarks))  # a database that refuses these refuses everything else, too
+            # A database that rejects the pending records would reject all further writes as well, so stop here.
+            return report.replace(remarks=tuple(remarks))
         report = self._read_conversations(report, remarks, deadline)
         self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
         return report.replace(remarks=tuple(remarks))
 
     def _apply_spool(self, remarks: list[str]) -> int:
-        """Apply pending records, twice if needed: other processes may be adding some."""
+        """Apply the pending records; try again if other processes have added records meanwhile."""
         applied = 0
         for _ in range(_SPOOL_TRIES):
             applied += self._store.replay_spool(wait=True)
             if self._store.spool.is_empty():
                 return applied
-        remarks.append("records are pending in the spool: the database cannot be written now")
+        remarks.append("records are pending in the spool: the database cannot be written to at the moment")
         return applied
 
     def _refresh_mirror(self, remarks: list[str], *, examine: bool) -> None:
-        """With a database server, update the mirror that hooks read: before the other steps and after them."""
+        """With a database server, update the mirror that hooks read; this is done before and after the other steps."""
         if not self._store.place.address:
             return
         try:
@@ -108,7 +109,7 @@ class Worker:
             remarks.append(_format_error(error))
 
     def _update_files(self, remarks: list[str], deadline: float) -> None:
-        """Update the learnings files until no update is due: more tasks may be finished meanwhile."""
+        """Update the learnings files until no update is due, because more tasks may be finished meanwhile."""
         file = LearningsFile(self._context)
         try:
             while self._context.root and file.state().is_due and time.monotonic() < deadline:
@@ -117,7 +118,7 @@ class Worker:
             remarks.append(_format_error(error))
 
     def _read_conversations(self, report: WorkerReport, remarks: list[str], deadline: float) -> WorkerReport:
-        """Read the transcripts that have grown; once the model has failed, debrief them only."""
+        """Debrief and mine the transcripts that have grown; after the model has failed, only debrief them."""
         asks_model = True
         database = self._store.database
         latest = tasks.conversations(database, since=self._context.clock() - MONTH_MS)
@@ -148,9 +149,9 @@ class Worker:
         return is_enabled and not task.skip_learnings and not was_asked_recently(self._context, task)
 
     def _debrief(self, attempt: Attempt, size: int) -> bool:
-        """Replace the debrief of a conversation with one of the whole transcript; False if the agent said nothing."""
+        """Replace a conversation's debrief with one of the whole transcript; return False if the agent said nothing."""
         header = self._read_header(attempt, size)
-        question, messages = self._read_words(attempt) if header else ("", [])
+        first_prompt, messages = self._read_words(attempt) if header else ("", [])
         if header is None or not messages:
             note_read(self._context, debriefed_source(attempt.transcript), size=size, task=attempt.task)
             return False
@@ -165,9 +166,9 @@ class Worker:
             result=attempt.result if attempt.result != "incomplete" else _last_result(messages),
             model=header.model,
             ended_at=min(header.ended_at or now, now),
-            read={"size": size, "last": messages[-1], "asked": self._context.redact_line(question)},
+            read={"size": size, "last": messages[-1], "asked": self._context.redact_line(first_prompt)},
         )
-        return not keep(self._context, turn).spooled
+        return not store_debrief(self._context, turn).spooled
 
     def _mine(self, attempt: Attempt, size: int, limit_s: float) -> tuple[str, ...]:
         """Mine a conversation; return the new learnings."""
@@ -181,30 +182,32 @@ class Worker:
         return learn_from_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
 
     def _read_header(self, attempt: Attempt, size: int) -> About | None:
-        """Return the header of a transcript; a file without one is not read again until it changes."""
+        """Return a transcript's header; a file without a header is not read again until it changes."""
         try:
             return about(attempt.transcript, session_database)
         except TryAgain:
-            raise  # its client is writing to it
+            raise  # the client is writing to the transcript
         except (LearntError, OSError):
             note_read(self._context, attempt.transcript, size=size, task=attempt.task)
             return None
 
     def _read_words(self, attempt: Attempt) -> tuple[str, list[str]]:
         """Return the first prompt and the agent's messages, including those that are not in the transcript yet."""
-        question, messages = read_words(attempt.transcript)
+        first_prompt, messages = read_words(attempt.transcript)
         material = mined.material_of(self._store.database, attempt.task)
         texts = [part.text for part in material if part.attempt == attempt.id]
-        late = [text for text in texts if text.strip() and not any(text.strip() in message for message in messages)]
-        return question, [*messages, *late]
+        not_in_transcript = [
+            text for text in texts if text.strip() and not any(text.strip() in message for message in messages)
+        ]
+        return first_prompt, [*messages, *not_in_transcript]
 
 
 @contextmanager
 def _hold_worker_lock(folder: str) -> Iterator[bool]:
-    """Hold the lock of the worker; False if another worker is running."""
+    """Hold the worker's lock. Yield True if it was acquired, False if another worker is running."""
     for _ in range(_LOCK_TRIES):
-        with Locked(os.path.join(folder, background.WORKER_LOCK), wait=False) as is_alone:
-            if is_alone:
+        with Locked(os.path.join(folder, background.WORKER_LOCK), wait=False) as acquired:
+            if acquired:
                 yield True
                 return
         time.sleep(_LOCK_PAUSE_S)  # a process that checks whether a worker is running takes the lock for an instant
@@ -212,12 +215,12 @@ def _hold_worker_lock(folder: str) -> Iterator[bool]:
 
 
 def _last_result(messages: list[str]) -> str | None:
-    """Return the result that the last message with one reports."""
+    """Return the last result that a message reports; None if no message reports one."""
     return next((result for text in reversed(messages) if (result := read_sigils(text).result)), None)
 
 
 def _size_or_0(transcript: str) -> int:
-    """Return the size of a transcript; 0 if it no longer exists."""
+    """Return a transcript's size; 0 if the transcript no longer exists."""
     try:
         return size_of(transcript)
     except (LearntError, OSError):

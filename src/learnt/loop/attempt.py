@@ -89,7 +89,7 @@ class TaskAttempt:
             begun = self._begin()
             return self._work(*begun) if begun else self._result("interrupted")
         except (CannotWork, TryAgain):
-            self._memory.work.end(self.claim)
+            self._memory.work.release_interrupted(self.claim)
             raise
         except (LearntError, OSError) as error:
             # Only this task is affected. The attempt is recorded as failed, so that the task is not retried forever.
@@ -102,7 +102,7 @@ class TaskAttempt:
         """Return the model, folder and call; None if we were stopped, or if a person must check the task first."""
         try:
             choice = self._memory.work.choose_model(self.task)
-            earlier = [*self._memory.tasks.needed_by(self.task.id), *_chain(self._memory, self.task)[-1:]]
+            earlier = [*self._memory.tasks.prerequisites_of(self.task.id), *_chain(self._memory, self.task)[-1:]]
             worktrees = os.path.join(self._store_folder, WORKTREES)
             folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
             self._update_claim(model=choice.model, model_reason=choice.reason, folder=folder.path)
@@ -118,9 +118,9 @@ class TaskAttempt:
             raise
         except (LearntError, OSError) as error:
             if self.stop.is_requested:
-                self._memory.work.end(self.claim)
+                self._memory.work.release_interrupted(self.claim)
                 return None
-            self._say(self._memory.work.hand_over(self.claim, str(error)).question)
+            self._say(self._memory.work.escalate(self.claim, str(error)).question)
             self.task = self._memory.tasks.get(self.task.id)
             return None
 
@@ -147,7 +147,7 @@ class TaskAttempt:
     def _import_file_edits(self, *, agent: str = "") -> None:
         """Import edits to learnings.md: a person's before the agent works, and the agent's afterwards."""
         try:
-            update = self._memory.file.take_over(agent=agent)
+            update = self._memory.file.apply_edits(agent=agent)
         except LearntError as error:
             self._write_log(error.message)  # the next update tries again
             return
@@ -307,7 +307,7 @@ class TaskAttempt:
         return True
 
     def _update_claim(self, **fields: str | int) -> None:
-        claim = self._memory.work.keep(self.claim.replace(**fields))
+        claim = self._memory.work.update(self.claim.replace(**fields))
         if claim is None:
             self.stop.now()
         else:
@@ -356,7 +356,7 @@ def build_prompt(
         client=memory.settings.work_agent,
     )
     answers = memory.tasks.escalations(status=None, subject=task.id)
-    done = [needed for needed in memory.tasks.needed_by(task.id) if needed.status == "done"]
+    done = [needed for needed in memory.tasks.prerequisites_of(task.id) if needed.status == "done"]
     return compose(
         task,
         brief=brief.text,

@@ -229,7 +229,7 @@ class LoopRun:
             if claim.host == socket.gethostname():
                 family.end_orphans(claim.agent_pid, claim.agent_started, mark=claim.attempt)
                 shutil.rmtree(os.path.join(memory.folder, RUNNING, claim.attempt), ignore_errors=True)
-            memory.work.end(claim, only_if_lapsed=True)
+            memory.work.release_interrupted(claim, only_if_lapsed=True)
 
     def _renew_claims(self, lease_s: int) -> None:
         """Renew running attempts' claims, stop attempts that lost their claim, and release dead workers' claims."""

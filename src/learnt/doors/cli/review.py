@@ -10,7 +10,7 @@ from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory,
 from learnt.doors.cli.terminal import Keys, edit_learning, find_changes, is_at_keyboard, select_editable
 from learnt.doors.output import format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
-from learnt.flow.review import DECISIONS, MOST_COUNTED, REVIEW_KINDS, Decision, ReviewItem
+from learnt.flow.review import DECISIONS, MAX_COUNTED, REVIEW_KINDS, Decision, ReviewItem
 from learnt.memory import Memory
 from learnt.model import PARAGRAPHS, Discovery
 from learnt.store.mined import StoredDiscovery
@@ -181,7 +181,7 @@ class _Session:
             raise WrongRequest("there is nothing to undo", hint="`learnt undo ID` undoes earlier changes")
         position, decision = decisions[-1]
         self.decided.remove(decisions[-1])  # first, because undoing fails again if the learning has changed since
-        item = self._memory.review.take_back(decision)
+        item = self._memory.review.undo(decision)
         self._show(f"Undone: {item.learning.id} {_UNDONE[_name_decision(decision)]}: {item.learning.title}")
         if not id:
             self._position = position
@@ -287,7 +287,7 @@ def describe_open(open_items: Mapping[str, int]) -> str:
     total = sum(open_items.values())
     if not total:
         return ""
-    return f"{total:,}{' or more' if open_items.get('new') == MOST_COUNTED else ''} to review"
+    return f"{total:,}{' or more' if open_items.get('new') == MAX_COUNTED else ''} to review"
 
 
 def _item_record(item: ReviewItem) -> dict[str, Any]:

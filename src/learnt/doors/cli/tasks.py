@@ -115,7 +115,7 @@ def task_show_run(arguments: Arguments) -> None:
         task = memory.tasks.get(arguments.id)
         attempts = memory.tasks.attempts(task.id)
         reports = memory.tasks.failures(task.id)
-        needed = memory.tasks.needed_by(task.id)
+        needed = memory.tasks.prerequisites_of(task.id)
         escalations = memory.tasks.escalations(status=None, subject=task.id)
         claim = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
     if not arguments.all:

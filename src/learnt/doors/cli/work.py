@@ -186,7 +186,7 @@ def _ask_opinion(memory: Memory, summary: Summary) -> None:
             answer = _OPINIONS.get(keys.read(), "")
         print(answer, file=sys.stderr)
         if answer in OPINIONS:
-            memory.review.tell_opinion(answer)
+            memory.review.record_opinion(answer)
         elif answer:
             note("`ask = false` under [learnings] in learnt.toml turns this question off")
     except KeyboardInterrupt:
@@ -369,7 +369,7 @@ def strategy_arguments(parser: Parser) -> None:
 
 def strategy_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        picture = memory.work.picture(types=[arguments.type] if arguments.type else ())
+        picture = memory.work.model_overview(types=[arguments.type] if arguments.type else ())
         chosen_by = memory.settings.strategy
     if arguments.plot:
         write_whole(arguments.plot, [plot(picture.figures)])
