@@ -402,5 +402,7 @@ class _Intake:
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:
     """Say whether a revision of this learning is proposed already, or a person has rejected exactly this one."""
-    alike = [learning for learning in learnings.with_title(database, change.title) if learning.replaces == (change.id,)]
+    alike = [
+        learning for learning in learnings.find_by_title(database, change.title) if learning.replaces == (change.id,)
+    ]
     return bool(alike) or learnings.has_proposal(database, change.id)
